@@ -1,0 +1,63 @@
+# The first interpreter that runs and is new enough; `make PYTHON=...` chooses another.
+PYTHON ?= $(shell for p in python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+PIP_INSTALL := -m pip install -qq
+BIN := .venv/bin
+ENV := .venv/.installed
+WHEEL_VENV := $(CURDIR)/build/wheel-venv
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help env demo test test-long bench docs wheel lock clean python
+
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+env: $(ENV) ## Make .venv with the pinned versions and this project in it
+
+$(ENV): requirements.lock pyproject.toml | python
+	$(PYTHON) -m venv .venv
+	$(BIN)/python $(PIP_INSTALL) -r requirements.lock
+	$(BIN)/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(ENV) ## Run the demonstration; its output goes to demo/
+	$(BIN)/utmost demo --out demo
+
+test: $(ENV) ## Run the linters, the type checker and the tests
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pytest -q -n 2
+
+test-long: $(ENV) ## Run the tests that take minutes
+	$(BIN)/pytest -q -n 2 -m long
+
+bench: $(ENV) ## Run every benchmark in bench/
+	@set -e; for file in $(sort $(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python $$file; done
+
+docs: $(ENV) ## Build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+wheel: $(ENV) ## Build the wheel into dist/ and run its demonstration in a clean environment
+	rm -rf dist $(WHEEL_VENV)
+	$(BIN)/python -m build --wheel --no-isolation
+	$(BIN)/python -m venv $(WHEEL_VENV)
+	$(WHEEL_VENV)/bin/python $(PIP_INSTALL) -c requirements.lock "$$(echo dist/*.whl)[plot,cli]"
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cd "$$dir" && $(WHEEL_VENV)/bin/utmost demo --out demo
+
+lock: | python ## Resolve the newest versions into requirements.lock
+	rm -rf build/lock-venv
+	$(PYTHON) -m venv build/lock-venv
+	build/lock-venv/bin/python $(PIP_INSTALL) -e '.[plot,cli,dev]'
+	{ echo '# Made by `make lock` from the extras plot, cli and dev in pyproject.toml; not edited by hand.'; \
+	  build/lock-venv/bin/python -m pip freeze --exclude-editable; } > build/requirements.lock
+	mv build/requirements.lock requirements.lock
+
+clean: ## Remove everything that make made
+	rm -rf .venv build demo dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+python:
+	@test -n "$(PYTHON)" || { echo "Utmost needs Python 3.11 or newer; found none. Name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }

@@ -1,0 +1,70 @@
+"""Utmost: the differentially private mechanism with the utmost utility, proved private and proved best.
+
+>>> import utmost as um
+>>> solution = um.binary.balanced(um.counts(101), lambda yes: yes > 50, 1.0)      # a majority of 101 people
+>>> bool(solution.verify())
+True
+"""
+
+from importlib import import_module
+from typing import Any
+
+from utmost import errors
+from utmost.design import binary
+from utmost.edge_levels import EdgeLevels, per_edge, personalized
+from utmost.families import (
+    complete,
+    counts,
+    cycle,
+    differences,
+    grid,
+    hamming,
+    histograms,
+    path,
+    sums,
+)
+from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
+from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, SuitablePair
+from utmost.solution import Certificate, Problem, Solution, Verification
+from utmost.space import Morphism, Space
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ApproxDP",
+    "Certificate",
+    "EdgeLevels",
+    "FiniteMechanism",
+    "GaussianDP",
+    "Level",
+    "Mechanism",
+    "Morphism",
+    "Problem",
+    "PureDP",
+    "RecipeMechanism",
+    "Solution",
+    "Space",
+    "SuitablePair",
+    "Verification",
+    "binary",
+    "complete",
+    "counts",
+    "cycle",
+    "differences",
+    "errors",
+    "grid",
+    "hamming",
+    "histograms",
+    "path",
+    "per_edge",
+    "personalized",
+    "plot",
+    "sums",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load pictures only when asked for: they need matplotlib, which the mathematics does not."""
+    if name == "plot":
+        return import_module("utmost.plot")
+    raise AttributeError(f"module 'utmost' has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""One module per theory: a problem goes in, a Solution comes out."""

@@ -1,0 +1,212 @@
+"""The best boundary values, as a linear program on the graph of datasets.
+
+Variables are Pr[1] at every point; each edge gives, in both directions, the lines that make up its level's concave
+`upper`: all of them for (epsilon, delta) and piecewise linear levels, tangents where needed for curved ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.design.binary.carry import carry
+from utmost.design.binary.extension import carry_from
+from utmost.design.binary.question import Floats, Outputs, as_truth, boundary_edges
+from utmost.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.errors import InvalidInput
+from utmost.mechanism import FiniteMechanism
+from utmost.optimality import dual_bound, intercepts
+from utmost.privacy import ApproxDP, GaussianDP, SuitablePair
+from utmost.solution import Certificate, Problem, Solution
+from utmost.space import Space
+
+MOST_ROUNDS = 40
+CLOSED = 1e-10
+"""Tangent cuts are added until bound and value are this close."""
+
+
+def best_boundary(
+    space: Space,
+    truth: Any,
+    privacy: Privacy,
+    prior: Any = None,
+    criterion: Literal["average", "worst"] = "average",
+    outputs: Outputs = (False, True),
+) -> Solution:
+    """The best mechanism over all boundary values: the most truth on average under a prior, or at the worst point.
+
+    A linear program on the graph itself for (epsilon, delta) and piecewise linear levels, tangent cuts for Gaussian
+    ones. The certificate holds dual prices, from which `verify` recomputes a bound on every private mechanism.
+
+    Parameters
+    ----------
+    prior : distribution over the points; None is uniform
+    criterion : "average" or "worst"
+        The average under the prior, or the least probability of the truth over all points.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> rare = um.binary.best_boundary(um.path(2), [False, True], um.PureDP.from_ratio(3), prior=[0.9, 0.1])
+    >>> round(rare.value, 9)                          # always saying no is best when yes is this rare
+    0.9
+    """
+    levels = on_edges(space, privacy)
+    levels.require(
+        (ApproxDP, GaussianDP, SuitablePair),
+        "best_boundary needs (epsilon, delta), Gaussian or piecewise linear levels.",
+    )
+    right = as_truth(space, truth, outputs)
+    weights = space.as_prior(prior)
+    if criterion not in ("average", "worst"):
+        raise InvalidInput(f"criterion is {criterion!r}; say 'average' or 'worst'.")
+    boundary = np.zeros(len(right), dtype=bool)
+    boundary[space.edge_indices[boundary_edges(space, right)].ravel()] = True
+
+    def complete(wished: Floats) -> Floats:
+        """The best private mechanism whose boundary is the largest private one below the wished values of Pr[1]."""
+        (p, q), _ = carry(levels, (wished, 1 - wished), np.ones(len(wished), dtype=bool))
+        return carry_from(levels, right, boundary, np.column_stack([q, p]))[0]
+
+    matrix, evidence, rounds = _solve_by_cuts(levels, right, weights, criterion == "worst", complete)
+    told = matrix[np.arange(len(right)), right]
+    value = (float(told.min()) if len(told) else 1.0) if criterion == "worst" else float(weights @ told)
+    against = evidence["least_favourable"] if criterion == "worst" else weights
+    bound = dual_bound(levels, right, against, evidence)
+    data = {"outputs": outputs, "truth": right, "prior": weights, "criterion": criterion}
+    quantity = (
+        "probability of the truth at the worst point"
+        if criterion == "worst"
+        else "average probability of the truth under the prior"
+    )
+    certificate = Certificate(
+        "bound",
+        "linear programming duality on the graph of datasets",
+        quantity,
+        f"linear program over all boundary values ({rounds} round{'s' * (rounds > 1)}), then BIN Theorem 2 inside",
+        bound=bound,
+        gap=max(bound - value, 0.0),
+        evidence=evidence,
+    )
+    mechanism = FiniteMechanism(matrix, space.points, outputs)
+    return Solution(Problem("binary.best_boundary", space, levels, data), mechanism, value, certificate)
+
+
+def _solve_by_cuts(
+    levels: EdgeLevels,
+    truth: NDArray[np.int64],
+    weights: Floats,
+    worst: bool,
+    complete: Callable[[Floats], Floats],
+) -> tuple[Floats, dict[str, Any], int]:
+    """The best mechanism found, the evidence for its bound, and how many rounds of cuts it took.
+
+    `complete` turns wished-for values of Pr[1] into a private mechanism.
+    """
+    edges, forward, slopes = _first_cuts(levels)
+    curved = _curved(levels)
+    n = len(truth)
+    rounds = 0
+    while True:
+        rounds += 1
+        evidence = {"edges": edges, "forward": forward, "slopes": slopes}
+        wished, duals, favoured = _solve(levels, truth, weights, worst, edges, forward, slopes)
+        evidence |= {"duals": duals}
+        if worst:
+            evidence["least_favourable"] = favoured
+        matrix = complete(wished)
+        told = matrix[np.arange(n), truth]
+        value = float(told.min(initial=1.0)) if worst else float(weights @ told)
+        if not len(curved) or rounds == MOST_ROUNDS or dual_bound(levels, truth, favoured, evidence) - value <= CLOSED:
+            break
+        new = _violated(levels, curved, wished)
+        if not len(new[0]):
+            break
+        edges, forward, slopes = (
+            np.concatenate([old, more]) for old, more in zip((edges, forward, slopes), new, strict=True)
+        )
+    return matrix, evidence, rounds
+
+
+def _solve(
+    levels: EdgeLevels,
+    truth: NDArray[np.int64],
+    weights: Floats,
+    worst: bool,
+    edges: NDArray[np.int64],
+    forward: NDArray[np.bool_],
+    slopes: Floats,
+) -> tuple[Floats, Floats, Floats]:
+    """Pr[1] at every point, the dual price of every cut, and the prior the value is an average under."""
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array, vstack
+
+    n, m = len(truth), len(edges)
+    sign = np.where(truth == 1, 1.0, -1.0)
+    if not n:
+        return np.zeros(0), np.zeros(0), weights
+    ends = levels.space.edge_indices[edges]
+    tails, heads = np.where(forward, ends[:, 0], ends[:, 1]), np.where(forward, ends[:, 1], ends[:, 0])
+    rows = np.concatenate([np.arange(m), np.arange(m)])
+    entries = (np.concatenate([np.ones(m), -slopes]), (rows, np.concatenate([tails, heads])))
+    limits = intercepts(levels, edges, slopes)
+    matrix = coo_array(entries, shape=(m, n + worst))
+    cost = np.concatenate([np.zeros(n), [-1.0]]) if worst else -sign * weights
+    if worst:  # the last variable is at most the probability of the truth at every point
+        here = np.arange(n)
+        told = coo_array(
+            (np.concatenate([-sign, np.ones(n)]), (np.tile(here, 2), np.concatenate([here, np.full(n, n)])))
+        )
+        matrix = vstack([matrix, told])
+        limits = np.concatenate([limits, (truth == 0).astype(float)])
+    result = linprog(
+        cost, A_ub=matrix.tocsr() if len(limits) else None, b_ub=limits if len(limits) else None, bounds=(0, 1)
+    )
+    if result.x is None:
+        return (truth == 1) * 0.5 + 0.25, np.zeros(m), np.full(n, 1 / n) if worst else weights
+    duals = -result.ineqlin.marginals if len(limits) else np.zeros(0)
+    favoured = np.maximum(duals[m:], 0.0) if worst else weights
+    if worst:
+        favoured = favoured / favoured.sum() if favoured.sum() > 0 else np.full(n, 1 / n)
+    return np.clip(result.x[:n], 0.0, 1.0), np.maximum(duals[:m], 0.0), favoured
+
+
+def _curved(levels: EdgeLevels) -> NDArray[np.int64]:
+    """The edges whose `upper` is not made of straight lines."""
+    if not any(level.lines() is None for level in levels.kinds()):
+        return np.zeros(0, dtype=np.int64)
+    return np.array([e for e in range(len(levels)) if levels[e].lines() is None], dtype=np.int64)
+
+
+def _first_cuts(levels: EdgeLevels) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
+    """All lines of straight levels and a few tangents of curved ones, in both directions."""
+    several = np.array([0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
+    edges: list[int] = []
+    slopes: list[float] = []
+    for e in range(len(levels)):
+        lines = levels[e].lines()
+        mine = [s for s, _ in lines] if lines is not None else levels[e].tangent(several).tolist()
+        edges += [e] * len(mine)
+        slopes += mine
+    both = np.tile(np.array(edges, dtype=np.int64), 2)
+    return both, np.repeat([True, False], len(edges)), np.tile(np.array(slopes, dtype=float), 2)
+
+
+def _violated(
+    levels: EdgeLevels, curved: NDArray[np.int64], wished: Floats
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
+    """Tangents at the wished-for values, on the curved edges they break."""
+    found: list[tuple[int, bool, float]] = []
+    for forward in (True, False):
+        a, b = levels.space.edge_indices[curved].T
+        tails, heads = (a, b) if forward else (b, a)
+        broken = wished[tails] > levels.upper(curved, wished[heads]) + 1e-12
+        for e, alpha in zip(curved[broken].tolist(), wished[heads[broken]].tolist(), strict=True):
+            found.append((e, forward, float(levels[e].tangent(np.array([alpha]))[0])))
+    if not found:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool), np.zeros(0)
+    e, f, s = zip(*found, strict=True)
+    return np.array(e, dtype=np.int64), np.array(f, dtype=bool), np.array(s, dtype=float)

@@ -1,0 +1,162 @@
+"""Do known values contradict each other? Decided exactly, and the two points named.
+
+Floating point settles all but near-ties. A near-tie between two known points is one comparison of exact numbers; one
+through free points is settled by carrying exact bounds through the points where the floating-point slack is too small
+to tell. Every contradicting path lies among those points, so nothing else need be looked at.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.edge_levels import EdgeLevels
+from utmost.errors import NoExtension
+from utmost.exact import ExpSum, Real, compare
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A known value that another known point forbids: along `path`, from that point to the one with the value."""
+
+    path: tuple[int, ...]
+    output: int
+    bound: float
+
+
+def find_conflict(
+    levels: EdgeLevels,
+    truth: NDArray[np.int64],
+    known: NDArray[np.bool_],
+    matrix: Floats,
+    exact: Callable[[int, int], Fraction],
+) -> Conflict | None:
+    """The clearest contradiction among known values, or None if there is none.
+
+    `matrix` holds the bounds carried from the known points as if there were no contradiction, `exact(point, output)`
+    the known probability as a rational.
+    """
+    a, b = levels.space.edge_indices.T
+    undecided = 1e-9 + 1e-13 * len(truth)  # above the rounding of a path of logarithms below 745
+    touching = np.flatnonzero(known[a] | known[b])
+    tails, heads = np.concatenate([a[touching], b[touching]]), np.concatenate([b[touching], a[touching]])
+    edges = np.concatenate([touching, touching])
+    asked_here = known[tails]  # known against known in both directions, known against free
+    tails, heads, edges = tails[asked_here], heads[asked_here], edges[asked_here]
+    outputs = np.where(known[heads], 1, truth[heads])
+    bounds = levels.upper(edges, matrix[heads, outputs])
+    misses = matrix[tails, outputs] - bounds
+    if not len(misses):
+        return None
+    worst = int(np.argmax(misses))
+    if misses[worst] > undecided:
+        chain = _chain(levels, truth, known, matrix, int(heads[worst]))
+        return Conflict((*chain, int(tails[worst])), int(outputs[worst]), float(bounds[worst]))
+    near = np.flatnonzero(misses >= -undecided)
+    for i in near[known[heads[near]]]:
+        there = ExpSum.rational(exact(int(heads[i]), 1))
+        bound = levels[int(edges[i])].upper_exact(there)
+        if compare(ExpSum.rational(exact(int(tails[i]), 1)), bound) > 0:
+            return Conflict((int(heads[i]), int(tails[i])), 1, float(bound))
+    suspects = near[~known[heads[near]]]
+    for output in (0, 1):
+        sources = np.unique(tails[suspects[outputs[suspects] != output]])
+        found = _search(levels, truth, known, matrix, exact, sources, output, undecided)
+        if found:
+            return found
+    return None
+
+
+def raise_conflict(conflict: Conflict, levels: EdgeLevels, outputs: tuple[Any, Any], exact: Any) -> None:
+    """Raise `NoExtension`, naming both points, the probability asked for and the bound that forbids it."""
+    space, path, j = levels.space, conflict.path, conflict.output
+    here, there = space.points[path[-1]], space.points[path[0]]
+    asked, forcing = float(exact(path[-1], j)), float(exact(path[0], j))
+    steps = len(path) - 1
+    away = f"{steps} step{'s' * (steps > 1)}"
+    if levels.single is not None:
+        away += f" of {levels.single}"
+    miss = asked - conflict.bound
+    shown = f"{conflict.bound:.6g}" if miss > 1e-4 * asked else f"{conflict.bound:.17g}"
+    message = (
+        f"the values fixed at {there!r} and {here!r} contradict each other: Pr[{outputs[j]}] = {asked!r} at {here!r} "
+        f"but {there!r} (Pr[{outputs[j]}] = {forcing!r}, {away} away) allows at most {shown}. "
+        f"Lower the probability of {outputs[j]} at {here!r}, raise it at {there!r}, or allow a larger epsilon."
+    )
+    if miss < 1e-12:
+        message += (
+            " They miss by less than 1e-12, as rounded values do: give exact ones (a Fraction, or a string such as "
+            "'1/3'), and a level such as PureDP.from_ratio(2) instead of epsilon = log 2."
+        )
+    raise NoExtension(message, point=here, asked=asked, forced_by=there, bound=conflict.bound, output=outputs[j])
+
+
+def _chain(
+    levels: EdgeLevels, truth: NDArray[np.int64], known: NDArray[np.bool_], matrix: Floats, end: int
+) -> tuple[int, ...]:
+    """The points from a known one to `end` along which the bound at `end` was carried, the fewest there are."""
+    arcs, output = levels.space.arcs, int(truth[end])
+    before: dict[int, int] = {}
+    queue, seen = [end], {end}
+    for v in queue:
+        if known[v]:
+            chain = [v]
+            while chain[-1] != end:
+                chain.append(before[chain[-1]])
+            return tuple(chain)
+        out = slice(arcs.starts[v], arcs.starts[v + 1])
+        tails, edges = arcs.heads[out], arcs.edges[out]
+        carried = levels.upper(edges, matrix[tails, output])
+        for u in tails[carried <= matrix[v, output] * (1 + 1e-9) + 1e-12].tolist():
+            if u not in seen:
+                seen.add(u)
+                before[u] = v
+                queue.append(u)
+    return (end,)
+
+
+def _search(
+    levels: EdgeLevels,
+    truth: NDArray[np.int64],
+    known: NDArray[np.bool_],
+    matrix: Floats,
+    exact: Callable[[int, int], Fraction],
+    sources: NDArray[np.int64],
+    output: int,
+    undecided: float,
+) -> Conflict | None:
+    """Carry exact bounds on `output` from these known points, through free points without slack, to known points."""
+    arcs = levels.space.arcs
+    labels: dict[int, Real] = {int(s): ExpSum.rational(exact(int(s), output)) for s in sources}
+    before: dict[int, int] = {}
+    heap = [(float(label), v) for v, label in labels.items()]
+    heapq.heapify(heap)
+    while heap:
+        _, u = heapq.heappop(heap)
+        for arc in range(arcs.starts[u], arcs.starts[u + 1]):
+            v, edge = int(arcs.heads[arc]), int(arcs.edges[arc])
+            if known[v] and known[u]:
+                continue
+            rough = float(levels.upper(np.array([edge]), np.array([float(labels[u])]))[0])
+            target = float(exact(v, output)) if known[v] else matrix[v, output]
+            if rough > target + undecided or (not known[v] and truth[v] == output):
+                continue
+            bound = levels[edge].upper_exact(labels[u])
+            if known[v]:
+                if compare(ExpSum.rational(exact(v, output)), bound) > 0:
+                    path = [v, u]
+                    while path[-1] in before:
+                        path.append(before[path[-1]])
+                    return Conflict(tuple(reversed(path)), output, float(bound))
+            elif v not in labels or compare(bound, labels[v]) < 0:
+                labels[v], before[v] = bound, u
+                heapq.heappush(heap, (float(bound), v))
+    return None

@@ -1,0 +1,216 @@
+"""The optimal extension of a mechanism that is known at the boundary, and the balanced boundary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.design.binary.carry import Bounds, carry
+from utmost.design.binary.conflict import find_conflict, raise_conflict
+from utmost.design.binary.question import (
+    Floats,
+    Known,
+    Mask,
+    Outputs,
+    Truth,
+    as_truth,
+    boundary_edges,
+    read_known,
+    require_hitting,
+)
+from utmost.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.mechanism import FiniteMechanism
+from utmost.privacy import ApproxDP, GaussianDP, Level
+from utmost.solution import Certificate, Problem, Solution
+from utmost.space import Space
+
+AVERAGE = "average probability of the truth over the points"
+
+
+def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
+    """The optimal private mechanism with given values at known points, for every reasonable utility at once.
+
+    Parameters
+    ----------
+    space : Space
+    truth : mapping, array aligned with the points, or callable
+        The right answer at every point, one of `outputs`.
+    known : mapping, array (NaN where free) or callable (None where free)
+        Pr[outputs[1]] at the known points, which must hold an end of every boundary edge (see `hitting_set`). A float
+        means its shortest decimal; Fractions and strings such as "1/3" are exact.
+    privacy : level, number or EdgeLevels
+        Any suitable pair, one for all edges or one per edge.
+    outputs : pair
+        The answers for which the truth stands; probabilities are those of the second.
+
+    Returns
+    -------
+    Solution
+        With value the average probability of the truth. `NoExtension` if known values contradict each other, decided
+        exactly; `NotBoundaryHitting` if they miss a boundary edge, for then the optimum need not be unique (BIN
+        Example 2).
+
+    Notes
+    -----
+    BIN Theorem 2 (one suitable pair), HET Theorem 1 (an epsilon per edge); the same proof covers any suitable pair per
+    edge. O((V + E) log V) in place of HET's O(V^3 E).
+
+    Examples
+    --------
+    The path of BIN Example 3: blue in the middle, red at the ends, epsilon = log 2.
+
+    >>> import utmost as um
+    >>> graph = um.Space.from_edges([("v1", "v2"), ("v2", "v3"), ("v3", "v4")])
+    >>> colour = {"v1": "red", "v2": "blue", "v3": "blue", "v4": "red"}
+    >>> level = um.PureDP.from_ratio(2)
+    >>> best = um.binary.extend(graph, colour, {"v1": 0.3, "v4": 0.1}, level, outputs=("red", "blue"))
+    >>> [round(best.mechanism.probability(v, "blue"), 12) for v in graph.points]
+    [0.3, 0.4, 0.2, 0.1]
+    """
+    levels = on_edges(space, privacy)
+    right = as_truth(space, truth, outputs)
+    fixed = read_known(space, known)
+    require_hitting(space, right, fixed.mask)
+    matrix, method = carry_from(levels, right, fixed.mask, fixed.columns())
+    conflict = find_conflict(levels, right, fixed.mask, matrix, fixed.exact)
+    if conflict:
+        raise_conflict(conflict, levels, outputs, fixed.exact)
+    return _extension_solution(
+        "binary.extend", levels, right, fixed, matrix, outputs, method, "BIN Theorem 2, HET Theorem 1"
+    )
+
+
+def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
+    """The optimal mechanism that treats both answers alike, telling the truth equally often on either side.
+
+    At the boundary the truth has probability (e^eps + delta)/(e^eps + 1), the most that both ends can have together;
+    inside, what BIN Corollary 2 says in closed form. With levels per edge a boundary point has the most that all its
+    boundary edges, and the points near it, allow.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> majority = um.binary.balanced(um.counts(101), lambda yes: yes > 50, 1.0)
+    >>> [round(majority.mechanism.probability(yes, True), 6) for yes in (50, 51, 52, 60)]
+    [0.268941, 0.731059, 0.901062, 0.999967]
+    """
+    levels = on_edges(space, privacy)
+    right = as_truth(space, truth, outputs)
+    edges = np.flatnonzero(boundary_edges(space, right))
+    ends = space.edge_indices[edges]
+    on_boundary = np.zeros(len(right), dtype=bool)
+    on_boundary[ends.ravel()] = True
+    start_p, start_q = np.ones(len(right)), np.zeros(len(right))
+    shares = _even_shares(levels, edges)
+    for side in (0, 1):
+        np.minimum.at(start_p, ends[:, side], shares[0])
+        np.maximum.at(start_q, ends[:, side], shares[1])
+    inner = levels.space.edge_indices
+    same = right[inner[:, 0]] == right[inner[:, 1]]
+    if levels.single is not None and len(edges):
+        points = [space.points[int(i)] for i in np.flatnonzero(on_boundary)]
+        p, q = _by_distance(levels.single, space.distances_from(points), float(shares[0][0]), float(shares[1][0]))
+        method = "closed form in the distance to the boundary"
+    else:
+        regions = Space(space.points, inner[same])
+        (p, q), method = carry(
+            levels.take(np.flatnonzero(same), regions), (start_p, start_q), np.ones(len(right), dtype=bool)
+        )
+    matrix = _columns(right, p, q)
+    fixed = Known(on_boundary, matrix[:, 1].copy(), None)
+    return _extension_solution("binary.balanced", levels, right, fixed, matrix, outputs, method, "BIN Corollary 2")
+
+
+def carry_from(levels: EdgeLevels, truth: Truth, known: Mask, columns: Floats) -> tuple[Floats, str]:
+    """The bounds carried from the known points, as if they did not contradict each other.
+
+    Free neighbours have the same truth, so one run carries the bounds on either truth: each free point starts with
+    what its known neighbours allow for its own truth.
+    """
+    n = len(truth)
+    arcs = levels.space.arcs
+    entering = known[arcs.tails] & ~known[arcs.heads]
+    tails, heads, edges = arcs.tails[entering], arcs.heads[entering], arcs.edges[entering]
+    wanted = truth[heads]
+    p, q = np.ones(n), np.zeros(n)
+    np.minimum.at(p, heads, levels.upper(edges, columns[tails, wanted]))
+    np.maximum.at(q, heads, levels.lower(edges, columns[tails, 1 - wanted]))
+    (p, q), method = carry(levels, (p, q), ~known)
+    matrix = _columns(truth, p, q)
+    matrix[known] = columns[known]
+    return matrix, method
+
+
+def _columns(truth: Truth, p: Floats, q: Floats) -> Floats:
+    """Both probabilities at every point from that of the truth and its complement."""
+    return np.column_stack([np.where(truth == 0, p, q), np.where(truth == 1, p, q)])
+
+
+def _extension_solution(
+    question: str,
+    levels: EdgeLevels,
+    truth: Truth,
+    fixed: Known,
+    matrix: Floats,
+    outputs: Outputs,
+    method: str,
+    reason: str,
+) -> Solution:
+    space = levels.space
+    told = matrix[np.arange(len(truth)), truth]
+    value = float(told.mean()) if len(told) else 1.0
+    notes = []
+    reached = np.isin(space.components, space.components[fixed.mask])
+    if not reached.all():
+        parts = len(np.unique(space.components[~reached]))
+        notes.append(
+            f"{parts} component{'s' * (parts > 1)} of the space ha{'s' if parts == 1 else 've'} neither a boundary "
+            f"nor a known point: the truth is told there with probability 1 ({int((~reached).sum())} points)."
+        )
+    data = {"outputs": outputs, "truth": truth, "known": fixed.mask, "known_values": fixed.as_given()}
+    certificate = Certificate("theorem", reason, AVERAGE, method, notes=tuple(notes))
+    mechanism = FiniteMechanism(matrix, space.points, outputs)
+    return Solution(Problem(question, space, levels, data), mechanism, value, certificate)
+
+
+# ---- the balanced boundary ----
+
+
+def _even_shares(levels: EdgeLevels, edges: NDArray[np.int64]) -> Bounds:
+    """For each boundary edge the largest alpha with alpha <= upper(1 - alpha), and 1 - alpha."""
+    level = levels.single
+    if level is not None:
+        one = _even_share(level)
+        return np.full(len(edges), one[0]), np.full(len(edges), one[1])
+    growth, delta = levels.growth[edges], levels.delta[edges]
+    p = np.where(np.isinf(growth), 1.0, (growth + delta) / (growth + 1))
+    q = (1 - delta) / (growth + 1)
+    for i in np.flatnonzero(np.isnan(p)).tolist():
+        p[i], q[i] = _even_share(levels[int(edges[i])])
+    return p, q
+
+
+def _even_share(level: Level) -> tuple[float, float]:
+    if isinstance(level, ApproxDP):
+        growth, delta = level.growth, float(level.delta)
+        return (1.0 if np.isinf(growth) else (growth + delta) / (growth + 1)), (1 - delta) / (growth + 1)
+    if isinstance(level, GaussianDP):
+        both = GaussianDP(level.mu / 2).upper(0.5), GaussianDP(level.mu / 2).lower(0.5)
+        return float(both[0]), float(both[1])
+    low, high = 0.5, 1.0
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if middle <= level.upper(1 - middle) else (low, middle)
+    return low, 1 - low
+
+
+def _by_distance(level: Level, distance: Floats, p: float, q: float) -> Bounds:
+    """The bounds at each distance from the boundary; points it does not reach tell the truth."""
+    reached = np.isfinite(distance)
+    far = int(distance[reached].max(initial=0))
+    steps = np.arange(far + 1)
+    told = level.upper_after(steps, np.full(far + 1, p))
+    missed = level.lower_after(steps, np.full(far + 1, q))
+    where = np.where(reached, distance, 0).astype(np.int64)
+    return np.where(reached, told[where], 1.0), np.where(reached, missed[where], 0.0)

@@ -1,0 +1,201 @@
+"""The question: the truth at every point, where it changes, and where the mechanism is known."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from utmost.errors import InvalidInput, NotBoundaryHitting
+from utmost.exact import Number, as_rational
+from utmost.space import Space
+
+Outputs: TypeAlias = tuple[Any, Any]
+Truth: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Where the truth changes: the edges between different truths, and their ends (BIN Def. 5, 6)."""
+
+    edges: tuple[tuple[Any, Any], ...]
+    points: tuple[Any, ...]
+
+
+def boundary(space: Space, truth: Any, outputs: Outputs = (False, True)) -> Boundary:
+    """The boundary edges and boundary points of a question.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> um.binary.boundary(um.counts(4), lambda yes: yes >= 2).edges
+    ((1, 2),)
+    """
+    crossing = np.flatnonzero(boundary_edges(space, as_truth(space, truth, outputs)))
+    points = np.unique(space.edge_indices[crossing])
+    return Boundary(tuple(space.edges[int(e)] for e in crossing), tuple(space.points[int(i)] for i in points))
+
+
+def is_hitting(space: Space, truth: Any, points: Iterable[Hashable], outputs: Outputs = (False, True)) -> bool:
+    """Whether these points hold at least one end of every boundary edge (BIN Def. 7)."""
+    mask = np.zeros(len(space.points), dtype=bool)
+    mask[[space.index(p) for p in points]] = True
+    a, b = space.edge_indices[boundary_edges(space, as_truth(space, truth, outputs))].T
+    return bool((mask[a] | mask[b]).all())
+
+
+def hitting_set(space: Space, truth: Any, outputs: Outputs = (False, True)) -> tuple[Any, ...]:
+    """A smallest set of points that holds an end of every boundary edge.
+
+    Boundary edges join different truths, so they form a bipartite graph, whose smallest vertex cover comes from a
+    largest matching (König's theorem).
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> um.binary.hitting_set(um.Space.from_edges([("hub", x) for x in "abc"]), lambda v: v == "hub")
+    ('hub',)
+    """
+    right = as_truth(space, truth, outputs)
+    ends = space.edge_indices[boundary_edges(space, right)]
+    yes, no = np.where(right[ends[:, :1]] == 1, ends, ends[:, ::-1]).T
+    n = len(right)
+    graph = csr_array((np.ones(len(yes)), (yes, no)), shape=(n, n))
+    mate_of_no = maximum_bipartite_matching(graph, perm_type="row") if n else np.zeros(0, dtype=int)
+    mate_of_yes = np.full(n, -1)
+    mate_of_yes[mate_of_no[mate_of_no >= 0]] = np.flatnonzero(mate_of_no >= 0)
+    reached, queue = np.zeros(n, dtype=bool), [int(v) for v in np.unique(yes) if mate_of_yes[v] < 0]
+    reached[queue] = True
+    for v in queue:  # alternating paths from the unmatched: along any edge to a no, back along its match
+        for u in graph.indices[graph.indptr[v] : graph.indptr[v + 1]]:
+            back = int(mate_of_no[u])
+            if not reached[u]:
+                reached[u] = True
+                if back >= 0 and not reached[back]:
+                    reached[back] = True
+                    queue.append(back)
+    cover = [int(v) for v in np.unique(yes) if not reached[v]] + [int(v) for v in np.unique(no) if reached[v]]
+    return tuple(space.points[i] for i in sorted(cover))
+
+
+def dominates(better: Any, worse: Any, truth: Any, outputs: Outputs = (False, True)) -> bool:
+    """Whether one mechanism tells the truth at least as often as another at every point (BIN Def. 2).
+
+    Examples
+    --------
+    BIN Example 1: neither of two mechanisms need dominate the other.
+
+    >>> import utmost as um
+    >>> one = um.FiniteMechanism([[0.58, 0.42], [0.24, 0.76]], (1, 2), ("blue", "red"))
+    >>> two = um.FiniteMechanism([[0.64, 0.36], [0.27, 0.73]], (1, 2), ("blue", "red"))
+    >>> colour = {1: "blue", 2: "red"}
+    >>> um.binary.dominates(one, two, colour, ("blue", "red")), um.binary.dominates(two, one, colour, ("blue", "red"))
+    (False, False)
+    """
+    if list(better.points) != list(worse.points):
+        raise InvalidInput("the two mechanisms have different points; compare mechanisms on one space.")
+    aligned = Space(better.points, np.zeros((0, 2))).align(truth, "the truth")
+    return all(better.probability(p, t) >= worse.probability(p, t) for p, t in zip(better.points, aligned, strict=True))
+
+
+def as_truth(space: Space, truth: Any, outputs: Outputs) -> Truth:
+    """The truth at every point as 0 or 1: which of the two outputs it is."""
+    if len(outputs) != 2 or outputs[0] == outputs[1]:
+        raise InvalidInput(f"outputs is {outputs!r}; give two different answers.")
+    aligned = space.align(truth, "the truth")
+    if isinstance(aligned, np.ndarray) and aligned.dtype == bool and tuple(outputs) == (False, True):
+        return aligned.astype(np.int64)
+    number = {outputs[0]: 0, outputs[1]: 1}
+    try:
+        return np.array([number[t] for t in aligned], dtype=np.int64)
+    except (KeyError, TypeError):
+        wrong = next(i for i, t in enumerate(aligned) if not isinstance(t, Hashable) or t not in number)
+        raise InvalidInput(
+            f"the truth at {space.points[wrong]!r} is {aligned[wrong]!r}, which is neither {outputs[0]!r} nor "
+            f"{outputs[1]!r}; mend it, or pass outputs=."
+        ) from None
+
+
+@dataclass(frozen=True)
+class Known:
+    """Where the mechanism is fixed, and Pr[outputs[1]] there: as floats, and as given if that is more than a float."""
+
+    mask: Mask
+    values: Floats
+    given: Mapping[int, Number] | None
+
+    def exact(self, point: int, output: int) -> Fraction:
+        """The known probability of an output as a rational."""
+        value = as_rational(self.given[point] if self.given is not None else float(self.values[point]))
+        return value if output == 1 else 1 - value
+
+    def columns(self) -> Floats:
+        """Both probabilities at every point; 1 - p is rounded once, from the exact p, where p is close to 1."""
+        matrix = np.column_stack([1 - self.values, self.values])
+        for i in np.flatnonzero(self.mask & (self.values > 0.9)).tolist():
+            matrix[i, 0] = float(self.exact(i, 0))
+        return matrix
+
+    def as_given(self) -> list[Any]:
+        """The values as plain data: floats, or strings for rationals."""
+        points = np.flatnonzero(self.mask).tolist()
+        given = self.values if self.given is None else self.given
+        return [float(given[i]) if isinstance(given[i], float) else str(as_rational(given[i])) for i in points]
+
+
+def read_known(space: Space, known: Any) -> Known:
+    """The known values from a mapping, an array (NaN where free) or a callable (None where free)."""
+    n = len(space.points)
+    values = np.full(n, np.nan)
+    given: dict[int, Number] = {}
+    if isinstance(known, Mapping):
+        given = {space.index(point): value for point, value in known.items()}
+    else:
+        aligned = space.align(known, "known")
+        if isinstance(aligned, np.ndarray) and np.issubdtype(aligned.dtype, np.floating):
+            values[:] = aligned
+            wrong = (values < 0) | (values > 1)
+            if wrong.any():
+                i = int(np.argmax(wrong))
+                as_probability(values[i], space.points[i])
+            return Known(~np.isnan(values), values, None)
+        given = {i: v for i, v in enumerate(aligned) if v is not None and v == v}
+    for i, value in given.items():
+        values[i] = float(as_probability(value, space.points[i]))
+    return Known(~np.isnan(values), values, given)
+
+
+def as_probability(value: Any, point: Any) -> Fraction:
+    """A known value as a rational between 0 and 1, or an error that names the point."""
+    exact = as_rational(value, f"the value known at {point!r}")
+    if not 0 <= exact <= 1:
+        raise InvalidInput(f"the value known at {point!r} is {value!r}; it is a probability, between 0 and 1.")
+    return exact
+
+
+def boundary_edges(space: Space, truth: Truth) -> Mask:
+    """Which edges join different truths."""
+    a, b = space.edge_indices.T
+    return np.asarray(truth[a] != truth[b])
+
+
+def require_hitting(space: Space, truth: Truth, known: Mask) -> None:
+    """Refuse known points that miss a boundary edge."""
+    a, b = space.edge_indices.T
+    missed = boundary_edges(space, truth) & ~known[a] & ~known[b]
+    if missed.any():
+        one, other = space.edges[int(np.argmax(missed))]
+        raise NotBoundaryHitting(
+            f"the truth changes between {one!r} and {other!r}, and neither is known, so the optimum need not be unique "
+            f"({int(missed.sum())} such edges). Fix the mechanism at one of them (binary.hitting_set names a smallest "
+            "choice), or let binary.balanced or binary.best_boundary choose the boundary.",
+            edge=(one, other),
+        )

@@ -1,0 +1,68 @@
+"""One family of errors. Every message names the value, the rule it breaks and what to change.
+
+`except um.errors.UtmostError` catches all of them. Errors about input are also `ValueError`s, so that code which
+knows nothing of Utmost treats them as it should.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class UtmostError(Exception):
+    """Anything Utmost refuses to do, with the reason and the remedy."""
+
+
+class InvalidInput(UtmostError, ValueError):
+    """A public argument breaks a rule: not a number, out of range, of the wrong shape."""
+
+
+class UnknownPoint(InvalidInput):
+    """A point, or an edge between two points, that the space does not have."""
+
+
+class NotSuitable(InvalidInput):
+    """A pair of functions breaks an axiom of suitable pairs; the axiom and the alpha are named."""
+
+
+class NotBoundaryHitting(InvalidInput):
+    """The known points miss both ends of a boundary edge, so the optimum need not be unique."""
+
+    def __init__(self, message: str, *, edge: tuple[Any, Any]) -> None:
+        super().__init__(message)
+        self.edge = edge
+
+
+class NeedsFloor(InvalidInput):
+    """A search that looks at part of a space needs a public bound on what lies beyond."""
+
+
+class UnsupportedLevel(UtmostError, TypeError):
+    """This theory does not cover this kind of privacy level; the message names one that does."""
+
+
+class TooLarge(UtmostError):
+    """The full table would not fit; the message names the way that does without it."""
+
+
+class NoExtension(UtmostError):
+    """Two known values contradict each other: no private mechanism has both.
+
+    Attributes
+    ----------
+    point, asked : the known point whose value is too high, and that probability of `output`
+    forced_by, bound : the known point that forbids it, and the most it allows
+    output : the output that both probabilities are of
+    """
+
+    def __init__(self, message: str, *, point: Any, asked: float, forced_by: Any, bound: float, output: Any) -> None:
+        super().__init__(message)
+        self.point = point
+        self.asked = asked
+        self.forced_by = forced_by
+        self.bound = bound
+        self.output = output
+
+
+class BadFile(InvalidInput):
+    """A saved file that is not what it says: changed, cut short, or of another version."""

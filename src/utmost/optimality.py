@@ -1,0 +1,195 @@
+"""Why nothing private is better: conditions re-checked from the problem and the mechanism, with nothing of the solver.
+
+One checker per question. It returns the checks made, each in words, and a bound on how far the value may be from the
+best possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from utmost.certification import Check
+from utmost.edge_levels import EdgeLevels
+from utmost.exact import as_rational
+from utmost.mechanism import FiniteMechanism
+from utmost.space import Space
+
+Floats: TypeAlias = NDArray[np.float64]
+ATTAINED = 1e-9
+"""How far a value may be below the bound carried to it and still count as attaining it, given rounding."""
+
+
+class _Problem(Protocol):
+    @property
+    def space(self) -> Space: ...
+    @property
+    def privacy(self) -> EdgeLevels: ...
+    @property
+    def data(self) -> Mapping[str, Any]: ...
+
+
+class _Certificate(Protocol):
+    @property
+    def evidence(self) -> Mapping[str, Any]: ...
+
+
+class _Solved(Protocol):
+    @property
+    def mechanism(self) -> FiniteMechanism: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def certificate(self) -> _Certificate: ...
+
+
+Outcome: TypeAlias = tuple[tuple[Check, ...], float]
+
+
+def check_extension(problem: _Problem, solved: _Solved) -> Outcome:
+    """BIN Theorem 2: a private mechanism whose every free value is a bound that a known point forces is the best.
+
+    A chain of edges from a known point to a free one, each carrying the bound of its level with equality, proves that
+    no private mechanism with the same known values does better there. The chains with the least total slack are
+    shortest paths; their slack bounds the gap.
+    """
+    space, levels = problem.space, problem.privacy
+    truth, known = problem.data["truth"], problem.data["known"]
+    matrix = solved.mechanism.matrix
+    right = matrix[np.arange(len(truth)), truth]
+    checks = [_kept(problem, matrix), _hitting(space, truth, known), _stated(solved.value, right.mean())]
+    slack = _least_slack(space, levels, truth, known, matrix)
+    free = ~known
+    unforced = free & np.isinf(slack) & (right < 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        best = np.where(np.isinf(slack), 1.0, np.minimum(1.0, right * np.exp(slack)))
+    gaps = np.where(free, best - right, 0.0)
+    widest = float(gaps.max(initial=0.0))
+    if unforced.any() or widest > ATTAINED:
+        point = space.points[int(np.argmax(unforced if unforced.any() else gaps))]
+        checks.append(Check("free values", False, f"the value at {point!r} could rise: no known point forces it"))
+    else:
+        detail = f"each of {int(free.sum())} equals the least bound carried to it (within {widest:.1g})"
+        checks.append(Check("free values", True, detail))
+    return tuple(checks), float(gaps.mean()) if len(gaps) else 0.0
+
+
+def check_boundary_bound(problem: _Problem, solved: _Solved) -> Outcome:
+    """Lagrange: any weights on valid constraints bound every private mechanism. All but the weights is recomputed.
+
+    A constraint is Pr[1] at `tails` <= slope · Pr[1] at `heads` + intercept, valid when the intercept is the level's
+    own for that slope. With weights w >= 0, no private mechanism has an average above
+    sum(w · intercept) + sum(positive parts of what remains of each point's coefficient).
+    """
+    levels, truth = problem.privacy, problem.data["truth"]
+    prior, worst_case = problem.data["prior"], problem.data["criterion"] == "worst"
+    evidence = solved.certificate.evidence
+    matrix = solved.mechanism.matrix
+    right = matrix[np.arange(len(truth)), truth]
+    value = float(right.min()) if worst_case else float(prior @ right)
+    weights = evidence["least_favourable"] if worst_case else prior
+    sound = bool((weights >= 0).all()) and abs(float(weights.sum()) - 1) < 1e-9
+    bound = dual_bound(levels, truth, weights / weights.sum() if worst_case else weights, evidence)
+    gap = bound - value
+    checks = (
+        _stated(solved.value, value),
+        Check(
+            "bound",
+            sound and np.isfinite(bound),
+            f"no private mechanism exceeds {bound:.12g}; the value is {value:.12g}",
+        ),
+    )
+    return checks, max(gap, 0.0)
+
+
+def dual_bound(levels: EdgeLevels, truth: NDArray[np.int64], weights: Floats, evidence: Mapping[str, Any]) -> float:
+    """What no private mechanism's weighted average probability of the truth exceeds, rounding counted against us."""
+    edges, forward = evidence["edges"], evidence["forward"]
+    slopes, duals = evidence["slopes"], np.maximum(evidence["duals"], 0.0)
+    ends = levels.space.edge_indices[edges]
+    tails, heads = np.where(forward, ends[:, 0], ends[:, 1]), np.where(forward, ends[:, 1], ends[:, 0])
+    limits = intercepts(levels, edges, slopes)
+    n = len(truth)
+    sign = np.where(truth == 1, 1.0, -1.0)
+    left = sign * weights
+    np.add.at(left, tails, -duals)
+    np.add.at(left, heads, duals * slopes)
+    scale = float(np.abs(weights).sum() + duals @ (np.abs(slopes) + np.abs(limits) + 2))
+    rounding = (4 + np.log2(n + len(duals) + 2) + int(np.bincount(tails, minlength=1).max(initial=0))) * 2.0**-52
+    total = weights[truth == 0].sum() + duals @ limits + np.maximum(left, 0.0).sum()
+    return float(total + scale * rounding)
+
+
+def intercepts(levels: EdgeLevels, edges: NDArray[np.int64], slopes: Floats) -> Floats:
+    """The least intercepts that make lines of these slopes lie above each edge's `upper`."""
+    if levels.single is not None:
+        return levels.single.intercept(slopes)
+    return np.array([levels[int(e)].intercept(np.array([s]))[0] for e, s in zip(edges, slopes, strict=True)])
+
+
+CHECKERS: dict[str, Callable[[Any, Any], Outcome]] = {
+    "binary.extend": check_extension,
+    "binary.balanced": check_extension,
+    "binary.best_boundary": check_boundary_bound,
+}
+"""Which check belongs to which question."""
+
+
+def _kept(problem: _Problem, matrix: Floats) -> Check:
+    known, values = problem.data["known"], problem.data["known_values"]
+    asked = np.array([float(as_rational(v)) for v in values])
+    changed = matrix[known, 1] != asked
+    if changed.any():
+        point = problem.space.points[int(np.flatnonzero(known)[np.argmax(changed)])]
+        return Check("known values", False, f"the value at {point!r} is not the one asked for")
+    return Check("known values", True, f"all {len(asked)} are kept")
+
+
+def _hitting(space: Space, truth: NDArray[np.int64], known: NDArray[np.bool_]) -> Check:
+    a, b = space.edge_indices.T
+    missed = (truth[a] != truth[b]) & ~known[a] & ~known[b]
+    if missed.any():
+        one, other = space.edges[int(np.argmax(missed))]
+        return Check("boundary", False, f"neither end of the boundary edge {one!r} - {other!r} is known")
+    return Check("boundary", True, "every boundary edge has a known end")
+
+
+def _stated(value: float, found: float) -> Check:
+    same = abs(value - found) <= 1e-12
+    return Check("value", bool(same), f"{found:.12g}" + ("" if same else f", not {value:.12g} as stated"))
+
+
+def _least_slack(
+    space: Space, levels: EdgeLevels, truth: NDArray[np.int64], known: NDArray[np.bool_], matrix: Floats
+) -> Floats:
+    """For each free point, the least sum of log(bound / value) over the chains that reach it from a known point.
+
+    For a concave `upper`, values along such a chain are at most e^slack times too small.
+    """
+    n = len(truth)
+    if not n:
+        return np.zeros(0)
+    arcs = space.arcs
+    tails, heads = arcs.tails, arcs.heads
+    usable = ~known[heads] & (known[tails] | (truth[tails] == truth[heads]))
+    tails, heads, edges = tails[usable], heads[usable], arcs.edges[usable]
+    carried = levels.upper(edges, matrix[tails, truth[heads]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = matrix[heads, truth[heads]]
+        slack = np.where(carried > value, np.log(carried / value), 0.0)
+    sources = np.flatnonzero(known)
+    starts = np.searchsorted(tails, np.arange(n + 1))
+    graph = csr_array(
+        (
+            np.concatenate([slack, np.zeros(len(sources))]),
+            np.concatenate([heads, sources]).astype(np.int32),
+            np.append(starts, len(heads) + len(sources)).astype(np.int32),
+        ),
+        shape=(n + 1, n + 1),
+    )
+    return np.asarray(dijkstra(graph, indices=n)[:n])

@@ -1,0 +1,175 @@
+"""Names of points that are computed, not stored: products of ranges and histograms of people.
+
+A space of a million points keeps no million tuples: these sequences know their length, make the tuple at a position,
+and find the position of a tuple.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import product
+from typing import Any, SupportsIndex, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+
+class Computed(Sequence[Any]):
+    """A sequence of tuples given by `_tuple(position)` and `_position(tuple)`."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, position: SupportsIndex) -> Any: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[Any]: ...
+    def __getitem__(self, position: SupportsIndex | slice) -> Any:
+        if isinstance(position, slice):
+            return [self._tuple(i) for i in range(*position.indices(len(self)))]
+        i = operator.index(position)
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"position {i} of {len(self)} points")
+        return self._tuple(i % len(self))
+
+    def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
+        """The position of a tuple; ValueError if it is not one of the points."""
+        if not isinstance(value, tuple):
+            raise ValueError(f"{value!r} is not one of the points")
+        return self._position(value)
+
+    def __contains__(self, value: object) -> bool:
+        try:
+            self.index(value)
+        except ValueError:
+            return False
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(operator.eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, len(self)))
+
+    def _tuple(self, position: int) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def _position(self, value: tuple[Any, ...]) -> int:
+        raise NotImplementedError
+
+
+class Tuples(Computed):
+    """All tuples with one entry from each axis, the last axis fastest.
+
+    Examples
+    --------
+    >>> Tuples([range(2), "ab"])[2], Tuples([range(2), "ab"]).index((1, "b"))
+    ((1, 'a'), 3)
+    """
+
+    def __init__(self, axes: Sequence[Sequence[Any]]) -> None:
+        self.axes = tuple(axes)
+        self.shape = tuple(len(axis) for axis in self.axes)
+
+    def __len__(self) -> int:
+        return math.prod(self.shape)
+
+    def __iter__(self) -> Any:
+        return product(*self.axes)
+
+    def _tuple(self, position: int) -> tuple[Any, ...]:
+        entries = []
+        for axis in reversed(self.axes):
+            position, digit = divmod(position, len(axis))
+            entries.append(axis[digit])
+        return tuple(reversed(entries))
+
+    def _position(self, value: tuple[Any, ...]) -> int:
+        if len(value) != len(self.axes):
+            raise ValueError(f"{value!r} has {len(value)} entries, not {len(self.axes)}")
+        position = 0
+        for axis, entry in zip(self.axes, value, strict=True):
+            position = position * len(axis) + axis.index(entry)
+        return position
+
+    def digits(self, positions: Integers) -> Integers:
+        """Which entry of each axis the tuples at these positions hold: one row per axis."""
+        if not self.shape:
+            return np.zeros((0, len(positions)), dtype=np.int64)
+        return np.array(np.unravel_index(positions, self.shape), dtype=np.int64)
+
+
+class Histograms(Computed):
+    """All ways to spread `people` over `bins`, in lexicographic order; with `slack`, at most that many people.
+
+    Examples
+    --------
+    >>> list(Histograms(2, 2)), Histograms(2, 2, slack=True).index((1, 1))
+    ([(0, 2), (1, 1), (2, 0)], 4)
+    """
+
+    def __init__(self, people: int, bins: int, slack: bool = False) -> None:
+        self.people, self.bins, self.slack = people, bins, slack
+
+    def __len__(self) -> int:
+        return _ways(self.people, self.bins + self.slack)
+
+    def _tuple(self, position: int) -> tuple[int, ...]:
+        entries, left = [], self.people
+        for remaining in range(self.bins + self.slack, int(self.slack), -1):
+            entry = 0
+            while (skipped := _ways(left - entry, remaining - 1)) <= position:
+                position -= skipped
+                entry += 1
+            entries.append(entry)
+            left -= entry
+        return tuple(entries)
+
+    def _position(self, value: tuple[Any, ...]) -> int:
+        total = sum(value) if all(isinstance(x, int) and x >= 0 for x in value) else -1
+        fits = total <= self.people if self.slack else total == self.people
+        if len(value) != self.bins or total < 0 or not fits:
+            raise ValueError(f"{value!r} is not a histogram of {self.people} people over {self.bins} bins")
+        position, left = 0, self.people
+        for remaining, entry in zip(range(self.bins + self.slack, int(self.slack), -1), value, strict=True):
+            position += _ways(left, remaining) - _ways(left - entry, remaining)
+            left -= entry
+        return position
+
+    @cached_property
+    def table(self) -> Integers:
+        """Every histogram as a row, the people left over last if there is slack."""
+        rows = np.zeros((1, 0), dtype=np.int64)
+        left = np.array([self.people], dtype=np.int64)
+        for _ in range(self.bins + self.slack - 1):
+            counts = left + 1
+            entry = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+            rows = np.column_stack([np.repeat(rows, counts, axis=0), entry])
+            left = np.repeat(left, counts) - entry
+        if self.bins + self.slack == 0:
+            return rows if self.people == 0 else rows[:0]
+        return np.column_stack([rows, left])
+
+    def positions(self, table: Integers) -> Integers:
+        """The positions of rows such as those of `table`."""
+        bins = self.bins + self.slack
+        ways = np.array([[_ways(n, k) for n in range(self.people + 1)] for k in range(bins + 1)], dtype=np.int64)
+        left = np.full(len(table), self.people)
+        result = np.zeros(len(table), dtype=np.int64)
+        for column in range(bins):
+            after = left - table[:, column]
+            result += ways[bins - column][left] - ways[bins - column][after]
+            left = after
+        return result
+
+
+def _ways(people: int, bins: int) -> int:
+    """How many histograms there are of so many people over so many bins."""
+    if people < 0:
+        return 0
+    return math.comb(people + bins - 1, bins - 1) if bins else int(people == 0)

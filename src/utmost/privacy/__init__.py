@@ -1,0 +1,83 @@
+"""What is promised across one edge: how far a probability may move when one person's data change.
+
+For an event of probability alpha at a point, a level bounds its probability at a neighbour by `lower(alpha)` and
+`upper(alpha)`: a suitable pair (BIN Def. 12), with lower(alpha) = 1 - upper(1 - alpha). `upper_after(steps, alpha)`
+is the bound that many edges away. A pair whose upper function is concave is a symmetric trade-off function (f-DP) and
+makes sense for any number of outputs; one that is not concave holds for two outputs only.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.exact import Number
+from utmost.privacy.approx import ApproxDP, PureDP, approx_lower, approx_upper
+from utmost.privacy.gaussian import GaussianDP
+from utmost.privacy.level import Floats, Level, as_probabilities
+from utmost.privacy.suitable import FunctionPair, SuitablePair
+
+__all__ = [
+    "ApproxDP",
+    "Floats",
+    "FunctionPair",
+    "GaussianDP",
+    "Level",
+    "PureDP",
+    "SuitablePair",
+    "approx_lower",
+    "approx_upper",
+    "as_level",
+    "as_probabilities",
+    "level_from_json",
+    "require_pure",
+]
+
+
+def as_level(privacy: Level | Number) -> Level:
+    """The level meant by an argument `privacy`: a bare number is that epsilon of pure differential privacy.
+
+    Examples
+    --------
+    >>> as_level(0.5)
+    PureDP(0.5)
+    """
+    if isinstance(privacy, Level):
+        return privacy
+    try:
+        return PureDP(privacy)
+    except InvalidInput:
+        raise InvalidInput(
+            f"privacy is {privacy!r}; give a number 0 or more (an epsilon), or a level such as PureDP(1), "
+            "ApproxDP(1, 1e-6) or GaussianDP(1)."
+        ) from None
+
+
+def require_pure(level: Level) -> ApproxDP:
+    """The level if it is pure (delta = 0), else an error that names the alternative."""
+    if isinstance(level, ApproxDP) and level.delta == 0:
+        return level
+    raise UnsupportedLevel(f"this needs a pure level, not {level}; give an epsilon, such as PureDP(1).")
+
+
+def level_from_json(data: dict[str, Any]) -> Level:
+    """The level written by `to_json`."""
+    match data:
+        case {"kind": "pure", "ratio": ratio}:
+            return PureDP.from_ratio(ratio)
+        case {"kind": "pure", "epsilon": epsilon}:
+            return PureDP(_finite_or_inf(epsilon))
+        case {"kind": "approx", "ratio": ratio, "delta": delta}:
+            return ApproxDP.from_ratio(ratio, delta)
+        case {"kind": "approx", "epsilon": epsilon, "delta": delta}:
+            return ApproxDP(_finite_or_inf(epsilon), delta)
+        case {"kind": "gaussian", "mu": mu}:
+            return GaussianDP(_finite_or_inf(mu))
+        case {"kind": "suitable-pair", "knots": knots, "binary_only": binary_only}:
+            return SuitablePair([(a, u) for a, u in knots], binary_only)
+    raise InvalidInput(f"{data!r} is not a privacy level; expected a kind of pure, approx, gaussian, suitable-pair.")
+
+
+def _finite_or_inf(text: str) -> Number:
+    return math.inf if text == "inf" else text

@@ -1,0 +1,237 @@
+"""(epsilon, delta)-differential privacy, and its pure case delta = 0: the levels most people use."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.errors import InvalidInput
+from utmost.exact import Enclosed, ExpSum, Number, Real, as_fmpq, as_rational, compare, show_rational
+from utmost.privacy.level import ONE, ZERO, Floats, Level, nonnegative
+
+
+class ApproxDP(Level):
+    """(epsilon, delta)-differential privacy: Pr[S] here <= e^epsilon Pr[S] at a neighbour + delta, for every event S.
+
+    Parameters
+    ----------
+    epsilon : number
+        0 or more; `math.inf` promises nothing but delta. A float means its shortest decimal.
+    delta : number
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> ApproxDP(0, 0.25).upper([0.1, 0.9])
+    array([0.35, 1.  ])
+    >>> ApproxDP.from_ratio(2, 0.1).upper(0.3)
+    0.7
+    """
+
+    kind = "approx"
+    __slots__ = ("delta", "exponent", "ratio")
+    ratio: Fraction
+    exponent: Fraction | float
+    delta: Fraction
+
+    def __init__(self, epsilon: Number, delta: Number) -> None:
+        self._set(Fraction(1), nonnegative(epsilon, "epsilon"), delta)
+
+    @classmethod
+    def from_ratio(cls, ratio: Number, delta: Number = 0) -> Self:
+        """The level with e^epsilon equal to a rational number exactly."""
+        value = as_rational(ratio, "the ratio e^epsilon")
+        if value < 1:
+            raise InvalidInput(f"the ratio e^epsilon is {ratio!r}; it must be 1 or more (1 is epsilon = 0).")
+        level = cls.__new__(cls)
+        level._set(value, Fraction(0), delta)
+        return level
+
+    def _set(self, ratio: Fraction, exponent: Fraction | float, delta: Number) -> None:
+        share = as_rational(delta, "delta")
+        if not 0 <= share <= 1:
+            raise InvalidInput(f"delta is {delta!r}; it is a probability, so give a number between 0 and 1.")
+        for name, value in (("ratio", ratio), ("exponent", exponent), ("delta", share)):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; make a new level instead of setting {name}.")
+
+    @property
+    def epsilon(self) -> Fraction | float:
+        """The exponent as given: a Fraction, or a float where it is a logarithm or infinite."""
+        return self.exponent if self.ratio == 1 else math.log(self.ratio)
+
+    @property
+    def growth(self) -> float:
+        """e^epsilon as a float; infinity where that overflows."""
+        if self.ratio != 1:
+            return float(self.ratio)
+        return math.exp(self.exponent) if self.exponent < 709 else math.inf
+
+    def _upper(self, alpha: Floats) -> Floats:
+        return approx_upper(self.growth, float(self.delta), alpha)
+
+    def _lower(self, alpha: Floats) -> Floats:
+        return approx_lower(self.growth, float(self.delta), alpha)
+
+    def _upper_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
+        return self._after(steps, alpha, 1 - alpha)[0]
+
+    def _lower_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
+        return self._after(steps, 1 - alpha, alpha)[1]
+
+    def _after(self, steps: NDArray[np.int64], alpha: Floats, rest: Floats) -> tuple[Floats, Floats]:
+        """The upper bound from alpha and its complement from rest = 1 - alpha, each accurate where it is small.
+
+        BIN Def. 9 with max(0, .) in (6), in a form that neither overflows nor cancels. Bounds first grow (tau steps),
+        then saturate; each split is an upper bound and the best one is attained, so the least of the splits next to
+        the computed tau is right even where tau is off by one.
+        """
+        epsilon, delta = float(self.epsilon), float(self.delta)
+        if epsilon == 0:
+            return np.minimum(1.0, alpha + steps * delta), np.maximum(0.0, rest - steps * delta)
+        if math.isinf(epsilon):
+            moved = np.where((alpha > 0) | ((steps > 1) & (delta > 0)), 1.0, delta)
+            return np.where(steps == 0, alpha, moved), np.where(steps == 0, rest, 1 - moved)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            log_alpha = np.log(alpha)
+            if epsilon > 30:
+                log_delta = math.log(delta) if delta > 0 else -math.inf
+                turning = -np.logaddexp(epsilon + log_alpha, log_delta)
+            else:
+                room = 1 - delta - (math.exp(epsilon) + 1) * alpha
+                turning = np.log1p(math.tanh(epsilon / 2) * room / (math.expm1(epsilon) * alpha + delta))
+            turning = np.where(np.isnan(turning), 0.0, np.ceil(turning / epsilon))
+        best, least = np.ones_like(alpha), np.zeros_like(alpha)
+        for shift in (-1, 0, 1):
+            tau = np.minimum(np.clip(turning + shift, 0.0, 2.0**62), steps)
+            left = steps - tau
+            with np.errstate(over="ignore"):
+                grown = np.exp(np.where(alpha > 0, tau * epsilon + log_alpha, -np.inf))
+                added = np.exp((tau - 1) * epsilon) * np.expm1(-tau * epsilon) / math.expm1(-epsilon)
+            turned = np.where(tau > 0, np.minimum(1.0, grown + (delta * added if delta else 0.0)), alpha)
+            missing = np.where(tau > 0, 1 - turned, rest)
+            spent = delta * math.exp(-epsilon) * np.expm1(-left * epsilon) / math.expm1(-epsilon)
+            missing = np.maximum(0.0, missing * np.exp(-left * epsilon) - spent)
+            best = np.minimum(best, np.where(left > 0, 1 - missing, turned))
+            least = np.maximum(least, missing)
+        return np.maximum(best, alpha), np.minimum(least, rest)
+
+    def lines(self) -> tuple[tuple[float, float], ...]:
+        growth, delta = self.growth, float(self.delta)
+        if math.isinf(growth):
+            return ()
+        return ((growth, delta), (1 / growth, 1 - (1 - delta) / growth))
+
+    def _bends(self) -> tuple[float, ...]:
+        return (1 - float(self.delta)) / (self.growth + 1), 1 - float(self.delta)
+
+    def upper_exact(self, alpha: Real) -> Real:
+        if math.isinf(self.exponent):
+            return ONE if compare(alpha, ZERO) > 0 else ExpSum.rational(self.delta)
+        ratio, exponent, delta = self.ratio, Fraction(self.exponent), self.delta
+        if isinstance(alpha, Enclosed):
+            factor = ExpSum.rational(ratio).times(Fraction(1), exponent)
+
+            def enclose(bits: int) -> Any:
+                a, e, d = alpha.enclose(bits), factor.enclose(bits), as_fmpq(delta)
+                return (e * a + d).min(1 - (1 - d - a) / e).min(ONE.enclose(bits))
+
+            return Enclosed(enclose)
+        grown = alpha.times(ratio, exponent).plus(delta)
+        saturated = alpha.plus(delta - 1).times(1 / ratio, -exponent).plus(1)
+        return _least(_least(grown, saturated), ONE)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **self._epsilon_json(), "delta": str(self.delta)}
+
+    def _epsilon_json(self) -> dict[str, str]:
+        if self.ratio != 1:
+            return {"ratio": str(self.ratio)}
+        return {"epsilon": "inf" if math.isinf(self.exponent) else str(self.exponent)}
+
+    def _key(self) -> tuple[Any, ...]:
+        return ("approx", self.ratio, self.exponent, self.delta)
+
+    def _epsilon_text(self) -> str:
+        if self.ratio != 1:
+            return f"ln {show_rational(self.ratio)}"
+        return "inf" if math.isinf(self.exponent) else show_rational(Fraction(self.exponent))
+
+    def __str__(self) -> str:
+        return f"({self._epsilon_text()}, {show_rational(self.delta)})-DP"
+
+    def __repr__(self) -> str:
+        delta = show_rational(self.delta)
+        if self.ratio != 1:
+            return f"ApproxDP.from_ratio({show_rational(self.ratio)}, {delta})"
+        return f"ApproxDP({self._epsilon_text()}, {delta})"
+
+
+class PureDP(ApproxDP):
+    """epsilon-differential privacy: no event gets more than e^epsilon times likelier at a neighbour.
+
+    Examples
+    --------
+    >>> PureDP(0.1).epsilon
+    Fraction(1, 10)
+    >>> PureDP.from_ratio(2).upper_after([1, 3], 0.1)
+    array([0.2, 0.7])
+    """
+
+    kind = "pure"
+    __slots__ = ()
+
+    def __init__(self, epsilon: Number) -> None:
+        super().__init__(epsilon, 0)
+
+    @classmethod
+    def from_ratio(cls, ratio: Number, delta: Number = 0) -> Self:
+        """The level with e^epsilon equal to a rational number exactly.
+
+        Examples
+        --------
+        >>> print(PureDP.from_ratio("3/2"))
+        ln 1.5-DP
+        """
+        if delta:
+            raise InvalidInput(f"delta is {delta!r} in a pure level; use ApproxDP.from_ratio for a delta above 0.")
+        return super().from_ratio(ratio)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **self._epsilon_json()}
+
+    def __str__(self) -> str:
+        return f"{self._epsilon_text()}-DP"
+
+    def __repr__(self) -> str:
+        if self.ratio != 1:
+            return f"PureDP.from_ratio({show_rational(self.ratio)})"
+        return f"PureDP({self._epsilon_text()})"
+
+
+def approx_upper(growth: Floats | float, delta: Floats | float, alpha: Floats) -> Floats:
+    """min(E alpha + delta, 1 - (1 - delta - alpha)/E, 1), never below alpha; everything may be an array."""
+    factor = np.asarray(growth, dtype=float)
+    with np.errstate(invalid="ignore", over="ignore"):
+        grown = np.where(alpha > 0, factor * alpha, 0.0) + delta  # infinity times 0 is 0 here
+        saturated = 1 - (1 - delta - alpha) / factor
+    return np.asarray(np.maximum(np.minimum(np.minimum(grown, saturated), 1.0), alpha))
+
+
+def approx_lower(growth: Floats | float, delta: Floats | float, alpha: Floats) -> Floats:
+    """1 - approx_upper(1 - alpha), accurate where alpha is small."""
+    factor = np.asarray(growth, dtype=float)
+    with np.errstate(invalid="ignore", over="ignore"):
+        shrunk = (alpha - delta) / factor
+        fallen = np.where(alpha < 1, 1 - factor * (1 - alpha), 1.0) - delta
+    return np.asarray(np.minimum(np.maximum(np.maximum(shrunk, fallen), 0.0), alpha))
+
+
+def _least(a: Real, b: Real) -> Real:
+    return a if compare(a, b) <= 0 else b

@@ -1,0 +1,105 @@
+"""Gaussian differential privacy: neighbours as hard to tell apart as two normal distributions mu apart."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+
+from utmost.exact import Enclosed, ExpSum, Number, Real, compare, show_rational
+from utmost.privacy.level import ONE, ZERO, Floats, Level, nonnegative
+
+
+class GaussianDP(Level):
+    """mu-Gaussian differential privacy: as hard to tell neighbours apart as N(0,1) from N(mu,1).
+
+    Examples
+    --------
+    >>> round(GaussianDP(1).upper(0.5), 6)
+    0.841345
+    """
+
+    kind = "gaussian"
+    __slots__ = ("mu",)
+    mu: Fraction | float
+
+    def __init__(self, mu: Number) -> None:
+        object.__setattr__(self, "mu", nonnegative(mu, "mu"))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"GaussianDP is immutable; make a new level instead of setting {name}.")
+
+    def _upper(self, alpha: Floats) -> Floats:
+        return gaussian_move(alpha, float(self.mu))
+
+    def _lower(self, alpha: Floats) -> Floats:
+        return gaussian_move(alpha, -float(self.mu))
+
+    def _upper_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
+        return gaussian_move(alpha, self._shift(steps))
+
+    def _lower_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
+        return gaussian_move(alpha, -self._shift(steps))
+
+    def _shift(self, steps: NDArray[np.int64]) -> Floats:
+        with np.errstate(invalid="ignore"):
+            return np.where(steps == 0, 0.0, steps * float(self.mu))
+
+    def lines(self) -> tuple[tuple[float, float], ...] | None:
+        return ((1.0, 0.0),) if self.mu == 0 else () if math.isinf(self.mu) else None
+
+    def tangent(self, alpha: Floats) -> Floats:
+        mu, inside = float(self.mu), np.clip(alpha, 1e-12, 1 - 1e-12)
+        return np.asarray(np.exp(-mu * ndtri(inside) - mu * mu / 2))
+
+    def intercept(self, slope: Floats) -> Floats:
+        mu = float(self.mu)
+        if self.lines() is not None:
+            return np.maximum(0.0 if mu == 0 else 1.0, 1 - slope)
+        with np.errstate(divide="ignore"):
+            touching = -np.log(slope) / mu - mu / 2
+            return np.asarray(np.where(slope > 0, ndtr(touching + mu) - slope * ndtr(touching), 1.0))
+
+    def upper_exact(self, alpha: Real) -> Real:
+        if self.mu == 0 or compare(alpha, ZERO) == 0 or compare(alpha, ONE) == 0:
+            return alpha
+        if math.isinf(self.mu):
+            return ONE
+        shift = ExpSum.rational(Fraction(self.mu))
+
+        def enclose(bits: int) -> Any:
+            with ctx.workprec(bits):
+                root = arb(2).sqrt()
+                quantile = (2 * alpha.enclose(bits)).erfcinv() * -root
+                return (-(quantile + shift.enclose(bits)) / root).erfc() / 2
+
+        return Enclosed(enclose)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "mu": "inf" if math.isinf(self.mu) else str(self.mu)}
+
+    def _key(self) -> tuple[Any, ...]:
+        return ("gaussian", self.mu)
+
+    def __str__(self) -> str:
+        return f"{self._text()}-Gaussian DP"
+
+    def __repr__(self) -> str:
+        return f"GaussianDP({self._text()})"
+
+    def _text(self) -> str:
+        return "inf" if math.isinf(self.mu) else show_rational(Fraction(self.mu))
+
+
+def gaussian_move(alpha: Floats, shift: ArrayLike) -> Floats:
+    """Phi(Phi^-1(alpha) + shift), accurate in both tails."""
+    shift = np.asarray(shift, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        moved = ndtr(ndtri(alpha) + shift)
+    fixed = (alpha <= 0) | (alpha >= 1) | (shift == 0)
+    return np.asarray(np.where(fixed, alpha, np.clip(moved, 0.0, 1.0)))

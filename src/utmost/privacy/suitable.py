@@ -1,0 +1,244 @@
+"""Suitable pairs in general (BIN Def. 12): any promise about how far a probability may move, given by its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import ArrayLike
+
+from utmost.errors import InvalidInput, NotSuitable, UnsupportedLevel
+from utmost.exact import Enclosed, ExpSum, Number, Real, as_fmpq, as_rational, endpoints, show_rational
+from utmost.privacy.level import ONE, Floats, Level
+
+Knots: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
+
+
+class SuitablePair(Level):
+    """A level given by the graph of its upper function: straight lines between rational knots (alpha, upper).
+
+    The lower function is 1 - upper(1 - alpha). The axioms of a suitable pair are checked exactly; an upper function
+    that is not concave is refused unless `binary_only=True`, since it promises nothing about three or more outputs.
+
+    Parameters
+    ----------
+    knots : iterable of (alpha, upper)
+        In increasing order of alpha, from 0 to 1.
+    binary_only : bool
+        Accept a pair that is not concave; only designs with two outputs take it.
+
+    Examples
+    --------
+    >>> total_variation = SuitablePair([(0, "1/10"), ("9/10", 1), (1, 1)])      # the same promise as (0, 0.1)-DP
+    >>> total_variation.upper(0.3)
+    0.4
+    >>> SuitablePair([(0, 0), ("1/2", "2/5"), (1, 1)])
+    Traceback (most recent call last):
+    utmost.errors.NotSuitable: upper(1/2) = 0.4 is below 1/2 itself: a suitable pair has upper(alpha) >= alpha ...
+    """
+
+    kind = "suitable-pair"
+    __slots__ = ("binary_only", "knots")
+    knots: tuple[tuple[Fraction, Fraction], ...]
+    binary_only: bool
+
+    def __init__(self, knots: Iterable[tuple[Number, Number]], binary_only: bool = False) -> None:
+        exact = tuple((as_rational(a, "a knot's alpha"), as_rational(u, "a knot's upper")) for a, u in knots)
+        object.__setattr__(self, "knots", exact)
+        object.__setattr__(self, "binary_only", binary_only)
+        _check_knots(exact)
+        _check_axioms(exact)
+        if not binary_only:
+            _check_concave(exact)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"SuitablePair is immutable; make a new level instead of setting {name}.")
+
+    @staticmethod
+    def from_functions(
+        upper: Callable[[Floats], ArrayLike], lower: Callable[[Floats], ArrayLike] | None = None, concave: bool = False
+    ) -> FunctionPair:
+        """A level from vectorised functions, for study: checked on a grid of alphas only and not certifiable.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> cauchy = lambda a: 0.5 - np.arctan(1 / np.tan(np.pi * a) - 1) / np.pi       # Cauchy noise, shift 1
+        >>> round(SuitablePair.from_functions(cauchy).upper(0.5), 6)
+        0.75
+        """
+        return FunctionPair(upper, lower, concave)
+
+    @property
+    def concave(self) -> bool:  # type: ignore[override]
+        """Whether the upper function is concave."""
+        slopes = _slopes(self.knots)
+        return all(a >= b for a, b in pairwise(slopes))
+
+    def _upper(self, alpha: Floats) -> Floats:
+        xs, ys = np.array(self.knots, dtype=float).T
+        return np.asarray(np.maximum(np.interp(alpha, xs, ys), alpha))
+
+    def _lower(self, alpha: Floats) -> Floats:
+        xs, ys = np.array([(1 - a, 1 - u) for a, u in reversed(self.knots)], dtype=float).T
+        return np.asarray(np.minimum(np.interp(alpha, xs, ys), alpha))
+
+    def lines(self) -> tuple[tuple[float, float], ...] | None:
+        if not self.concave:
+            return None
+        pieces = zip(self.knots, _slopes(self.knots), strict=False)
+        return tuple((float(slope), float(u - slope * a)) for (a, u), slope in pieces)
+
+    def _bends(self) -> tuple[float, ...]:
+        return tuple(float(a) for a, _ in self.knots)
+
+    def upper_exact(self, alpha: Real) -> Real:
+        if isinstance(alpha, Enclosed):
+
+            def enclose(bits: int) -> Any:
+                with ctx.workprec(bits):
+                    low, high = endpoints(alpha.enclose(bits))
+                    ends = [as_fmpq(self.at(min(max(x, Fraction(0)), Fraction(1)))) for x in (low, high)]
+                    return arb(ends[0]).union(arb(ends[1]))
+
+            return Enclosed(enclose)
+        for (a, u), (b, v) in pairwise(self.knots):
+            if alpha.compare(ExpSum.rational(b)) <= 0:
+                slope = (v - u) / (b - a)
+                return alpha.plus(-a).times(slope, Fraction(0)).plus(u)
+        return ONE
+
+    def at(self, alpha: Fraction) -> Fraction:
+        """The upper function at a rational alpha, exactly."""
+        return _interpolate(self.knots, alpha)
+
+    def to_json(self) -> dict[str, Any]:
+        knots = [[str(a), str(u)] for a, u in self.knots]
+        return {"kind": self.kind, "knots": knots, "binary_only": self.binary_only}
+
+    def _key(self) -> tuple[Any, ...]:
+        return ("suitable-pair", self.knots, self.binary_only)
+
+    def __str__(self) -> str:
+        return f"a suitable pair with {len(self.knots)} knots"
+
+    def __repr__(self) -> str:
+        knots = ", ".join(f"({show_rational(a)}, {show_rational(u)})" for a, u in self.knots)
+        return f"SuitablePair([{knots}]{', binary_only=True' if self.binary_only else ''})"
+
+
+class FunctionPair(Level):
+    """A level given by functions in floating point; see `SuitablePair.from_functions`."""
+
+    kind = "functions"
+    certifiable = False
+
+    def __init__(
+        self,
+        upper: Callable[[Floats], ArrayLike],
+        lower: Callable[[Floats], ArrayLike] | None = None,
+        concave: bool = False,
+    ) -> None:
+        self._functions = (upper, lower)
+        self.concave = concave
+        grid = np.linspace(0, 1, 1025)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            _check_sampled(grid, self._upper(grid), self._lower(grid), self._upper)
+
+    def _upper(self, alpha: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.asarray(self._functions[0](alpha), dtype=float)
+
+    def _lower(self, alpha: Floats) -> Floats:
+        upper, lower = self._functions
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.asarray(lower(alpha) if lower else 1 - np.asarray(upper(1 - alpha)), dtype=float)
+
+    def upper_exact(self, alpha: Real) -> Real:
+        return ExpSum.rational(Fraction(float(self._upper(np.array([float(alpha)]))[0])))
+
+    def to_json(self) -> dict[str, Any]:
+        raise UnsupportedLevel("a pair of Python functions cannot be saved; give it as SuitablePair(knots).")
+
+    def _key(self) -> tuple[Any, ...]:
+        return ("functions", *self._functions)
+
+    def __str__(self) -> str:
+        return "a pair of functions"
+
+    def __repr__(self) -> str:
+        return f"SuitablePair.from_functions({self._functions[0]!r}, {self._functions[1]!r})"
+
+
+def _check_knots(knots: Knots) -> None:
+    if len(knots) < 2 or knots[0][0] != 0 or knots[-1][0] != 1:
+        raise InvalidInput("knots must start at alpha = 0 and end at alpha = 1; add the missing ends.")
+    for (a, u), (b, v) in pairwise(knots):
+        if not a < b:
+            raise InvalidInput(f"knots must have increasing alphas, but {b} follows {a}; sort them.")
+        if v < u:
+            raise NotSuitable(f"upper falls from {u} at alpha = {a} to {v} at {b}; it must not decrease.")
+    for a, u in knots:
+        if not 0 <= u <= 1:
+            raise InvalidInput(f"upper({a}) = {u} is not a probability; give values between 0 and 1.")
+
+
+def _check_axioms(knots: Knots) -> None:
+    """Upper >= id at the knots, and upper(1 - upper(alpha)) >= 1 - alpha wherever either side bends."""
+    for a, u in knots:
+        if u < a:
+            raise NotSuitable(
+                f"upper({a}) = {show_rational(u)} is below {a} itself: a suitable pair has upper(alpha) >= alpha "
+                f"(BIN Def. 12, 1). Raise it to {a} or more."
+            )
+    bends = {a for a, _ in knots}
+    for (a, u), (b, v) in pairwise(knots):
+        bends |= {a + (b - a) * (1 - k - u) / (v - u) for k, _ in knots if u < 1 - k < v}
+    for alpha in sorted(bends):
+        back = _interpolate(knots, 1 - _interpolate(knots, alpha))
+        if back < 1 - alpha:
+            raise NotSuitable(
+                f"lower(upper({alpha})) = {1 - back} is above {alpha}: a suitable pair has lower(upper(alpha)) <= "
+                f"alpha (BIN Def. 12, 2), with lower(alpha) = 1 - upper(1 - alpha). Raise upper near {1 - alpha}."
+            )
+
+
+def _check_concave(knots: Knots) -> None:
+    slopes = _slopes(knots)
+    for (a, _), before, after in zip(knots[1:], slopes, slopes[1:], strict=False):
+        if after > before:
+            raise NotSuitable(
+                f"upper is not concave at alpha = {a} (slope {before} before, {after} after), so it promises nothing "
+                "about three or more outputs. Give a concave function, or pass binary_only=True."
+            )
+
+
+def _slopes(knots: Knots) -> list[Fraction]:
+    return [(v - u) / (b - a) for (a, u), (b, v) in pairwise(knots)]
+
+
+def _interpolate(knots: Knots, alpha: Fraction) -> Fraction:
+    for (a, u), (b, v) in pairwise(knots):
+        if alpha <= b:
+            return u + (v - u) * (alpha - a) / (b - a)
+    return knots[-1][1]
+
+
+def _check_sampled(grid: Floats, upper: Floats, lower: Floats, again: Callable[[Floats], Floats]) -> None:
+    """The axioms of a suitable pair at sampled alphas; 1e-9 allows for the functions' own rounding."""
+    rounding = 1e-9
+    checks = (
+        ("upper and lower must be numbers between 0 and 1", np.isfinite(upper) & np.isfinite(lower)),
+        ("lower(alpha) <= alpha <= upper(alpha)", (lower <= grid + rounding) & (grid <= upper + rounding)),
+        ("upper must not decrease", np.append(np.diff(upper) >= -rounding, True)),
+        ("alpha <= upper(lower(alpha))", again(np.clip(lower, 0, 1)) >= grid - rounding),
+        ("upper(alpha) + lower(1 - alpha) <= 1", upper + lower[::-1] <= 1 + rounding),
+    )
+    for rule, holds in checks:
+        if not holds.all():
+            alpha = grid[np.argmin(holds)]
+            raise NotSuitable(f"at alpha = {alpha:g} the pair breaks the rule {rule} (BIN Def. 12); mend the function.")

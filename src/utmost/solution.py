@@ -1,0 +1,252 @@
+"""Solution = problem + mechanism + value + certificate, and its verification.
+
+Every design returns one. `verify()` re-proves it from the problem and the mechanism alone: privacy on every edge,
+optimality by the condition of the theorem it relies on or by a bound recomputed from dual prices. `save` writes one
+canonical JSON file (same solution, same bytes) with a checksum; `Solution.load` reads it back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from utmost.certification import Check, check_privacy
+from utmost.edge_levels import EdgeLevels, levels_from_json
+from utmost.errors import BadFile, InvalidInput, UtmostError
+from utmost.families import space_from_json
+from utmost.mechanism import FiniteMechanism
+from utmost.optimality import CHECKERS
+from utmost.space import Space, label_from_json, label_to_json
+
+FORMAT, VERSION = "utmost-solution", 1
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What was asked: a kind of question on a space, at privacy levels, with the rest as plain arrays."""
+
+    question: str
+    space: Space
+    privacy: EdgeLevels
+    data: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"{self.question} on {self.space!r} at {self.privacy}"
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Why nothing private is better.
+
+    Attributes
+    ----------
+    claim : "theorem", "bound" or "unproved"
+    reason : the theorem with its paper, or what the bound is
+    quantity : what `value` measures, with its unit
+    method : how the mechanism was found
+    bound, gap : for a bound, what no private mechanism exceeds, and how far the value is from it
+    evidence : arrays a checker needs, such as dual prices
+    notes : what a careful reader should know
+    """
+
+    claim: Literal["theorem", "bound", "unproved"]
+    reason: str
+    quantity: str
+    method: str
+    bound: float | None = None
+    gap: float | None = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a verification found; true if the mechanism is private and its claim of optimality holds.
+
+    Attributes
+    ----------
+    private : whether privacy holds on every edge
+    optimal : what is proved about optimality: "theorem", "bound" or "unproved"
+    gap : how far the value may be from the best possible
+    checks : every check made, each with its outcome in words
+    """
+
+    private: bool
+    optimal: Literal["theorem", "bound", "unproved"]
+    gap: float
+    checks: tuple[Check, ...]
+
+    def __bool__(self) -> bool:
+        return self.private and all(check.passed for check in self.checks)
+
+    def __str__(self) -> str:
+        verdict = "verified" if self else "NOT verified"
+        lines = [
+            f"{verdict}: {'private' if self.private else 'NOT private'}, optimality: {self.optimal}, gap {self.gap:.2g}"
+        ]
+        return "\n".join(lines + [f"  {check}" for check in self.checks])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The best mechanism for a problem, its value, and the proof.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> solution = um.binary.balanced(um.counts(5), lambda yes: yes > 2, 1.0)
+    >>> bool(solution.verify())
+    True
+    """
+
+    problem: Problem
+    mechanism: FiniteMechanism
+    value: float
+    certificate: Certificate
+
+    def verify(self) -> Verification:
+        """Re-prove privacy and optimality from the problem and the mechanism alone; never raises for "no"."""
+        problem, claim = self.problem, self.certificate.claim
+        privacy = check_privacy(self.mechanism, problem.privacy)
+        try:
+            optimality, gap = CHECKERS[problem.question](problem, self)
+        except UtmostError as reason:
+            optimality, gap = (Check("optimality", False, str(reason)),), float("inf")
+        held = all(check.passed for check in optimality)
+        return Verification(privacy.passed, claim if held else "unproved", gap, (privacy, *optimality))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the solution as one JSON file; the file is complete or not there at all."""
+        target = Path(path)
+        content = _plain(self)
+        content["sha256"] = hashlib.sha256(_canonical(content)).hexdigest()
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_canonical(content))
+            os.replace(name, target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Solution:
+        """Read a solution written by `save`; `BadFile` if it was changed, cut short or is of another version."""
+        return _from_plain(_read(Path(path)))
+
+    def __str__(self) -> str:
+        c = self.certificate
+        lines = [
+            f"{self.problem}",
+            f"  value: {self.value:.10g} ({c.quantity})",
+            f"  optimal: {c.reason}",
+            f"  found by: {c.method}",
+        ]
+        if c.bound is not None:
+            lines.append(f"  bound: no private mechanism exceeds {c.bound:.10g} (gap {c.gap:.2g})")
+        return "\n".join(lines + [f"  note: {note}" for note in c.notes])
+
+    def __repr__(self) -> str:
+        return f"Solution({self.problem!r}, value={self.value:.6g}, {self.certificate.claim})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>{self.mechanism._repr_html_()}"
+
+
+def _plain(solution: Solution) -> dict[str, Any]:
+    p, m, c = solution.problem, solution.mechanism, solution.certificate
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "problem": {
+            "question": p.question,
+            "space": p.space.to_json(),
+            "privacy": p.privacy.to_json(),
+            "data": {name: _value_to_json(value) for name, value in p.data.items()},
+        },
+        "mechanism": {"outputs": [label_to_json(o) for o in m.outputs], "matrix": m.matrix.tolist()},
+        "value": solution.value,
+        "certificate": {
+            "claim": c.claim,
+            "reason": c.reason,
+            "quantity": c.quantity,
+            "method": c.method,
+            "bound": c.bound,
+            "gap": c.gap,
+            "evidence": {name: _value_to_json(value) for name, value in c.evidence.items()},
+            "notes": list(c.notes),
+        },
+    }
+
+
+def _from_plain(content: dict[str, Any]) -> Solution:
+    try:
+        p, m, c = content["problem"], content["mechanism"], dict(content["certificate"])
+        space = space_from_json(p["space"])
+        data = {name: _value_from_json(value) for name, value in p["data"].items()}
+        problem = Problem(p["question"], space, levels_from_json(space, p["privacy"]), data)
+        if problem.question not in CHECKERS:
+            raise BadFile(f"the file asks {problem.question!r}, which this version cannot check; update Utmost.")
+        outputs = [label_from_json(o) for o in m["outputs"]]
+        matrix = np.array(m["matrix"], dtype=float).reshape(len(space.points), len(outputs))
+        c["evidence"] = {name: _value_from_json(value) for name, value in c["evidence"].items()}
+        c["notes"] = tuple(c["notes"])
+        return Solution(problem, FiniteMechanism(matrix, space.points, outputs), content["value"], Certificate(**c))
+    except (KeyError, TypeError, AttributeError) as problem_found:
+        raise BadFile(f"the file lacks a part of a solution ({problem_found}); save it again.") from None
+    except InvalidInput as reason:
+        raise (
+            reason if isinstance(reason, BadFile) else BadFile(f"the file holds an impossible solution: {reason}")
+        ) from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as problem:
+        raise BadFile(f"{path} cannot be read: {problem.strerror or problem}.") from None
+    except ValueError:
+        raise BadFile(f"{path} is not JSON; it may be cut short. Save the solution again.") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise BadFile(f"{path} is not a solution saved by Utmost (no format {FORMAT!r}).")
+    if content.get("version") != VERSION:
+        raise BadFile(f"{path} has version {content.get('version')!r}; this Utmost reads version {VERSION}.")
+    stated = content.pop("sha256", None)
+    if stated != hashlib.sha256(_canonical(content)).hexdigest():
+        raise BadFile(f"{path} does not match its checksum: it was changed after it was saved.")
+    return content
+
+
+def _canonical(content: Any) -> bytes:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode() + b"\n"
+
+
+def _value_to_json(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist(), "type": value.dtype.kind}
+    if isinstance(value, tuple):
+        return {"labels": [label_to_json(part) for part in value]}
+    return value
+
+
+def _value_from_json(data: Any) -> Any:
+    match data:
+        case {"array": values, "type": kind}:
+            return np.array(values, dtype={"b": bool, "i": np.int64, "f": float}[kind])
+        case {"labels": labels}:
+            return tuple(label_from_json(label) for label in labels)
+    return data
