@@ -55,12 +55,13 @@ def check_privacy(mechanism: FiniteMechanism, levels: EdgeLevels) -> Check:
 def _excess(here: np.ndarray, there: np.ndarray, levels: EdgeLevels) -> np.ndarray:
     """By how much, relative to what is allowed, each edge's promise is exceeded; 0 or less if it holds."""
     every = np.arange(len(levels))
+    bounded = np.isfinite(levels.growth) | np.isnan(levels.growth)  # epsilon = infinity promises nothing
     with np.errstate(divide="ignore", invalid="ignore"):
         if here.shape[1] == 2:
             allowed = np.column_stack([levels.upper(every, there[:, output]) for output in (0, 1)])
             ratio = np.where(here > 0, here / allowed, 0.0) - 1
-            return ratio.max(axis=1) if len(ratio) else np.zeros(0)
+            return np.where(bounded, ratio.max(axis=1), -1.0) if len(ratio) else np.zeros(0)
         levels.require(ApproxDP, "more than two outputs need (epsilon, delta) levels.")
         scaled = np.where(there > 0, levels.growth[:, None] * there, 0.0)
         ratio = np.maximum(here - scaled, 0).sum(axis=1) - levels.delta
-        return np.asarray(ratio / np.maximum(here.sum(axis=1), 1e-300))
+        return np.where(bounded, ratio, -1.0)

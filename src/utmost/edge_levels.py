@@ -27,7 +27,7 @@ from utmost.privacy import (
     as_level,
     level_from_json,
 )
-from utmost.space import Point, Space, edge_positions
+from utmost.space import Space, edge_positions
 
 Privacy: TypeAlias = "Level | Number | EdgeLevels"
 
@@ -149,7 +149,7 @@ class EdgeLevels:
 
 def per_edge(
     space: Space,
-    levels: Mapping[tuple[Point, Point], Level | Number] | None = None,
+    levels: Mapping[Any, Level | Number] | None = None,
     *,
     epsilon: ArrayLike | None = None,
     delta: ArrayLike | None = None,
@@ -240,9 +240,7 @@ def levels_from_json(space: Space, data: Any) -> EdgeLevels:
     raise InvalidInput(f"{data!r} does not describe privacy levels.")
 
 
-def _from_mapping(
-    space: Space, levels: Mapping[tuple[Point, Point], Level | Number], default: Level | Number | None
-) -> EdgeLevels:
+def _from_mapping(space: Space, levels: Mapping[Any, Level | Number], default: Level | Number | None) -> EdgeLevels:
     given = [as_level(level) for level in levels.values()]
     positions = edge_positions(space, levels.keys())
     base = [] if default is None else [as_level(default)]

@@ -57,7 +57,8 @@ def show_rational(value: Fraction) -> str:
     for text in (str(float(value)) if abs(value) < 10**300 else shortest, shortest):
         if Fraction(text) == value:
             return text.removesuffix(".0")
-    return str(value)
+    exact = str(value)
+    return exact if len(exact) <= 40 else f"about {Decimal(value.numerator) / Decimal(value.denominator):.6g}"
 
 
 class ExpSum:

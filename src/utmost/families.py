@@ -208,7 +208,7 @@ def _line(n: int, reach: int, family: tuple[str, dict[str, Any]], first: int = 0
         return np.concatenate([np.zeros((0, 2), dtype=np.int64), *joined])
 
     def metric(i: Integers, j: Integers) -> Integers:
-        return -(-np.abs(i - j) // max(reach, 1))
+        return np.asarray(-(-np.abs(i - j) // max(reach, 1)))
 
     return Space(range(first, first + n), edges, family, metric)
 

@@ -60,9 +60,9 @@ def _two_passes(levels: EdgeLevels, c: float, start: Bounds, through: Mask) -> B
     p, q = start
     n = len(p)
     arcs = levels.space.arcs
-    usable = through[arcs.tails] & through[arcs.heads]
+    usable = np.flatnonzero(through[arcs.tails] & through[arcs.heads])
     heads, lengths = arcs.heads[usable], levels.log_growth()[arcs.edges[usable]]
-    starts = np.concatenate([[0], np.cumsum(usable, dtype=np.int64)])[arcs.starts]
+    starts = np.searchsorted(usable, arcs.starts).astype(np.int32)
 
     def shortest(first: Floats) -> tuple[Floats, Mask]:
         """The least first + length over all paths, and where the point's own start is the least."""

@@ -24,6 +24,7 @@ from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
 
 MOST_ROUNDS = 40
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 CLOSED = 1e-10
 """Tangent cuts are added until bound and value are this close."""
 
@@ -162,8 +163,9 @@ def _solve(
         )
         matrix = vstack([matrix, told])
         limits = np.concatenate([limits, (truth == 0).astype(float)])
+    some = len(limits) > 0
     result = linprog(
-        cost, A_ub=matrix.tocsr() if len(limits) else None, b_ub=limits if len(limits) else None, bounds=(0, 1)
+        cost, matrix.tocsr() if some else None, limits if some else None, bounds=(0, 1), method="highs", options=TIGHT
     )
     if result.x is None:
         return (truth == 1) * 0.5 + 0.25, np.zeros(m), np.full(n, 1 / n) if worst else weights

@@ -14,11 +14,12 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
+from flint import ctx
 from numpy.typing import NDArray
 
 from utmost.edge_levels import EdgeLevels
 from utmost.errors import NoExtension
-from utmost.exact import ExpSum, Real, compare
+from utmost.exact import ExpSum, Real, compare, show_rational
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -30,6 +31,7 @@ class Conflict:
     path: tuple[int, ...]
     output: int
     bound: float
+    excess: float
 
 
 def find_conflict(
@@ -59,13 +61,14 @@ def find_conflict(
     worst = int(np.argmax(misses))
     if misses[worst] > undecided:
         chain = _chain(levels, truth, known, matrix, int(heads[worst]))
-        return Conflict((*chain, int(tails[worst])), int(outputs[worst]), float(bounds[worst]))
+        return Conflict((*chain, int(tails[worst])), int(outputs[worst]), float(bounds[worst]), float(misses[worst]))
     near = np.flatnonzero(misses >= -undecided)
     for i in near[known[heads[near]]]:
         there = ExpSum.rational(exact(int(heads[i]), 1))
         bound = levels[int(edges[i])].upper_exact(there)
-        if compare(ExpSum.rational(exact(int(tails[i]), 1)), bound) > 0:
-            return Conflict((int(heads[i]), int(tails[i])), 1, float(bound))
+        asked = exact(int(tails[i]), 1)
+        if compare(ExpSum.rational(asked), bound) > 0:
+            return Conflict((int(heads[i]), int(tails[i])), 1, float(bound), _excess(asked, bound))
     suspects = near[~known[heads[near]]]
     for output in (0, 1):
         sources = np.unique(tails[suspects[outputs[suspects] != output]])
@@ -79,24 +82,30 @@ def raise_conflict(conflict: Conflict, levels: EdgeLevels, outputs: tuple[Any, A
     """Raise `NoExtension`, naming both points, the probability asked for and the bound that forbids it."""
     space, path, j = levels.space, conflict.path, conflict.output
     here, there = space.points[path[-1]], space.points[path[0]]
-    asked, forcing = float(exact(path[-1], j)), float(exact(path[0], j))
+    asked, forcing = exact(path[-1], j), exact(path[0], j)
     steps = len(path) - 1
     away = f"{steps} step{'s' * (steps > 1)}"
     if levels.single is not None:
         away += f" of {levels.single}"
-    miss = asked - conflict.bound
-    shown = f"{conflict.bound:.6g}" if miss > 1e-4 * asked else f"{conflict.bound:.17g}"
+    most = f"{conflict.bound:.6g}" if conflict.excess > 1e-4 * asked else f"{conflict.excess:.2g} less"
+    event = f"Pr[{outputs[j]}]"
     message = (
-        f"the values fixed at {there!r} and {here!r} contradict each other: Pr[{outputs[j]}] = {asked!r} at {here!r} "
-        f"but {there!r} (Pr[{outputs[j]}] = {forcing!r}, {away} away) allows at most {shown}. "
-        f"Lower the probability of {outputs[j]} at {here!r}, raise it at {there!r}, or allow a larger epsilon."
+        f"the values fixed at {there!r} and {here!r} contradict each other: {event} = {show_rational(asked)} "
+        f"at {here!r} but {there!r} ({event} = {show_rational(forcing)}, {away} away) allows at most {most}. "
+        f"Lower {event} at {here!r}, raise it at {there!r}, or allow a larger epsilon."
     )
-    if miss < 1e-12:
+    if conflict.excess < 1e-12:
         message += (
-            " They miss by less than 1e-12, as rounded values do: give exact ones (a Fraction, or a string such as "
-            "'1/3'), and a level such as PureDP.from_ratio(2) instead of epsilon = log 2."
+            " So little is rounding: a float means its shortest decimal, and that is decided exactly. Give exact "
+            "values (a Fraction, or a string such as '1/3') and an exact level (PureDP.from_ratio(2), not epsilon = "
+            "log 2), or lower the value a little."
         )
-    raise NoExtension(message, point=here, asked=asked, forced_by=there, bound=conflict.bound, output=outputs[j])
+    raise NoExtension(message, point=here, asked=float(asked), forced_by=there, bound=conflict.bound, output=outputs[j])
+
+
+def _excess(asked: Fraction, bound: Real) -> float:
+    with ctx.workprec(4096):
+        return float(ExpSum.rational(asked).enclose(4096) - bound.enclose(4096))
 
 
 def _chain(
@@ -151,11 +160,12 @@ def _search(
                 continue
             bound = levels[edge].upper_exact(labels[u])
             if known[v]:
-                if compare(ExpSum.rational(exact(v, output)), bound) > 0:
+                asked = exact(v, output)
+                if compare(ExpSum.rational(asked), bound) > 0:
                     path = [v, u]
                     while path[-1] in before:
                         path.append(before[path[-1]])
-                    return Conflict(tuple(reversed(path)), output, float(bound))
+                    return Conflict(tuple(reversed(path)), output, float(bound), _excess(asked, bound))
             elif v not in labels or compare(bound, labels[v]) < 0:
                 labels[v], before[v] = bound, u
                 heapq.heappush(heap, (float(bound), v))

@@ -1,0 +1,153 @@
+"""Pictures: a graph of datasets coloured by truth and shaded by probability, a mechanism along a line.
+
+Every function takes a `Solution` and returns a matplotlib `Figure`; `save(figure, path)` writes it. Needs the extra
+`utmost[plot]`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from utmost.errors import InvalidInput, UtmostError
+from utmost.points import Tuples
+from utmost.solution import Solution
+from utmost.space import Space
+
+Figure: TypeAlias = Any
+COLOURS = ("#c44e52", "#4271ae")
+MOST_POINTS = 200
+
+
+def draw(solution: Solution, title: str | None = None) -> Figure:
+    """The picture that suits a binary solution: a line of numbers as a curve, any other small space as a graph."""
+    line = isinstance(solution.problem.space.points, range)
+    return curve(solution, title) if line and len(solution.problem.space.points) > 12 else graph(solution, title)
+
+
+def graph(solution: Solution, title: str | None = None) -> Figure:
+    """A small graph of datasets: points coloured by truth and shaded by how often it is told, edges by protection.
+
+    Thicker edges have stronger promises (a smaller epsilon or mu).
+    """
+    problem, matrix = solution.problem, solution.mechanism.matrix
+    space, truth, outputs = problem.space, _truth(solution), problem.data["outputs"]
+    n = len(space.points)
+    if n > MOST_POINTS:
+        raise InvalidInput(f"{n} points are too many to draw one by one (at most {MOST_POINTS}); use plot.curve.")
+    at = layout(space)
+    figure, axes = _canvas(title or f"{problem.question} at {problem.privacy}")
+    widths = _widths(solution)
+    for (a, b), width in zip(space.edge_indices.tolist(), widths, strict=True):
+        axes.plot(*at[[a, b]].T, color="#888888", linewidth=width, zorder=1)
+    told = matrix[np.arange(n), truth]
+    for i in range(n):
+        share = float(told[i])
+        axes.scatter(*at[i], s=1500, color="white", zorder=2)
+        axes.scatter(
+            *at[i],
+            s=1500,
+            color=COLOURS[truth[i]],
+            alpha=0.15 + 0.8 * share,
+            edgecolors="black",
+            linewidths=1,
+            zorder=3,
+        )
+        label = f"{_name(space.points[i])}\n{matrix[i, 1]:.3f}"
+        axes.annotate(label, at[i], ha="center", va="center", fontsize=8, zorder=4)
+    for j in (0, 1):
+        axes.scatter([], [], s=120, color=COLOURS[j], label=f"truth: {outputs[j]}")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=2, frameon=False, fontsize=9)
+    axes.set_axis_off()
+    axes.margins(0.15)
+    _caption(figure, f"number: Pr[{outputs[1]}]; shade: how often the truth is told; thicker edge: stronger promise")
+    return figure
+
+
+def curve(solution: Solution, title: str | None = None) -> Figure:
+    """A binary mechanism along a line of numbers: the probability of the second output against the point."""
+    problem = solution.problem
+    xs = np.array(problem.space.points, dtype=float)
+    truth, outputs = _truth(solution), problem.data["outputs"]
+    figure, axes = _canvas(title or f"{problem.question} at {problem.privacy}", size=(7.2, 4.2))
+    axes.plot(xs, solution.mechanism.matrix[:, 1], color="#333333", linewidth=1, zorder=1)
+    for j in (0, 1):
+        here = truth == j
+        axes.scatter(
+            xs[here], solution.mechanism.matrix[here, 1], s=18, color=COLOURS[j], label=f"truth: {outputs[j]}", zorder=2
+        )
+    axes.set_xlabel("point")
+    axes.set_ylabel(f"Pr[{outputs[1]}]")
+    axes.set_ylim(-0.03, 1.03)
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False)
+    return figure
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
+    """Write a picture; the ending of the path says how (.png, .svg, .pdf)."""
+    figure.savefig(path, dpi=150, bbox_inches="tight")
+    return Path(path)
+
+
+def layout(space: Space) -> np.ndarray[Any, Any]:
+    """Where to draw each point: lines, rings, grids and cubes as people expect them, others by their distances."""
+    n = len(space.points)
+    name = space.family[0] if space.family else ""
+    if name == "cycle":
+        turn = 2 * np.pi * np.arange(n) / max(n, 1)
+        return np.column_stack([np.sin(turn), np.cos(turn)])
+    if isinstance(space.points, range):
+        return np.column_stack([np.arange(n), np.zeros(n)])
+    if isinstance(space.points, Tuples) and len(space.points.shape) >= 2:
+        digits = space.points.digits(np.arange(n)).astype(float)
+        if name == "grid" and len(digits) == 2:
+            return digits[::-1].T * [1, -1]
+        slants = [(1.0, 0.0), (0.0, 1.0), (0.42, 0.3), (-0.3, 0.42), (0.15, -0.2)]
+        directions = [slants[k] if k < len(slants) else (math.cos(k), math.sin(k)) for k in range(len(digits))]
+        return np.asarray(digits.T @ np.array(directions))
+    apart = space.distances()
+    apart[np.isinf(apart)] = apart[np.isfinite(apart)].max(initial=1.0) + 1
+    centred = np.eye(n) - 1 / max(n, 1)
+    values, vectors = np.linalg.eigh(-0.5 * centred @ apart**2 @ centred)  # classical scaling
+    order = np.argsort(values)[::-1][:2]
+    placed = vectors[:, order] * np.sqrt(np.maximum(values[order], 1e-9))
+    return np.column_stack([placed, np.zeros((n, 2 - placed.shape[1]))])
+
+
+def _canvas(title: str, size: tuple[float, float] = (6.4, 5.2)) -> tuple[Any, Any]:
+    try:
+        from matplotlib.figure import Figure as Canvas
+    except ImportError:
+        raise UtmostError("pictures need matplotlib; install it with: pip install 'utmost[plot]'") from None
+    figure = Canvas(figsize=size, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(title, fontsize=11)
+    return figure, axes
+
+
+def _caption(figure: Any, text: str) -> None:
+    figure.supxlabel(text, fontsize=8, color="#555555")
+
+
+def _truth(solution: Solution) -> Any:
+    if "truth" not in solution.problem.data:
+        raise InvalidInput(f"{solution.problem.question} is not a yes/no question; this picture needs one.")
+    return solution.problem.data["truth"]
+
+
+def _widths(solution: Solution) -> np.ndarray[Any, Any]:
+    levels = solution.problem.privacy
+    if levels.single is not None or not len(levels):
+        return np.full(len(levels), 1.5)
+    looseness = levels.upper(np.arange(len(levels)), np.full(len(levels), 0.5))
+    spread = looseness.max() - looseness.min()
+    return np.asarray(1.2 + 4 * (looseness.max() - looseness) / (spread if spread > 0 else 1))
+
+
+def _name(point: Any) -> str:
+    return "".join(map(str, point)) if isinstance(point, tuple) else str(point)
