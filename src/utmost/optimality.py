@@ -62,7 +62,7 @@ def check_extension(problem: _Problem, solved: _Solved) -> Outcome:
     truth, known = problem.data["truth"], problem.data["known"]
     matrix = solved.mechanism.matrix
     right = matrix[np.arange(len(truth)), truth]
-    checks = [_kept(problem, matrix), _hitting(space, truth, known), _stated(solved.value, right.mean())]
+    checks = [_kept(problem, matrix), _hitting(space, truth, known), _stated(solved.value, average(right))]
     slack = _least_slack(space, levels, truth, known, matrix)
     free = ~known
     unforced = free & np.isinf(slack) & (right < 1)
@@ -91,7 +91,7 @@ def check_boundary_bound(problem: _Problem, solved: _Solved) -> Outcome:
     evidence = solved.certificate.evidence
     matrix = solved.mechanism.matrix
     right = matrix[np.arange(len(truth)), truth]
-    value = float(right.min()) if worst_case else float(prior @ right)
+    value = float(right.min(initial=1.0)) if worst_case else average(right, prior)
     weights = evidence["least_favourable"] if worst_case else prior
     sound = bool((weights >= 0).all()) and abs(float(weights.sum()) - 1) < 1e-9
     bound = dual_bound(levels, truth, weights / weights.sum() if worst_case else weights, evidence)
@@ -100,7 +100,7 @@ def check_boundary_bound(problem: _Problem, solved: _Solved) -> Outcome:
         _stated(solved.value, value),
         Check(
             "bound",
-            sound and np.isfinite(bound),
+            bool(sound and value <= bound < np.inf),
             f"no private mechanism exceeds {bound:.12g}; the value is {value:.12g}",
         ),
     )
@@ -109,6 +109,8 @@ def check_boundary_bound(problem: _Problem, solved: _Solved) -> Outcome:
 
 def dual_bound(levels: EdgeLevels, truth: NDArray[np.int64], weights: Floats, evidence: Mapping[str, Any]) -> float:
     """What no private mechanism's weighted average probability of the truth exceeds, rounding counted against us."""
+    if not len(truth):
+        return 1.0
     edges, forward = evidence["edges"], evidence["forward"]
     slopes, duals = evidence["slopes"], np.maximum(evidence["duals"], 0.0)
     ends = levels.space.edge_indices[edges]
@@ -138,6 +140,13 @@ CHECKERS: dict[str, Callable[[Any, Any], Outcome]] = {
     "binary.best_boundary": check_boundary_bound,
 }
 """Which check belongs to which question."""
+
+
+def average(told: Floats, weights: Floats | None = None) -> float:
+    """The average of probabilities of the truth; 1 over no points at all."""
+    if not len(told):
+        return 1.0
+    return float(told.mean() if weights is None else weights @ told)
 
 
 def _kept(problem: _Problem, matrix: Floats) -> Check:

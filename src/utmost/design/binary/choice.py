@@ -18,7 +18,7 @@ from utmost.design.binary.question import Floats, Outputs, as_truth, boundary_ed
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import InvalidInput
 from utmost.mechanism import FiniteMechanism
-from utmost.optimality import dual_bound, intercepts
+from utmost.optimality import average, dual_bound, intercepts
 from utmost.privacy import ApproxDP, GaussianDP, SuitablePair
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
@@ -74,7 +74,7 @@ def best_boundary(
 
     matrix, evidence, rounds = _solve_by_cuts(levels, right, weights, criterion == "worst", complete)
     told = matrix[np.arange(len(right)), right]
-    value = (float(told.min()) if len(told) else 1.0) if criterion == "worst" else float(weights @ told)
+    value = float(told.min(initial=1.0)) if criterion == "worst" else average(told, weights)
     against = evidence["least_favourable"] if criterion == "worst" else weights
     bound = dual_bound(levels, right, against, evidence)
     data = {"outputs": outputs, "truth": right, "prior": weights, "criterion": criterion}
@@ -120,7 +120,7 @@ def _solve_by_cuts(
             evidence["least_favourable"] = favoured
         matrix = complete(wished)
         told = matrix[np.arange(n), truth]
-        value = float(told.min(initial=1.0)) if worst else float(weights @ told)
+        value = float(told.min(initial=1.0)) if worst else average(told, weights)
         if not len(curved) or rounds == MOST_ROUNDS or dual_bound(levels, truth, favoured, evidence) - value <= CLOSED:
             break
         new = _violated(levels, curved, wished)

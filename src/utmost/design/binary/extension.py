@@ -22,6 +22,7 @@ from utmost.design.binary.question import (
 )
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.mechanism import FiniteMechanism
+from utmost.optimality import average
 from utmost.privacy import ApproxDP, GaussianDP, Level
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
@@ -160,7 +161,7 @@ def _extension_solution(
 ) -> Solution:
     space = levels.space
     told = matrix[np.arange(len(truth)), truth]
-    value = float(told.mean()) if len(told) else 1.0
+    value = average(told)
     notes = []
     reached = np.isin(space.components, space.components[fixed.mask])
     if not reached.all():

@@ -1,0 +1,32 @@
+"""The package as a whole: quick to import, no extras loaded, every public name there and documented."""
+
+import subprocess
+import sys
+
+import utmost as um
+
+EXTRAS = ("matplotlib", "typer", "rich", "pydantic", "networkx", "pandas", "ibis", "duckdb")
+
+
+def in_a_new_process(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_import_is_quick():
+    """`import utmost` takes under half a second: the best of five, since the machine may be busy."""
+    code = "import time; t = time.perf_counter(); import utmost; print(time.perf_counter() - t)"
+    assert min(float(in_a_new_process(code)) for _ in range(5)) < 0.5
+
+
+def test_import_loads_no_extra():
+    """The mathematics needs no extra; pictures load matplotlib when asked for."""
+    code = f"import sys, utmost; print([m for m in {EXTRAS} if m in sys.modules])"
+    assert in_a_new_process(code).strip() == "[]"
+
+
+def test_public_names_are_there_and_documented():
+    """Every exported name exists, and says what it is."""
+    for name in um.__all__:
+        assert getattr(um, name).__doc__, name
+    for name in um.binary.__all__:
+        assert getattr(um.binary, name).__doc__, name

@@ -1,0 +1,50 @@
+"""Pictures show what they should: one mark per point, in the colour of its truth, with its probability written."""
+
+import numpy as np
+import pytest
+
+import utmost as um
+from utmost.errors import InvalidInput
+
+
+def words(figure):
+    return " ".join(text.get_text() for text in figure.axes[0].texts)
+
+
+def test_a_small_graph_draws_itself(tmp_path):
+    """Every point is named with its probability, every edge is a line, and the file is a PNG."""
+    votes = um.hamming(3, (1, 2))
+    levels = um.per_edge(votes, {((1, 2, 1), (2, 2, 1)): 0.5}, default=1)
+    solution = um.binary.balanced(votes, lambda v: v.count(2) >= 2, levels)
+    figure = um.plot.draw(solution)
+    for point, row in zip(votes.points, solution.mechanism.matrix, strict=True):
+        assert f"{''.join(map(str, point))}\n{row[1]:.3f}" in words(figure)
+    lines = figure.axes[0].get_lines()
+    assert len(lines) == len(votes.edges)
+    assert len({line.get_linewidth() for line in lines}) == 2  # the better protected edge is thicker
+    assert um.plot.save(figure, tmp_path / "votes.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_line_is_drawn_as_a_curve():
+    """The curve runs through the probabilities."""
+    solution = um.binary.balanced(um.counts(50), lambda yes: yes > 25, 1.0)
+    (line,) = um.plot.draw(solution).axes[0].get_lines()
+    assert np.array_equal(line.get_ydata(), solution.mechanism.matrix[:, 1])
+
+
+@pytest.mark.parametrize(
+    "space", [um.path(4), um.cycle(5), um.complete(4), um.grid((3, 3)), um.hamming(4, 2), um.histograms(3, 3)]
+)
+def test_layouts_keep_points_apart(space):
+    """No two points are drawn in one place."""
+    places = um.plot.layout(space)
+    assert places.shape == (len(space.points), 2)
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    assert apart[~np.eye(len(space.points), dtype=bool)].min() > 1e-3
+
+
+def test_too_many_points_are_refused():
+    """A graph of a thousand points would be a blot."""
+    solution = um.binary.balanced(um.grid((40, 40)), lambda p: p[0] > 5, 1.0)
+    with pytest.raises(InvalidInput, match="too many"):
+        um.plot.graph(solution)

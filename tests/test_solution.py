@@ -1,0 +1,154 @@
+"""Solutions are saved without loss, and what is wrong with one is found: by its checksum, or by the proof."""
+
+import hashlib
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import utmost as um
+from utmost.errors import BadFile, InvalidInput
+from utmost.solution import Solution, _canonical
+
+PATH = um.Space.from_edges([("a", "b"), ("b", "c"), ("c", (1, "d"))])
+
+
+def solutions():
+    """One of each kind: labels of all sorts, levels of all sorts."""
+    levels = {("a", "b"): um.GaussianDP(1), ("b", "c"): um.ApproxDP.from_ratio("5/2", "1/7"), ("c", (1, "d")): 0.5}
+    yield um.binary.extend(
+        PATH, [False, True, True, True], {"a": Fraction(1, 3), (1, "d"): 0.6}, um.per_edge(PATH, levels)
+    )
+    yield um.binary.balanced(um.counts(9), lambda yes: yes > 4, 1.0)
+    space = um.grid((2, 3))
+    yield um.binary.balanced(space, lambda p: p[1] > 0, um.per_edge(space, epsilon=np.linspace(0, 2, 11)))
+    yield um.binary.best_boundary(
+        um.hamming(2, "xy"), lambda v: v == ("x", "y"), um.ApproxDP(1, 0.01), criterion="worst"
+    )
+    yield um.binary.best_boundary(um.counts(4), lambda yes: yes > 1, um.SuitablePair([(0, 0.1), ("9/10", 1), (1, 1)]))
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_save_and_load_lose_nothing(number, tmp_path):
+    """A loaded solution has the same mechanism, value and proof, and is saved to the same bytes."""
+    solution = list(solutions())[number]
+    first = solution.save(tmp_path / "first.json")
+    again = Solution.load(first)
+    assert again.mechanism == solution.mechanism
+    assert again.value == solution.value
+    assert again.problem.space == solution.problem.space
+    assert str(again.verify()) == str(solution.verify())
+    assert again.verify()
+    assert again.save(tmp_path / "second.json").read_bytes() == first.read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["first.json", "second.json"]
+
+
+def forge(path, change):
+    """Change a saved file and recompute its checksum, as someone who wants to deceive would."""
+    content = json.loads(path.read_bytes())
+    content.pop("sha256")
+    change(content)
+    content["sha256"] = hashlib.sha256(_canonical(content)).hexdigest()
+    path.write_bytes(_canonical(content))
+    return Solution.load(path)
+
+
+def set_entry(row, probability):
+    def change(content):
+        content["mechanism"]["matrix"][row] = [1 - probability, probability]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "failing"),
+    [
+        (set_entry(9, 0.99999), "privacy"),
+        (set_entry(7, 0.9), "free values"),
+        (set_entry(5, 0.6), "known values"),
+        (lambda content: content.update(value=0.99), "value"),
+        (lambda content: content["problem"]["data"]["truth"].update(array=[0] * 3 + [1] * 7), "boundary"),
+    ],
+)
+def test_the_proof_catches_a_forged_file(change, failing, tmp_path):
+    """With its checksum recomputed, a file that claims too much fails the check that it breaks."""
+    path = um.binary.balanced(um.counts(9), lambda yes: yes > 4, 1.0).save(tmp_path / "s.json")
+    verification = forge(path, change).verify()
+    assert not verification
+    assert failing in {check.name for check in verification.checks if not check.passed}
+
+
+def test_a_bound_cannot_be_forged(tmp_path):
+    """Whatever dual prices a file holds, the bound recomputed from them is never below the best value."""
+    honest = um.binary.best_boundary(um.counts(5), lambda yes: yes > 2, 1.0)
+    path = honest.save(tmp_path / "s.json")
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+
+        def scramble(content):
+            evidence = content["certificate"]["evidence"]
+            evidence["duals"]["array"] = rng.uniform(-1, 3, len(evidence["duals"]["array"])).tolist()
+            evidence["slopes"]["array"] = rng.uniform(0, 4, len(evidence["slopes"]["array"])).tolist()
+
+        forged = forge(path, scramble).verify()
+        assert forged.gap >= 0
+        assert forged  # the mechanism is still private and the (poor) bound still holds
+
+
+def test_not_private_and_not_optimal_never_raise(tmp_path):
+    """`verify` answers no; it does not raise."""
+    path = um.binary.balanced(um.counts(3), lambda yes: yes > 1, 1.0).save(tmp_path / "s.json")
+    verification = forge(path, set_entry(3, 0.01)).verify()
+    assert not verification.private
+    assert verification.optimal == "unproved"
+    assert "NOT verified" in str(verification)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda text: text[: len(text) // 2], "cut short"),
+        (lambda text: text.replace('"value":0.', '"value":0.9'), "checksum"),
+        (lambda text: text.replace('"version":1', '"version":99'), "version 99"),
+        (lambda text: "[]", "not a solution"),
+        (lambda text: "", "not JSON"),
+    ],
+)
+def test_damaged_files_are_refused(damage, words, tmp_path):
+    """Each kind of damage is named, and the file is left as it is."""
+    path = um.binary.balanced(um.counts(3), lambda yes: yes > 1, 1.0).save(tmp_path / "s.json")
+    path.write_text(damage(path.read_text()))
+    before = path.read_bytes()
+    with pytest.raises(BadFile, match=words):
+        Solution.load(path)
+    assert path.read_bytes() == before
+
+
+def test_impossible_contents_are_refused(tmp_path):
+    """A negative probability is not loaded, whatever its checksum; a missing file is named."""
+    path = um.binary.balanced(um.counts(3), lambda yes: yes > 1, 1.0).save(tmp_path / "s.json")
+    with pytest.raises(BadFile, match="between 0 and 1"):
+        forge(path, set_entry(1, -0.1))
+    with pytest.raises(BadFile, match="lacks"):
+        forge(path, lambda content: content.pop("problem"))
+    with pytest.raises(BadFile, match="cannot be read"):
+        Solution.load(tmp_path / "nowhere.json")
+
+
+def test_nothing_half_written_is_left(tmp_path):
+    """A solution whose names cannot be saved leaves no file behind."""
+    space = um.Space.from_edges([(frozenset("a"), frozenset("b"))])
+    solution = um.binary.balanced(space, [True, False], 1.0)
+    with pytest.raises(InvalidInput, match="cannot be saved"):
+        solution.save(tmp_path / "s.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_solutions_present_themselves():
+    """Text and HTML name the problem, the value, the reason and the notes."""
+    solution = um.binary.best_boundary(um.counts(3), lambda yes: yes > 1, 1.0)
+    assert "no private mechanism exceeds" in str(solution)
+    assert "counts(people=3)" in repr(solution)
+    assert "<table>" in solution._repr_html_()
+    assert "<pre>verified" in solution.verify()._repr_html_()
