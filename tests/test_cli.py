@@ -1,10 +1,17 @@
 """The command as people use it: exit codes, words, JSON, files."""
 
+import hashlib
+import io
 import json
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from unittest import mock
 
 import pytest
+
+from utmost.cli import main
 
 MAJORITY = """
 [space]
@@ -33,10 +40,27 @@ v4 = {last}
 """
 
 
-def utmost(*arguments, cwd=None):
-    """Run the command as a new process."""
-    call = [sys.executable, "-m", "utmost", *map(str, arguments)]
-    return subprocess.run(call, capture_output=True, text=True, cwd=cwd, check=False)
+@dataclass
+class Result:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def utmost(*arguments, given=""):
+    """Run the command with this on its standard input."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with (
+        mock.patch.object(sys, "argv", ["utmost", *map(str, arguments)]),
+        mock.patch.object(sys, "stdin", io.StringIO(given)),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+    return Result(code, out.getvalue(), err.getvalue())
 
 
 def write(folder, text):
@@ -137,14 +161,87 @@ def test_demo(tmp_path):
     assert result.returncode == 0, result.stderr
     answer = json.loads(result.stdout)
     assert answer["verified"] is True
+    assert len(answer["answers"]) == 10
     for question in answer["questions"]:
         assert utmost("show", question["solution"]).returncode == 0
-    assert "verified: private" in utmost("demo", "--out", tmp_path / "demo").stdout
+    call = [sys.executable, "-m", "utmost", "demo", "--out", str(tmp_path / "demo")]
+    text = subprocess.run(call, capture_output=True, text=True, check=True).stdout
+    assert "verified: private" in text
+
+
+def table(folder, text):
+    path = folder / "matrix.csv"
+    path.write_text(text)
+    return path
+
+
+def test_certify_your_own_mechanism(tmp_path):
+    """A private table is certified and saved; the saved file verifies and answers; no error repeats a private point."""
+    coin = table(tmp_path, "3/4,1/4\n1/4,3/4\n")
+    saved = tmp_path / "coin.json"
+    result = utmost("certify", coin, "--space", "path", "--epsilon", "1.0987", "--out", saved)
+    assert result.returncode == 0, result.stderr
+    assert "proved in exact arithmetic" in result.stdout
+    checked = json.loads(utmost("verify", saved, "--json").stdout)
+    assert checked["verified"] is True
+    assert checked["optimal"]["claim"] == "unproved"
+    answers = utmost("sample", saved, "--size", 5, given="1\n")
+    assert set(answers.stdout.split()) <= {"0", "1"}
+    assert len(answers.stdout.split()) == 5
+    wrong = utmost("sample", saved, given="secret\n")
+    assert wrong.returncode == 2
+    assert "secret" not in wrong.stderr
+
+
+def test_certify_names_the_edge_that_breaks_it(tmp_path):
+    """Exit code 1, the two points, the output and the epsilon it would need; nothing is saved."""
+    named = table(tmp_path, "point,no,yes\n0,0.75,0.25\n1,0.5,0.5\n2,0.1,0.9\n")
+    result = utmost("certify", named, "--space", "path", "--epsilon", "1", "--out", tmp_path / "s.json")
+    assert result.returncode == 1
+    assert "between 1 and 2" in result.stderr
+    assert "'no'" in result.stderr
+    assert "epsilon = 1.60944" in result.stderr
+    assert not (tmp_path / "s.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("0.5,0.4\n0.5,0.5\n", (), "adds up to"),
+        ("0.5,0.5\n0.5\n", (), "has 1 entries"),
+        ("0.5,x\n0.5,0.5\n", (), "'x'"),
+        ("", (), "is empty"),
+        ("0.5,0.5\n0.5,0.5\n", ("--space", "sums:people=3,largest=2"), "not those of"),
+        ("0.5,0.5\n0.5,0.5\n", ("--space", "moebius"), "not a family"),
+    ],
+)
+def test_wrong_tables_are_exit_code_2(text, options, words, tmp_path):
+    """Each mistake in a table or its space is named."""
+    result = utmost("certify", table(tmp_path, text), "--epsilon", "1", *options)
+    assert result.returncode == 2
+    assert words in result.stderr
+
+
+def test_verify_fails_a_file_with_one_row_changed(tmp_path):
+    """Units moved between two outputs of a row, checksum recomputed: exit code 1 by the proof."""
+    saved = tmp_path / "s.json"
+    utmost("design", write(tmp_path, MAJORITY), "--out", saved)
+    assert utmost("verify", saved).returncode == 0
+    content = json.loads(saved.read_bytes())
+    content.pop("sha256")
+    row = content["certified"]["weights"][6]
+    row[:] = [str(int(row[0]) - 2**52), str(int(row[1]) + 2**52)]
+    plain = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+    content["sha256"] = hashlib.sha256(plain).hexdigest()
+    saved.write_text(json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n")
+    result = utmost("verify", saved)
+    assert result.returncode == 1
+    assert "FAIL privacy" in result.stdout
 
 
 def test_help_is_helpful():
     """Every command explains itself."""
     assert "design" in utmost("--help").stdout
-    for command in ("design", "show", "demo"):
+    for command in ("design", "show", "certify", "verify", "sample", "demo"):
         assert "--json" in utmost(command, "--help").stdout
     assert utmost("--version").stdout.startswith("utmost 0.")

@@ -13,8 +13,8 @@ def in_a_new_process(code):
 
 
 def test_import_is_quick():
-    """`import utmost` takes under half a second: the best of five, since the machine may be busy."""
-    code = "import time; t = time.perf_counter(); import utmost; print(time.perf_counter() - t)"
+    """`import utmost` takes under half a second of processor time: the best of five, since the machine may be busy."""
+    code = "import time; t = time.process_time(); import utmost; print(time.process_time() - t)"
     assert min(float(in_a_new_process(code)) for _ in range(5)) < 0.5
 
 

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from utmost import errors
+from utmost.certification import CertifiedMechanism, certify
 from utmost.design import binary
 from utmost.edge_levels import EdgeLevels, per_edge, personalized
 from utmost.families import (
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ApproxDP",
     "Certificate",
+    "CertifiedMechanism",
     "EdgeLevels",
     "FiniteMechanism",
     "GaussianDP",
@@ -47,6 +49,7 @@ __all__ = [
     "SuitablePair",
     "Verification",
     "binary",
+    "certify",
     "complete",
     "counts",
     "cycle",

@@ -6,7 +6,9 @@ Exit code 0: done; 1: the answer is no (no extension, not verified); 2: wrong us
 from __future__ import annotations
 
 import json
+import math
 import sys
+from getpass import getpass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,8 +18,9 @@ from rich.table import Table
 
 from utmost import __version__
 from utmost.demo import run_demo
-from utmost.errors import NoExtension, UtmostError
-from utmost.problem_file import solve_file
+from utmost.errors import CannotCertify, InvalidInput, NoExtension, UtmostError
+from utmost.matrix_file import certify_table
+from utmost.problem_file import LevelTable, solve_file
 from utmost.solution import Solution, Verification
 
 app = typer.Typer(
@@ -53,6 +56,57 @@ def show(
 
 
 @app.command()
+def certify(
+    matrix: Annotated[Path, typer.Argument(help="A CSV file: a row per point, a column per output.")],
+    space: Annotated[str, typer.Option(help="path, cycle, complete, or such as sums:people=30,largest=5.")] = "path",
+    epsilon: Annotated[str | None, typer.Option(help="The epsilon promised on every edge.")] = None,
+    delta: Annotated[str, typer.Option(help="The delta promised on every edge.")] = "0",
+    mu: Annotated[str | None, typer.Option(help="Gaussian privacy instead of epsilon and delta.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Save the certified mechanism to this JSON file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Certify a mechanism of your own in exact arithmetic, or name the edge that breaks it."""
+    level = LevelTable(epsilon=epsilon, delta=delta, mu=mu).level()
+    _present(certify_table(matrix, space, level), out, None, as_json)
+
+
+@app.command()
+def verify(
+    file: Annotated[Path, typer.Argument(help="A solution saved by `utmost design` or `utmost certify`.")],
+    as_json: Json = False,
+) -> None:
+    """Re-prove a saved solution with nothing of the solver; exit code 1 if it fails."""
+    solution = Solution.load(file)
+    verification = solution.verify()
+    if as_json:
+        _print_json(_proof(solution, verification))
+    else:
+        print(f"{verification}\n  relies on: {solution.certificate.reason}")
+    if not verification:
+        raise typer.Exit(1)
+
+
+@app.command()
+def sample(
+    file: Annotated[Path, typer.Argument(help="A solution saved by `utmost design` or `utmost certify`.")],
+    size: Annotated[int, typer.Option(min=1, help="How many answers; each one spends the privacy again.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Draw private answers at a point, read from a prompt or standard input, never from the command line."""
+    solution = Solution.load(file)
+    certified = solution.certified
+    text = getpass("point (not shown): ") if sys.stdin.isatty() else sys.stdin.readline().strip()
+    names = {str(point): point for point in certified.points}
+    if text not in names:
+        raise InvalidInput("that is not a point of this mechanism; `utmost show` lists its points.")
+    answers = [str(answer) for answer in certified.sample(names[text], size)]
+    if as_json:
+        _print_json({"answers": answers, "privacy": str(certified.levels), "draws": size})
+    else:
+        print("\n".join(answers))
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Where the pictures and solutions go.")] = Path("demo"),
     as_json: Json = False,
@@ -78,7 +132,7 @@ def main() -> None:
     """The entry point: errors in words on standard error, and their exit codes."""
     try:
         app()
-    except NoExtension as reason:
+    except (NoExtension, CannotCertify) as reason:
         print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
         sys.exit(1)
     except UtmostError as reason:
@@ -115,34 +169,40 @@ def _table(solution: Solution, most: int = 12) -> Table:
     n = len(mechanism.points)
     shown = list(range(n)) if n <= most else [*range(most // 2), None, *range(n - most // 2, n)]
     for i in shown:
-        row = ["..."] * 3 if i is None else [str(mechanism.points[i]), *(f"{p:.6g}" for p in mechanism.matrix[i])]
+        row = (
+            ["..."] * (1 + len(mechanism.outputs))
+            if i is None
+            else [str(mechanism.points[i]), *(f"{p:.6g}" for p in mechanism.matrix[i])]
+        )
         table.add_row(*row)
     return table
 
 
 def _summary(solution: Solution, verification: Verification) -> dict[str, Any]:
+    mechanism = solution.mechanism
+    return {
+        **_proof(solution, verification),
+        "mechanism": {
+            "points": [str(p) for p in mechanism.points],
+            "outputs": [str(o) for o in mechanism.outputs],
+            "matrix": mechanism.matrix.tolist(),
+        },
+    }
+
+
+def _proof(solution: Solution, verification: Verification) -> dict[str, Any]:
     c = solution.certificate
+    gap = verification.gap if math.isfinite(verification.gap) else None
     return {
         "question": solution.problem.question,
         "space": repr(solution.problem.space),
         "privacy": str(solution.problem.privacy),
         "value": solution.value,
         "quantity": c.quantity,
-        "optimal": {
-            "claim": c.claim,
-            "reason": c.reason,
-            "bound": c.bound,
-            "gap": verification.gap,
-            "notes": list(c.notes),
-        },
+        "optimal": {"claim": c.claim, "reason": c.reason, "bound": c.bound, "gap": gap, "notes": list(c.notes)},
         "verified": bool(verification),
         "private": verification.private,
         "checks": [{"name": k.name, "passed": k.passed, "detail": k.detail} for k in verification.checks],
-        "mechanism": {
-            "points": [str(p) for p in solution.mechanism.points],
-            "outputs": [str(o) for o in solution.mechanism.outputs],
-            "matrix": solution.mechanism.matrix.tolist(),
-        },
     }
 
 

@@ -31,7 +31,16 @@ def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
         two = cube.mechanism.probability(vote, 2)
         say(f"  votes {''.join(map(str, vote))}: the answer is 2 with probability {two:.6f}")
     second = _keep(cube, folder, "votes", "Majority of three votes, two edges better protected", say)
-    return {"verified": first["verified"] and second["verified"], "questions": [first, second]}
+
+    say("\nTen private answers, drawn exactly from the certified majority mechanism when 53 of 101 say yes:\n")
+    certified = majority.certified
+    answers = ["yes" if answer else "no" for answer in certified.sample(53, 10)]
+    say(f"  {' '.join(answers)}\n  {certified!r}, each spends {certified.level}")
+    return {
+        "verified": first["verified"] and second["verified"],
+        "questions": [first, second],
+        "answers": answers,
+    }
 
 
 def _keep(solution: Solution, folder: Path, name: str, title: str, say: Callable[[str], Any]) -> dict[str, Any]:

@@ -187,7 +187,7 @@ def per_edge(
         if wrong.any():
             e = int(np.argmax(wrong))
             rule = "0 or more" if name == "epsilon" else "between 0 and 1"
-            raise InvalidInput(f"{name} is {values[e]!r} on the edge {space.edges[e]}; it must be {rule}.")
+            raise InvalidInput(f"{name} is {float(values[e])!r} on the edge {space.edges[e]}; it must be {rule}.")
     return EdgeLevels(space, epsilon=arrays[0], delta=arrays[1])
 
 

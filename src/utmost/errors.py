@@ -64,5 +64,13 @@ class NoExtension(UtmostError):
         self.output = output
 
 
+class CannotCertify(UtmostError):
+    """A mechanism that is not private, or cannot be proved so in exact arithmetic; the message says where and why."""
+
+
+class SolverFailed(UtmostError):
+    """A numerical solver gave up; nothing is claimed."""
+
+
 class BadFile(InvalidInput):
     """A saved file that is not what it says: changed, cut short, or of another version."""

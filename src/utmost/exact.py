@@ -110,6 +110,13 @@ class ExpSum:
         """-1, 0 or 1 as this number is below, equal to or above the other."""
         return self.plus(other.times(Fraction(-1), Fraction(0))).sign()
 
+    def as_rational(self) -> Fraction | None:
+        """This number as a rational, or None if it is not one."""
+        if any(q != 0 for q in self.terms):
+            return None
+        value = self.terms.get(fmpq(0), fmpq(0))
+        return Fraction(int(value.p), int(value.q))
+
     def enclose(self, bits: int) -> arb:
         """A ball that holds this number, computed with so many bits."""
         with ctx.workprec(bits):
@@ -166,7 +173,8 @@ def endpoints(ball: arb) -> tuple[Fraction, Fraction]:
         mantissa, exponent = x.man_exp()
         return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
-    return as_fraction(ball.lower()), as_fraction(ball.upper())
+    with ctx.workprec(4 * MOST_BITS):  # the ends are rounded outwards to the working precision
+        return as_fraction(ball.lower()), as_fraction(ball.upper())
 
 
 def is_number(value: Any) -> bool:

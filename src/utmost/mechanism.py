@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput, TooLarge, UnknownPoint
 from utmost.exact import Number, is_number
 from utmost.points import Computed
+from utmost.privacy import Level
 from utmost.space import MOST_ENTRIES, Space
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -45,7 +46,7 @@ class Mechanism(Protocol):
         """The probability of one output at a point."""
 
 
-class _Rows:
+class Rows:
     """What can be said of a mechanism once its rows are at hand."""
 
     points: Sequence[Any]
@@ -203,7 +204,7 @@ class _Rows:
         return f"<table><tr><th></th>{head}</tr>{body}</table>"
 
 
-class FiniteMechanism(_Rows):
+class FiniteMechanism(Rows):
     """A mechanism given by its matrix: a row per point, a column per output, rows adding up to 1.
 
     Examples
@@ -224,13 +225,13 @@ class FiniteMechanism(_Rows):
         if wrong.any():
             i, j = np.argwhere(wrong)[0]
             raise InvalidInput(
-                f"the entry for {points[int(i)]!r} and {outputs[int(j)]!r} is {values[i, j]!r}; "
+                f"the entry for {points[int(i)]!r} and {outputs[int(j)]!r} is {float(values[i, j])!r}; "
                 "probabilities are between 0 and 1."
             )
         sums = values.sum(axis=1)
         if len(sums) and not np.allclose(sums, 1, rtol=0, atol=1e-9):
             i = int(np.argmax(np.abs(sums - 1)))
-            raise InvalidInput(f"the row for {points[i]!r} adds up to {sums[i]!r}; each row must add up to 1.")
+            raise InvalidInput(f"the row for {points[i]!r} adds up to {float(sums[i])!r}; each row must add up to 1.")
         values.flags.writeable = False
         self._matrix = values
         self.points = _listed(points)
@@ -263,7 +264,25 @@ class FiniteMechanism(_Rows):
         return f"FiniteMechanism of {len(self.points)} points and {len(self.outputs)} outputs ({outputs})"
 
 
-class RecipeMechanism(_Rows):
+@dataclass(frozen=True)
+class Law:
+    """What is known of the probabilities a recipe computes, so that it can be certified without a table.
+
+    Attributes
+    ----------
+    level : the pure level that the exact probabilities keep on every edge
+    reason : the theorem or lemma that says so
+    relative_error : how far a computed probability may be from the exact one, relative to it
+    highest : what no probability exceeds
+    """
+
+    level: Level
+    reason: str
+    relative_error: float
+    highest: float = 1.0
+
+
+class RecipeMechanism(Rows):
     """A mechanism given by a recipe for the row at a position, for spaces whose matrix would not fit.
 
     Examples
@@ -273,8 +292,10 @@ class RecipeMechanism(_Rows):
     0.5
     """
 
-    def __init__(self, points: Sequence[Any], outputs: Sequence[Any], recipe: Callable[[int], Floats]) -> None:
-        self.points, self.outputs, self._recipe = points, outputs, recipe
+    def __init__(
+        self, points: Sequence[Any], outputs: Sequence[Any], recipe: Callable[[int], Floats], law: Law | None = None
+    ) -> None:
+        self.points, self.outputs, self._recipe, self.law = points, outputs, recipe, law
 
     @cached_property
     def matrix(self) -> Floats:

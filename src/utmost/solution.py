@@ -10,24 +10,31 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import math
 import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from utmost.certification import Check, check_privacy
+from utmost.certification import CertifiedMechanism, Check, certify_on, moved_by, promise_excess
 from utmost.edge_levels import EdgeLevels, levels_from_json
-from utmost.errors import BadFile, InvalidInput, UtmostError
+from utmost.errors import BadFile, CannotCertify, InvalidInput, UtmostError
+from utmost.exact import MOST_BITS
 from utmost.families import space_from_json
 from utmost.mechanism import FiniteMechanism
 from utmost.optimality import CHECKERS
+from utmost.rounding import Weights
+from utmost.sampling import WORD
 from utmost.space import Space, label_from_json, label_to_json
 
 FORMAT, VERSION = "utmost-solution", 1
+MOST_MOVED = 1e-3
+"""Integers farther than this from the design they come with do not certify that design."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +97,8 @@ class Verification:
 
     def __str__(self) -> str:
         verdict = "verified" if self else "NOT verified"
-        lines = [
-            f"{verdict}: {'private' if self.private else 'NOT private'}, optimality: {self.optimal}, gap {self.gap:.2g}"
-        ]
+        gap = f", gap {self.gap:.2g}" if math.isfinite(self.gap) else ""
+        lines = [f"{verdict}: {'private' if self.private else 'NOT private'}, optimality: {self.optimal}{gap}"]
         return "\n".join(lines + [f"  {check}" for check in self.checks])
 
     def _repr_html_(self) -> str:
@@ -115,17 +121,47 @@ class Solution:
     mechanism: FiniteMechanism
     value: float
     certificate: Certificate
+    weights: tuple[Weights, int] | None = None
+    """Integer weights and bits of their total, where a file brought them; else `certified` makes them."""
+
+    @cached_property
+    def certified(self) -> CertifiedMechanism:
+        """The mechanism as integers, proved private in exact arithmetic; `CannotCertify` if that fails."""
+        if self.weights is None:
+            return certify_on(self.mechanism, self.problem.privacy)
+        weights, bits = self.weights
+        moved = moved_by(weights, bits, self.mechanism.matrix)
+        return CertifiedMechanism(weights, bits, self.mechanism.outputs, self.problem.privacy, moved)
 
     def verify(self) -> Verification:
         """Re-prove privacy and optimality from the problem and the mechanism alone; never raises for "no"."""
         problem, claim = self.problem, self.certificate.claim
-        privacy = check_privacy(self.mechanism, problem.privacy)
+        privacy, lost = self._check_privacy()
         try:
             optimality, gap = CHECKERS[problem.question](problem, self)
         except UtmostError as reason:
             optimality, gap = (Check("optimality", False, str(reason)),), float("inf")
         held = all(check.passed for check in optimality)
-        return Verification(privacy.passed, claim if held else "unproved", gap, (privacy, *optimality))
+        return Verification(privacy.passed, claim if held else "unproved", gap + lost, (privacy, *optimality))
+
+    def _check_privacy(self) -> tuple[Check, float]:
+        """Privacy in exact arithmetic, and what the integers may cost in value."""
+        levels = self.problem.privacy
+        if not all(level.certifiable for level in levels.kinds()):
+            a, b = levels.space.edge_indices.T
+            matrix = self.mechanism.matrix
+            worst = max(promise_excess(matrix[i], matrix[j], levels).max(initial=0.0) for i, j in ((a, b), (b, a)))
+            detail = f"{levels}: kept on all {len(levels)} edges in floating point only (for study, not for release)"
+            return Check("privacy", bool(worst < 1e-9), detail), 0.0
+        try:
+            certified = self.certified
+        except CannotCertify as reason:
+            return Check("privacy", False, str(reason)), 0.0
+        detail = (
+            f"{levels} proved in exact arithmetic on all {len(levels)} edges "
+            f"(integers over 2^{certified.bits}, no event moved by more than {certified.moved:.1g})"
+        )
+        return Check("privacy", certified.moved < MOST_MOVED, detail), certified.moved
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the solution as one JSON file; the file is complete or not there at all."""
@@ -178,6 +214,7 @@ def _plain(solution: Solution) -> dict[str, Any]:
             "data": {name: _value_to_json(value) for name, value in p.data.items()},
         },
         "mechanism": {"outputs": [label_to_json(o) for o in m.outputs], "matrix": m.matrix.tolist()},
+        "certified": _weights_to_json(solution),
         "value": solution.value,
         "certificate": {
             "claim": c.claim,
@@ -204,13 +241,37 @@ def _from_plain(content: dict[str, Any]) -> Solution:
         matrix = np.array(m["matrix"], dtype=float).reshape(len(space.points), len(outputs))
         c["evidence"] = {name: _value_from_json(value) for name, value in c["evidence"].items()}
         c["notes"] = tuple(c["notes"])
-        return Solution(problem, FiniteMechanism(matrix, space.points, outputs), content["value"], Certificate(**c))
+        mechanism = FiniteMechanism(matrix, space.points, outputs)
+        weights = _weights_from_json(content["certified"], mechanism)
+        return Solution(problem, mechanism, content["value"], Certificate(**c), weights)
     except (KeyError, TypeError, AttributeError) as problem_found:
         raise BadFile(f"the file lacks a part of a solution ({problem_found}); save it again.") from None
     except InvalidInput as reason:
         raise (
             reason if isinstance(reason, BadFile) else BadFile(f"the file holds an impossible solution: {reason}")
         ) from None
+
+
+def _weights_to_json(solution: Solution) -> dict[str, Any] | None:
+    """The certified integers as decimal strings, since other readers' numbers are floats; None without them."""
+    try:
+        certified = solution.certified
+    except CannotCertify:
+        return None
+    return {"bits": certified.bits, "weights": [[str(w) for w in row] for row in certified.weights.tolist()]}
+
+
+def _weights_from_json(data: Any, mechanism: FiniteMechanism) -> tuple[Weights, int] | None:
+    if data is None:
+        return None
+    bits = int(data["bits"])
+    rows = [[int(w) for w in row] for row in data["weights"]]
+    if not 0 < bits <= MOST_BITS or [len(row) for row in rows] != [len(mechanism.outputs)] * len(mechanism.points):
+        raise BadFile("the certified weights do not fit the mechanism; save the solution again.")
+    if any(not 0 <= w <= 1 << bits for row in rows for w in row):
+        raise BadFile(f"a certified weight is not between 0 and 2^{bits}; save the solution again.")
+    kind = np.int64 if bits <= WORD else object
+    return np.array(rows, dtype=kind).reshape(len(mechanism.points), len(mechanism.outputs)), bits
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -377,7 +377,7 @@ def as_distribution(values: Any, name: str) -> Floats:
     weights = np.asarray(values, dtype=float)
     wrong = ~(weights >= 0) | np.isinf(weights)
     if wrong.any():
-        raise InvalidInput(f"{name} holds {weights[wrong].flat[0]!r}; probabilities are 0 or more.")
+        raise InvalidInput(f"{name} holds {float(weights[wrong].flat[0])!r}; probabilities are 0 or more.")
     total = math.fsum(weights)
     if len(weights) and abs(total - 1) > 1e-9:
         raise InvalidInput(f"{name} adds up to {total!r}; divide it by its sum so that it adds up to 1.")

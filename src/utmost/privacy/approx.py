@@ -220,7 +220,7 @@ def approx_upper(growth: Floats | float, delta: Floats | float, alpha: Floats) -
     factor = np.asarray(growth, dtype=float)
     with np.errstate(invalid="ignore", over="ignore"):
         grown = np.where(alpha > 0, factor * alpha, 0.0) + delta  # infinity times 0 is 0 here
-        saturated = 1 - (1 - delta - alpha) / factor
+        saturated = np.where(np.isinf(factor), 1.0, (factor - 1 + delta + alpha) / factor)  # 1 - (1 - delta - alpha)/E
     return np.asarray(np.maximum(np.minimum(np.minimum(grown, saturated), 1.0), alpha))
 
 

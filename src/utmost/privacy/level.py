@@ -106,7 +106,7 @@ def as_probabilities(alpha: ArrayLike) -> Floats:
     values = np.asarray(alpha, dtype=float)
     wrong = ~((values >= 0) & (values <= 1))
     if wrong.any():
-        raise InvalidInput(f"{values[wrong].flat[0]!r} is not a probability; give numbers between 0 and 1.")
+        raise InvalidInput(f"{float(values[wrong].flat[0])!r} is not a probability; give numbers between 0 and 1.")
     return values
 
 

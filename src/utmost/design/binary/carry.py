@@ -90,7 +90,7 @@ def _two_passes(levels: EdgeLevels, c: float, start: Bounds, through: Mask) -> B
         grown, own = shortest(np.where(through & (p < 1) & ~zero, np.log(p + c), np.inf))
         p1 = np.where(own, p, np.minimum(1.0, np.exp(np.minimum(grown, 1.0)) - c))
         q1 = np.where(own, q, 1 - p1)
-        saturated, own = shortest(np.where(through & (p1 < 1) & ~zero, -np.log(q1 + c), np.inf))
+        saturated, own = shortest(np.where(through & (q1 > 0) & ~zero, -np.log(q1 + c), np.inf))
         q2 = np.where(own, q1, np.maximum(0.0, np.exp(-saturated) - c))
         p2 = np.where(own, p1, 1 - q2)
     return np.where(zero, 0.0, p2), np.where(zero, 1.0, q2)

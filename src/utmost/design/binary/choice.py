@@ -16,7 +16,7 @@ from utmost.design.binary.carry import carry
 from utmost.design.binary.extension import carry_from
 from utmost.design.binary.question import Floats, Outputs, as_truth, boundary_edges
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, SolverFailed
 from utmost.mechanism import FiniteMechanism
 from utmost.optimality import average, dual_bound, intercepts
 from utmost.privacy import ApproxDP, GaussianDP, SuitablePair
@@ -152,8 +152,9 @@ def _solve(
     ends = levels.space.edge_indices[edges]
     tails, heads = np.where(forward, ends[:, 0], ends[:, 1]), np.where(forward, ends[:, 1], ends[:, 0])
     rows = np.concatenate([np.arange(m), np.arange(m)])
-    entries = (np.concatenate([np.ones(m), -slopes]), (rows, np.concatenate([tails, heads])))
-    limits = intercepts(levels, edges, slopes)
+    scale = 1 / np.maximum(slopes, 1.0)  # no coefficient above 1: e^epsilon may be huge
+    entries = (np.concatenate([scale, -slopes * scale]), (rows, np.concatenate([tails, heads])))
+    limits = intercepts(levels, edges, slopes) * scale
     matrix = coo_array(entries, shape=(m, n + worst))
     cost = np.concatenate([np.zeros(n), [-1.0]]) if worst else -sign * weights
     if worst:  # the last variable is at most the probability of the truth at every point
@@ -168,12 +169,14 @@ def _solve(
         cost, matrix.tocsr() if some else None, limits if some else None, bounds=(0, 1), method="highs", options=TIGHT
     )
     if result.x is None:
-        return (truth == 1) * 0.5 + 0.25, np.zeros(m), np.full(n, 1 / n) if worst else weights
+        raise SolverFailed(f"the linear program for the boundary failed ({result.message}); try a level nearer to 1.")
     duals = -result.ineqlin.marginals if len(limits) else np.zeros(0)
     favoured = np.maximum(duals[m:], 0.0) if worst else weights
     if worst:
         favoured = favoured / favoured.sum() if favoured.sum() > 0 else np.full(n, 1 / n)
-    return np.clip(result.x[:n], 0.0, 1.0), np.maximum(duals[:m], 0.0), favoured
+    # beyond what the solver resolves, a zero would force its neighbours to zero: stay that far away from it
+    margin = 1e-10 if slopes.max(initial=1.0) > 1e8 else 0.0
+    return np.clip(result.x[:n], margin, 1.0 - margin), np.maximum(duals[:m] * scale, 0.0), favoured
 
 
 def _curved(levels: EdgeLevels) -> NDArray[np.int64]:

@@ -1,0 +1,111 @@
+"""Exact draws from integer weights, and the source of randomness.
+
+A row of weights that add up to 2^bits is drawn from by one uniform number of that many bits: no rejection, no float,
+no seed. Random bytes come from the operating system, through a buffer that is locked across threads, dropped in a
+forked child, and never handed out twice.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+ByteSource: TypeAlias = Callable[[int], bytes]
+BUFFER = 2**16
+WORD = 62
+"""Weights over at most 2^62 are 64-bit integers; larger totals are Python's own integers."""
+ROWS_AT_ONCE = 2**14
+
+
+class SystemBytes:
+    """Bytes from the operating system's generator, many at a time."""
+
+    def __init__(self) -> None:
+        self._forget()
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._buffer, self._next = b"", 0
+
+    def __call__(self, size: int) -> bytes:
+        """So many bytes, never handed out before."""
+        if size > BUFFER // 8:
+            return os.urandom(size)
+        with self._lock:
+            if self._next + size > len(self._buffer):
+                self._buffer, self._next = os.urandom(BUFFER), 0
+            self._next += size
+            return self._buffer[self._next - size : self._next]
+
+
+_source: ByteSource = SystemBytes()
+
+
+@contextmanager
+def insecure_source_for_tests_only(source: ByteSource) -> Iterator[None]:
+    """Draw from a source of the test's choosing. Answers drawn inside are NOT private."""
+    global _source
+    before, _source = _source, source
+    try:
+        yield
+    finally:
+        _source = before
+
+
+def uniform_words(bits: int, size: int) -> NDArray[np.uint64]:
+    """Uniform integers below 2^bits, bits at most 64: the high bits of fresh 8-byte words."""
+    words = np.frombuffer(_source(8 * size), dtype="<u8").astype(np.uint64, copy=False)
+    return words >> np.uint64(64 - bits) if bits < 64 else words
+
+
+def draw(weights: Sequence[int] | NDArray[Any], bits: int, size: int) -> NDArray[np.int64]:
+    """Positions drawn with probability weight / 2^bits, exactly.
+
+    A position is the number of cumulative sums at or below a uniform number. All sums are compared for every draw, so
+    the time does not depend on what is drawn; beyond `WORD` bits the first 62 decide, except with probability below
+    len(weights) / 2^62, when the rest is drawn too.
+    """
+    sums = _cumulative(weights)
+    if bits <= WORD:
+        return _count(np.array(sums, dtype=np.uint64), lambda n: uniform_words(bits, n), size)[0]
+    rest = bits - WORD
+    tops = np.array([s >> rest for s in sums], dtype=np.uint64)
+    positions, drawn = _count(tops, lambda n: uniform_words(WORD, n), size)
+    for i in np.flatnonzero(np.isin(drawn, tops)).tolist():
+        low = int.from_bytes(_source((rest + 7) // 8), "little") & ((1 << rest) - 1)
+        number = (int(drawn[i]) << rest) | low
+        positions[i] = sum(s <= number for s in sums)
+    return positions
+
+
+def _cumulative(weights: Sequence[int] | NDArray[Any]) -> list[int]:
+    """The cumulative sums but the last, which no draw reaches."""
+    total, sums = 0, []
+    for weight in weights[:-1]:
+        total += int(weight)
+        sums.append(total)
+    return sums
+
+
+def _count(
+    sums: NDArray[np.uint64], words: Callable[[int], NDArray[np.uint64]], size: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """How many sums are at or below each of `size` uniform words, and the words; a block at a time stays in cache."""
+    drawn = words(size)
+    positions = np.zeros(size, dtype=np.int64)
+    if len(sums) > 256:
+        return np.searchsorted(sums, drawn, side="right"), drawn
+    for start in range(0, size, ROWS_AT_ONCE):
+        block = drawn[start : start + ROWS_AT_ONCE]
+        count: NDArray[Any] = np.zeros(len(block), dtype=np.uint16)
+        for s in sums:
+            count += block >= s
+        positions[start : start + ROWS_AT_ONCE] = count
+    return positions, drawn

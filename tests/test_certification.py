@@ -1,0 +1,312 @@
+"""Certified mechanisms are private by an independent check in rationals; broken ones are never passed."""
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_binary import least_of, random_level, random_parameters, random_question
+
+import utmost as um
+from utmost.certification import CertifiedMechanism, find_violation, growth_floor, most_weight
+from utmost.edge_levels import on_edges
+from utmost.errors import CannotCertify, InvalidInput, NoExtension
+from utmost.mechanism import Law
+
+
+def exponential_below(epsilon):
+    """A rational just below e^epsilon, from its Taylor series: another road than ball arithmetic."""
+    x, term, total = Fraction(epsilon), Fraction(1), Fraction(1)
+    halvings = 0
+    while x > 1:
+        x, halvings = x / 2, halvings + 1
+    for k in range(1, 60):
+        term = term * x / k
+        total += term
+    for _ in range(halvings):
+        total = total * total
+        total = Fraction(math.floor(total * 2**300), 2**300)
+    return total
+
+
+def is_private(certified):
+    """(epsilon, delta)-privacy over every subset of outputs, in Fractions."""
+    space, total = certified.levels.space, certified.total
+    for e, (a, b) in enumerate(space.edge_indices.tolist()):
+        level = certified.levels[e]
+        growth = level.ratio * exponential_below(level.exponent) if math.isfinite(level.exponent) else None
+        if growth is None:
+            continue
+        rows = [[int(w) for w in certified.weights[v]] for v in (a, b)]
+        assert all(sum(row) == total for row in rows)
+        for here, there in (rows, rows[::-1]):
+            outputs = range(len(here))
+            events = (
+                [s for k in range(1, len(here)) for s in combinations(outputs, k)]
+                if len(here) <= 6
+                else [(o,) for o in outputs]
+            )
+            for event in events:
+                if sum(here[o] for o in event) > growth * sum(there[o] for o in event) + level.delta * total:
+                    return False
+    return True
+
+
+def random_binary_solution(seed):
+    rng = np.random.default_rng(seed)
+    n, edges, truth, known = random_question(rng)
+    epsilon, delta = random_parameters(rng, len(edges))
+    space = um.Space.from_edges(edges, points=range(n))
+    try:
+        return um.binary.extend(space, truth, known, um.per_edge(space, epsilon=epsilon, delta=delta))
+    except NoExtension:
+        return None
+
+
+def random_private_mechanism(seed):
+    """A private mechanism of several outputs: random scores through the exponential mechanism on a random graph."""
+    rng = np.random.default_rng(seed)
+    n, edges, _, _ = random_question(rng)
+    space = um.Space.from_edges(edges, points=range(n))
+    outputs, epsilon = int(rng.integers(2, 6)), float(rng.choice([0.01, 0.5, 1, 3]))
+    apart = space.distances()
+    scores = -apart[:, rng.integers(0, n, outputs)]
+    weights = np.exp(0.5 * epsilon * scores)
+    return um.FiniteMechanism(weights / weights.sum(axis=1, keepdims=True), range(n), range(outputs)), space, epsilon
+
+
+def certified_mechanisms():
+    """What every designer makes, certified: one case per designer and kind of level."""
+    for seed in range(60):
+        solution = random_binary_solution(seed)
+        if solution is not None:
+            yield solution.certified
+    for level in (0, 1e-6, 0.3, 5, 40, um.ApproxDP(0, 0.1), um.ApproxDP(1, 1e-9), um.ApproxDP.from_ratio(3, "1/7")):
+        yield um.certify(um.binary.balanced(um.counts(12), lambda yes: yes > 6, level))
+        yield um.certify(um.binary.best_boundary(um.counts(5), lambda yes: yes > 1, level))
+    for seed in range(40):
+        mechanism, space, epsilon = random_private_mechanism(seed)
+        yield um.certify(mechanism, space, epsilon)
+
+
+def test_every_design_is_certified_and_rationals_agree():
+    """Whatever the designers make is certified, moves nothing that matters, and an independent check agrees."""
+    count = 0
+    for certified in certified_mechanisms():
+        assert is_private(certified), certified
+        assert certified.moved < 1e-9, certified
+        count += 1
+    assert count > 70
+
+
+@pytest.mark.parametrize(
+    "level", [um.GaussianDP(0.5), least_of([(Fraction(3), Fraction(0)), (Fraction(2), Fraction(1, 10))])]
+)
+def test_other_concave_levels_are_certified(level):
+    """Gaussian and piecewise linear levels: every event on both sides within `upper`, computed in 60-digit decimals."""
+    certified = um.certify(um.binary.balanced(um.counts(12), lambda yes: yes > 6, level))
+    for a, b in certified.levels.space.edge_indices.tolist():
+        for u, v in ((a, b), (b, a)):
+            for output in (0, 1):
+                here, there = (Fraction(int(certified.weights[x][output]), certified.total) for x in (u, v))
+                assert float(here) <= level.upper(float(there)) + 1e-15
+    assert certified.moved < 1e-9
+
+
+def test_three_outputs_at_a_gaussian_level():
+    """More than two outputs: all events checked by brute force; a mechanism that breaks one event is refused."""
+    level = um.GaussianDP(1)
+    good = um.FiniteMechanism([[0.5, 0.3, 0.2], [0.4, 0.3, 0.3]], (0, 1), "abc")
+    certified = um.certify(good, um.path(2), level)
+    for event in [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]:
+        p, q = (float(sum(certified.weights[v][o] for o in event) / certified.total) for v in (0, 1))
+        assert p <= level.upper(q)
+        assert q <= level.upper(p)
+    bad = um.FiniteMechanism([[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]], (0, 1), "abc")
+    with pytest.raises(CannotCertify):
+        um.certify(bad, um.path(2), um.GaussianDP("1/2"))
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_one_unit_too_many_is_caught(seed, place):
+    """Moving units between two outputs until the promise breaks is caught, at the first unit that breaks it."""
+    mechanism, space, epsilon = random_private_mechanism(seed)
+    certified = um.certify(mechanism, space, epsilon)
+    weights = certified.weights.copy()
+    rng = np.random.default_rng(place)
+    edge = int(rng.integers(len(space.edge_indices)))
+    u, v = space.edge_indices[edge].tolist()
+    output = int(rng.integers(len(mechanism.outputs)))
+    other = (output + 1) % len(mechanism.outputs)
+    most = math.floor(exponential_below(certified.levels[edge].exponent) * int(weights[v][output]))
+    shift = most - int(weights[u][output])
+    if shift >= int(weights[u][other]):
+        return
+    weights[u][output] += shift + 1
+    weights[u][other] -= shift + 1
+    assert find_violation(weights, certified.bits, certified.levels) is not None
+    with pytest.raises(CannotCertify, match="broken"):
+        CertifiedMechanism(weights, certified.bits, mechanism.outputs, certified.levels)
+
+
+@pytest.mark.parametrize("row", [0, 3])
+def test_an_entry_past_the_limit_is_mended_or_refused(row):
+    """2^-60 too much is mended by rounding; 1e-9 too much is refused with the edge, the output and epsilon needed."""
+    exact = um.binary.balanced(um.counts(5), lambda yes: yes > 2, 1.0).mechanism
+    for excess, fine in ((2.0**-60, True), (1e-9, False)):
+        matrix = exact.matrix.copy()
+        matrix[row, 1] += excess * (1 if row == 3 else -1) * matrix[row, 1]
+        matrix[row, 0] = 1 - matrix[row, 1]
+        broken = um.FiniteMechanism(matrix, exact.points, exact.outputs)
+        if fine:
+            assert is_private(um.certify(broken, um.counts(5), 1.0))
+        else:
+            with pytest.raises(CannotCertify, match="needs epsilon = 1"):
+                um.certify(broken, um.counts(5), 1.0)
+
+
+def test_supports_that_differ_are_refused():
+    """A probability against zero is no rounding error, however small."""
+    mechanism = um.FiniteMechanism([[1 - 1e-300, 1e-300], [1, 0]], (0, 1), ("no", "yes"))
+    with pytest.raises(CannotCertify, match="'yes' has probability 1e-300 at 0 and 0"):
+        um.certify(mechanism, um.path(2), 5.0)
+    assert is_private(um.certify(mechanism, um.path(2), um.ApproxDP(0, "1e-200")))
+
+
+def test_fixed_zeros_and_ones_stay_where_delta_allows():
+    """With delta > 0 a user's zeros and ones are kept exactly; an output nobody uses keeps its zeros too."""
+    solution = um.binary.extend(
+        um.path(4), [False, False, True, True], {0: 0, 1: "1/10", 2: "9/10", 3: 1}, um.ApproxDP(3, 0.2)
+    )
+    certified = um.certify(solution)
+    assert certified.weights[0].tolist() == [certified.total, 0]
+    assert certified.weights[3].tolist() == [0, certified.total]
+    unused = um.FiniteMechanism([[0.5, 0.5, 0], [0.4, 0.6, 0]], (0, 1), "abc")
+    assert (um.certify(unused, um.path(2), 1).weights[:, 2] == 0).all()
+
+
+def test_equal_rows_where_epsilon_is_zero():
+    """Points joined by epsilon = 0 get one row of integers; rows that differ by more than rounding are refused."""
+    matrix = [[0.3, 0.7], [0.3 + 1e-16, 0.7], [0.31, 0.69]]
+    mechanism = um.FiniteMechanism(matrix, range(3), "ab")
+    levels = um.per_edge(um.path(3), epsilon=[0, 0.1])
+    weights = um.certify(mechanism, um.path(3), levels).weights
+    assert (weights[0] == weights[1]).all()
+    with pytest.raises(CannotCertify, match="allow no difference"):
+        um.certify(mechanism, um.path(3), 0)
+
+
+def test_levels_that_cannot_be_certified():
+    """Functions known in floating point only, and pairs that are not concave with three outputs."""
+    cauchy = um.SuitablePair.from_functions(lambda a: 0.5 - np.arctan(1 / np.tan(np.pi * a) - 1) / np.pi)
+    two = um.FiniteMechanism([[0.5, 0.5], [0.4, 0.6]], (0, 1), "ab")
+    with pytest.raises(CannotCertify, match="SuitablePair"):
+        um.certify(two, um.path(2), cauchy)
+    pair = um.SuitablePair([(0, 0), ("1/4", "1/2"), ("1/2", "3/4"), (1, 1)], binary_only=True)
+    assert um.certify(two, um.path(2), pair)
+    three = um.FiniteMechanism([[0.5, 0.25, 0.25], [0.4, 0.3, 0.3]], (0, 1), "abc")
+    bent = um.SuitablePair([(0, 0), ("1/4", "3/8"), ("3/8", "5/8"), ("5/8", "3/4"), (1, 1)], binary_only=True)
+    with pytest.raises(CannotCertify, match="not concave"):
+        um.certify(three, um.path(2), bent)
+
+
+def test_wrong_use():
+    """A mechanism without its space, a solution with one, points of another space."""
+    mechanism = um.FiniteMechanism([[1.0], [1.0]], (0, 1), "a")
+    with pytest.raises(InvalidInput, match="space and privacy"):
+        um.certify(mechanism)
+    with pytest.raises(InvalidInput, match="alone"):
+        um.certify(um.binary.balanced(um.path(2), [True, False], 1), um.path(2), 1)
+    with pytest.raises(InvalidInput, match="not the same"):
+        um.certify(mechanism, um.path(3), 1)
+
+
+def test_a_large_table_on_a_path():
+    """500 x 500 probabilities spanning 200 orders of magnitude are certified, and nothing much moves."""
+    n, ratio = 500, math.exp(-1)
+    steps = np.abs(np.arange(n)[:, None] - np.arange(n))
+    matrix = ratio**steps * (1 - ratio) / (1 + ratio)
+    matrix[:, 0], matrix[:, -1] = ratio ** steps[:, 0] / (1 + ratio), ratio ** steps[:, -1] / (1 + ratio)
+    certified = um.certify(um.FiniteMechanism(matrix, range(n), range(n)), um.path(n), 1)
+    assert is_private(certified)
+    assert certified.moved < 1e-9
+    assert certified.weights.min() > 0
+
+
+def geometric_recipe(n):
+    k = np.arange(n)
+
+    def row(i):
+        x = np.exp(-np.abs(k - i).astype(float)) * math.tanh(0.5)
+        x[[0, -1]] = np.exp(-np.array([i, n - 1 - i], dtype=float)) / (1 + math.exp(-1))
+        return x
+
+    return um.RecipeMechanism(range(n), range(n), row, Law(um.PureDP(1), "truncated geometric", 1e-14, 0.75))
+
+
+def test_recipes_are_certified_by_the_lemma():
+    """Every row a certified recipe makes, put in one table, passes the exact check; large ones are sampled."""
+    from utmost.certification import CertifiedRecipe
+
+    for n in (2, 3, 17, 120):
+        levels = on_edges(um.path(n), 1)
+        certified = CertifiedRecipe(geometric_recipe(n), levels)
+        table = np.array([certified.weights_at(i) for i in range(n)])
+        assert find_violation(table, certified.bits, levels) is None
+        assert np.abs(certified.matrix - um.certify(geometric_recipe(n), um.path(n), 1).matrix).max() < 1e-9
+    large = um.certify(geometric_recipe(10**5), um.path(10**5), 1)
+    assert isinstance(large, CertifiedRecipe)
+    assert abs(large.sample(777) - 777) < 200
+    with pytest.raises(CannotCertify, match="law"):
+        um.certify(um.RecipeMechanism(range(10**5), range(10**5), lambda i: np.zeros(10**5)), um.path(10**5), 1)
+    with pytest.raises(CannotCertify, match="does not imply"):
+        um.certify(geometric_recipe(10**5), um.path(10**5), 0.5)
+
+
+def test_growth_floor_is_just_below():
+    """The rational bounds of e^epsilon lie below it by less than 2^-150, relative, by the Taylor series."""
+    for epsilon in ("1e-9", "1/10", 1, 5, "123/10"):
+        low, other = growth_floor(um.PureDP(epsilon)), exponential_below(um.PureDP(epsilon).exponent)
+        assert abs(low / other - 1) < Fraction(1, 2**50)
+    assert growth_floor(um.PureDP.from_ratio("7/3")) == Fraction(7, 3)
+
+
+@given(st.integers(0, 2**62), st.integers(0, 10_000))
+@settings(max_examples=80, deadline=None)
+def test_most_weight_is_the_largest_allowed(weight, seed):
+    """The largest integer below total·upper: it fits, and one more does not (checked at (epsilon, delta) levels)."""
+    rng = np.random.default_rng(seed)
+    ratio, delta = Fraction(int(rng.integers(10, 50)), 10), Fraction(int(rng.integers(0, 9)), 100)
+    total = 2**62
+    most = most_weight(um.ApproxDP.from_ratio(ratio, delta), weight, total)
+
+    def fits(a):
+        return (
+            a <= ratio * weight + delta * total and total - weight <= ratio * (total - a) + delta * total and a <= total
+        )
+
+    assert fits(most)
+    assert not fits(most + 2)
+
+
+def test_mixed_levels_per_edge():
+    """Gaussian, piecewise linear and (epsilon, delta) edges in one space are certified together."""
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, edges, truth, known = random_question(rng)
+        levels = [random_level(rng) for _ in edges]
+        if not all(level.certifiable for level in levels):
+            continue
+        space = um.Space.from_edges(edges, points=range(n))
+        try:
+            solution = um.binary.extend(space, truth, known, um.per_edge(space, dict(zip(edges, levels, strict=True))))
+        except NoExtension:
+            continue
+        assert solution.certified.moved < 1e-9
+        found += 1
+    assert found >= 3
