@@ -4,6 +4,7 @@ PYTHON ?= $(shell for p in python3.11 python3; do \
 PIP_INSTALL := -m pip install -qq
 BIN := .venv/bin
 ENV := .venv/.installed
+BENCH_ENV := .venv-bench/.installed
 WHEEL_VENV := $(CURDIR)/build/wheel-venv
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -21,6 +22,13 @@ $(ENV): requirements.lock pyproject.toml | python
 	$(BIN)/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
+# The benchmarks' peers pin old versions of their own, so they live apart.
+$(BENCH_ENV): bench.lock pyproject.toml $(ENV)
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python $(PIP_INSTALL) -r bench.lock
+	echo "$(CURDIR)/src" > "$$(.venv-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/utmost.pth"
+	@touch $@
+
 demo: $(ENV) ## Run the demonstration; its output goes to demo/
 	$(BIN)/utmost demo --out demo
 
@@ -34,8 +42,8 @@ test: $(ENV) ## Run the linters, the type checker and the tests
 test-long: $(ENV) ## Run the tests that take minutes
 	$(BIN)/pytest -q -n 2 -m long
 
-bench: $(ENV) ## Run every benchmark in bench/
-	@set -e; for file in $(sort $(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python $$file; done
+bench: $(BENCH_ENV) ## Run every benchmark in bench/
+	@set -e; for file in $(sort $(wildcard bench/*.py)); do echo "== $$file"; .venv-bench/bin/python $$file; done
 
 docs: $(ENV) ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
@@ -47,16 +55,22 @@ wheel: $(ENV) ## Build the wheel into dist/ and run its demonstration in a clean
 	$(WHEEL_VENV)/bin/python $(PIP_INSTALL) -c requirements.lock "$$(echo dist/*.whl)[plot,cli]"
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cd "$$dir" && $(WHEEL_VENV)/bin/utmost demo --out demo
 
-lock: | python ## Resolve the newest versions into requirements.lock
+lock: | python ## Resolve the newest versions into requirements.lock and bench.lock
 	rm -rf build/lock-venv
 	$(PYTHON) -m venv build/lock-venv
 	build/lock-venv/bin/python $(PIP_INSTALL) -e '.[plot,cli,dev]'
 	{ echo '# Made by `make lock` from the extras plot, cli and dev in pyproject.toml; not edited by hand.'; \
 	  build/lock-venv/bin/python -m pip freeze --exclude-editable; } > build/requirements.lock
 	mv build/requirements.lock requirements.lock
+	rm -rf build/lock-venv
+	$(PYTHON) -m venv build/lock-venv
+	build/lock-venv/bin/python $(PIP_INSTALL) -e '.[bench]'
+	{ echo '# Made by `make lock` from the extra bench in pyproject.toml; not edited by hand.'; \
+	  build/lock-venv/bin/python -m pip freeze --exclude-editable; } > build/bench.lock
+	mv build/bench.lock bench.lock
 
 clean: ## Remove everything that make made
-	rm -rf .venv build demo dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench build demo dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 python:

@@ -359,6 +359,30 @@ def test_best_boundary_is_the_lp_optimum(seed):
     assert solution.verify(), solution.verify()
 
 
+@pytest.mark.parametrize("skew", [0.5, 0.9, 0.99, 1 - 1e-6])
+@pytest.mark.parametrize("epsilon", [0.3, 1, 8])
+def test_best_boundary_of_a_long_line(skew, epsilon):
+    """Far inside, probabilities fall below what an LP resolves; the value is still the best within 1e-7."""
+    prior = np.repeat([skew / 51, (1 - skew) / 51], 51)
+    truth = np.arange(102) > 50
+    solution = um.binary.best_boundary(um.counts(101), truth, epsilon, prior)
+    shifted = []
+    for cut in range(51, 102):  # among shifted balanced curves, which are private, the best is nearly the best of all
+        curve = um.binary.balanced(um.counts(101), np.arange(102) >= cut, epsilon).mechanism.matrix
+        shifted.append(prior @ curve[np.arange(102), truth.astype(int)])
+    assert solution.value >= max(shifted) - 1e-9
+    assert solution.certificate.gap < 1e-7
+    assert solution.verify()
+
+
+def test_best_boundary_on_a_grid_with_two_boundaries():
+    """Two boundaries that compete, tiny prior on one: bound and value still meet."""
+    truth = lambda p: 4 <= p[0] < 20  # noqa: E731
+    prior = np.array([1e-3 if p[0] < 4 else 1.0 for p in um.grid((24, 4)).points])
+    solution = um.binary.best_boundary(um.grid((24, 4)), truth, 2.0, prior / prior.sum())
+    assert solution.certificate.gap < 1e-7
+
+
 @given(st.integers(0, 10_000))
 @settings(max_examples=30, deadline=None)
 def test_the_worst_point_of_the_best_boundary(seed):

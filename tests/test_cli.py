@@ -88,6 +88,7 @@ def test_extend_from_a_file(tmp_path):
     result = utmost("design", write(tmp_path, PATH.format(first=0.3, last=0.1)), "--json")
     matrix = json.loads(result.stdout)["mechanism"]["matrix"]
     assert [row[1] for row in matrix] == pytest.approx([0.3, 0.4, 0.2, 0.1])
+    assert "Pr[blue]" in utmost("design", tmp_path / "problem.toml").stdout
 
 
 def test_the_answer_no_is_exit_code_1(tmp_path):

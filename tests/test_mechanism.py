@@ -190,11 +190,18 @@ def test_tiny_probabilities_have_a_finite_epsilon():
 CROSSING = pytest.mark.xfail(strict=True, reason="where the curves of two edges cross, the profile bends too")
 
 
-@pytest.mark.parametrize("n", [2, pytest.param(3, marks=CROSSING)])
-def test_profile_shows_every_bend(n):
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[0.4, 0.3, 0.2, 0.1, 0], [0.1, 0.2, 0.3, 0.4, 0]],
+        [[0.6, 0.3, 0, 0.1], [0.2, 0.1, 0.1, 0.6]],
+        pytest.param([[0.5, 0.5, 0], [0.25, 0.75, 0], [0.25, 0.7, 0.05]], marks=CROSSING),
+    ],
+)
+def test_profile_shows_every_bend(matrix):
     """Between the places of the profile, delta is a straight line in e^epsilon; after the last it is constant."""
-    matrix = np.array([[0.5, 0.5, 0], [0.25, 0.75, 0], [0.25, 0.7, 0.05]])[:n]
-    mechanism, space = FiniteMechanism(matrix, range(n), "xyz"), path(n)
+    mechanism = FiniteMechanism(matrix, range(len(matrix)), range(len(matrix[0])))
+    space = path(len(matrix))
     profile = mechanism.profile(space)
     growth = np.exp(profile.epsilons)
     assert growth[0] == 1
@@ -203,12 +210,26 @@ def test_profile_shows_every_bend(n):
     assert np.interp(asked, growth, profile.deltas) == pytest.approx(deltas, abs=1e-12)
 
 
+def test_every_edge_of_a_large_space_counts():
+    """Among 100 000 edges looked at in blocks, the one edge that matters is found, wherever it is."""
+    space = path(100_001)
+    for special in (0, 70_000, 100_000):
+        matrix = np.full((100_001, 4), 0.25)
+        matrix[special] = [0.5, 0.25, 0.125, 0.125]
+        mechanism = FiniteMechanism(matrix, space.points, range(4))
+        assert mechanism.epsilon(space) == math.log(2)
+        assert mechanism.delta(space, 0) == 0.25
+        assert np.exp(mechanism.profile(space).epsilons) == pytest.approx([1, 2])
+
+
 def test_profile_at_given_epsilons():
     """At given epsilons the profile holds the least deltas there, and a curve of many bends keeps at most 1000."""
     space = Space.from_edges([("no", "yes")])
     profile = COIN.profile(space, [0, math.log(2), 3])
     assert profile.epsilons.tolist() == [0, math.log(2), 3]
     assert profile.deltas == pytest.approx([0.5, 0.25, 0])
+    rare = FiniteMechanism([[1 - 1e-6, 1e-6], [0.5, 0.5]], ["no", "yes"], range(2))
+    assert rare.profile(space, [5]).deltas == pytest.approx([0.5 - 1e-6 * math.exp(5)])
     many = FiniteMechanism(np.random.default_rng(0).dirichlet(np.ones(1500), size=3), range(3), range(1500))
     assert len(many.profile(path(3)).epsilons) == 1000
 

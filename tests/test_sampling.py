@@ -51,12 +51,14 @@ def test_large_totals_are_exact():
     weights = [cut, (1 << bits) - cut]
     counts = Counter()
     for low in range(256):
-        stream = [(5 << 2).to_bytes(8, "little"), bytes([low])]
-        with insecure_source_for_tests_only(lambda size, s=stream: s.pop(0)[:size]):
-            counts[int(draw(weights, bits, 1)[0])] += 1
+        stream = [b"".join(int(top << 2).to_bytes(8, "little") for top in (4, 5, 6)), bytes([low])]
+        with insecure_source_for_tests_only(lambda size, s=stream: s.pop(0)):
+            below, between, above = draw(weights, bits, 3).tolist()
+        assert (below, above) == (0, 1)
+        counts[between] += 1
     assert counts == {0: 77, 1: 179}
-    for top, expected in ((4, 0), (6, 1)):
-        with insecure_source_for_tests_only(lambda size, t=top: int(t << 2).to_bytes(8, "little")):
+    for number, expected in ((cut - 1, 0), (cut, 1)):
+        with insecure_source_for_tests_only(lambda size, n=number: (n << 2).to_bytes(size, "little")):
             assert draw(weights, bits, 1)[0] == expected
 
 

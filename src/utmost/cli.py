@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from utmost import __version__
@@ -165,7 +166,7 @@ def _present(solution: Solution, out: Path | None, picture: Path | None, as_json
 def _table(solution: Solution, most: int = 12) -> Table:
     """The mechanism, with the middle of a long one left out."""
     mechanism = solution.mechanism
-    table = Table("point", *(f"Pr[{o}]" for o in mechanism.outputs))
+    table = Table("point", *(escape(f"Pr[{o}]") for o in mechanism.outputs))
     n = len(mechanism.points)
     shown = list(range(n)) if n <= most else [*range(most // 2), None, *range(n - most // 2, n)]
     for i in shown:
@@ -174,7 +175,7 @@ def _table(solution: Solution, most: int = 12) -> Table:
             if i is None
             else [str(mechanism.points[i]), *(f"{p:.6g}" for p in mechanism.matrix[i])]
         )
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     return table
 
 

@@ -73,16 +73,24 @@ def draw(weights: Sequence[int] | NDArray[Any], bits: int, size: int) -> NDArray
     len(weights) / 2^62, when the rest is drawn too.
     """
     sums = _cumulative(weights)
+    if size == 1:
+        number = _uniform(bits)
+        return np.array([sum(s <= number for s in sums)])
     if bits <= WORD:
         return _count(np.array(sums, dtype=np.uint64), lambda n: uniform_words(bits, n), size)[0]
     rest = bits - WORD
     tops = np.array([s >> rest for s in sums], dtype=np.uint64)
     positions, drawn = _count(tops, lambda n: uniform_words(WORD, n), size)
     for i in np.flatnonzero(np.isin(drawn, tops)).tolist():
-        low = int.from_bytes(_source((rest + 7) // 8), "little") & ((1 << rest) - 1)
-        number = (int(drawn[i]) << rest) | low
+        number = (int(drawn[i]) << rest) | _uniform(rest)
         positions[i] = sum(s <= number for s in sums)
     return positions
+
+
+def _uniform(bits: int) -> int:
+    """One uniform integer below 2^bits."""
+    size = (bits + 7) // 8
+    return int.from_bytes(_source(size), "little") >> (8 * size - bits)
 
 
 def _cumulative(weights: Sequence[int] | NDArray[Any]) -> list[int]:

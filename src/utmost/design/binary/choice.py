@@ -25,6 +25,7 @@ from utmost.space import Space
 
 MOST_ROUNDS = 40
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+MARGINS = (0.0, 1e-12, 1e-9, 1e-7, 1e-5)
 CLOSED = 1e-10
 """Tangent cuts are added until bound and value are this close."""
 
@@ -68,9 +69,24 @@ def best_boundary(
     boundary[space.edge_indices[boundary_edges(space, right)].ravel()] = True
 
     def complete(wished: Floats) -> Floats:
-        """The best private mechanism whose boundary is the largest private one below the wished values of Pr[1]."""
-        (p, q), _ = carry(levels, (wished, 1 - wished), np.ones(len(wished), dtype=bool))
-        return carry_from(levels, right, boundary, np.column_stack([q, p]))[0]
+        """The best private mechanism whose boundary is close to the wished values of Pr[1].
+
+        Only the boundary is taken from the linear program: inside, probabilities fall below what it resolves, and a
+        zero there would force zeros everywhere. At the boundary, too, values it cannot tell from 0 or 1 are tried
+        both as they are and a margin away.
+        """
+        everywhere = np.ones(len(wished), dtype=bool)
+        best, most = None, -1.0
+        for margin in MARGINS:
+            p = np.where(boundary, np.clip(wished, margin, 1 - margin), 1.0)
+            (p, q), _ = carry(levels, (p, np.where(boundary, 1 - p, 0.0)), everywhere)
+            matrix = carry_from(levels, right, boundary, np.column_stack([q, p]))[0]
+            told = matrix[np.arange(len(right)), right]
+            value = float(told.min(initial=1.0)) if criterion == "worst" else average(told, weights)
+            if value > most:
+                best, most = matrix, value
+        assert best is not None
+        return best
 
     matrix, evidence, rounds = _solve_by_cuts(levels, right, weights, criterion == "worst", complete)
     told = matrix[np.arange(len(right)), right]
@@ -174,9 +190,7 @@ def _solve(
     favoured = np.maximum(duals[m:], 0.0) if worst else weights
     if worst:
         favoured = favoured / favoured.sum() if favoured.sum() > 0 else np.full(n, 1 / n)
-    # beyond what the solver resolves, a zero would force its neighbours to zero: stay that far away from it
-    margin = 1e-10 if slopes.max(initial=1.0) > 1e8 else 0.0
-    return np.clip(result.x[:n], margin, 1.0 - margin), np.maximum(duals[:m] * scale, 0.0), favoured
+    return np.clip(result.x[:n], 0.0, 1.0), np.maximum(duals[:m] * scale, 0.0), favoured
 
 
 def _curved(levels: EdgeLevels) -> NDArray[np.int64]:

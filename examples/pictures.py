@@ -1,0 +1,21 @@
+"""The pictures of the documentation: HET Figure 1 (three votes) and a majority of 101 people."""
+
+from pathlib import Path
+
+import utmost as um
+
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
+
+
+def main():
+    votes = um.hamming(3, (1, 2))
+    levels = um.per_edge(votes, {((1, 2, 1), (2, 2, 1)): 0.5, ((1, 1, 2), (2, 1, 2)): 0.5}, default=1)
+    solution = um.binary.best_boundary(votes, lambda v: 2 if v.count(2) > 1 else 1, levels, outputs=(1, 2))
+    print(solution, solution.verify(), sep="\n")
+    um.plot.save(um.plot.draw(solution, "Majority of three votes, two edges better protected"), IMAGES / "votes.png")
+    majority = um.binary.balanced(um.counts(101), lambda yes: yes > 50, 1.0)
+    um.plot.save(um.plot.draw(majority, "Majority of 101 people, ε = 1"), IMAGES / "majority.png")
+
+
+if __name__ == "__main__":
+    main()
