@@ -177,7 +177,6 @@ def test_float_is_the_nearby_float(terms):
     assert float(exp_sum(positive)) == pytest.approx(float(in_decimal(positive)), rel=1e-15, abs=0)
 
 
-@pytest.mark.xfail(strict=True, reason="float() takes 128 bits however much cancels")
 def test_float_survives_cancellation():
     """A tiny difference converts to a tiny float, with its sign."""
     fraction = list(convergents(1, 90))[-1]

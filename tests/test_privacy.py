@@ -413,7 +413,6 @@ def test_equal_promises_are_equal():
             require_pure(level)
 
 
-@defect("the immutable __setattr__ refuses the copy's slots")
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda level: pickle.loads(pickle.dumps(level))])
 @pytest.mark.parametrize("level", [PureDP(1), GaussianDP(1), TOTAL_VARIATION], ids=repr)
 def test_levels_can_be_copied_and_pickled(level, copied):
@@ -421,21 +420,18 @@ def test_levels_can_be_copied_and_pickled(level, copied):
     assert copied(level) == level
 
 
-@defect("a Fraction beyond 1e308 is turned into a float", raises=OverflowError)
 @pytest.mark.parametrize("level", [PureDP("1e400"), PureDP.from_ratio("1e400"), GaussianDP("1e400")])
 def test_enormous_parameters_bound_nothing(level):
     """A level beyond the range of floats allows anything that has a chance."""
     assert level.upper_after([1, 2], 0.1).tolist() == [1, 1]
 
 
-@defect("math.log(ratio) loses the digits of a ratio near 1")
 def test_ratio_near_one_over_many_steps():
     """0.001·(1 + 1e-9)^(1e9) has all its digits."""
     level = PureDP.from_ratio(1 + Fraction(1, 10**9))
     assert level.upper_after(10**9, 0.001) == pytest.approx(0.001 * math.exp(1e9 * math.log1p(1e-9)), rel=1e-12)
 
 
-@defect("1 - (1 - delta - alpha)/E is a multiple of 1e-16, and taken where rounded down")
 @pytest.mark.parametrize(("delta", "alpha"), [(1e-17, 1e-17), (1e-12, 3e-13), ("1/237", 0)])
 def test_small_probabilities_keep_their_digits_at_epsilon_zero(delta, alpha):
     """With epsilon = 0 the bound of a small probability is alpha + delta, as upper_after has it."""
@@ -444,21 +440,18 @@ def test_small_probabilities_keep_their_digits_at_epsilon_zero(delta, alpha):
     assert level.upper(alpha) == pytest.approx(alpha + float(level.delta), rel=1e-14, abs=0)
 
 
-@defect("rounding may cross alpha")
 def test_gaussian_bounds_never_cross_alpha():
     """L <= id <= U holds in floats, whatever the mu."""
     a = np.linspace(0, 1, 1001)
     assert (GaussianDP(1e-18).upper(a) >= a).all()
 
 
-@defect("enclose works in the 53 bits of the ambient precision")
 def test_approximate_bounds_of_enclosed_numbers_gain_precision():
     """Bounds of a Gaussian bound that differ in the twentieth digit are told apart."""
     alpha = GaussianDP(1).upper_exact(ExpSum.rational(Fraction(1, 100)))
     assert compare(PureDP(1).upper_exact(alpha), PureDP(1 + Fraction(1, 10**20)).upper_exact(alpha)) == -1
 
 
-@defect("endpoints refuses a ball that is not yet a number", raises=ValueError)
 def test_knots_wait_for_the_precision_they_need():
     """A graph takes a number so near 1 that its first balls are undefined, and compares it in the end."""
     half = ExpSum.rational(Fraction(1, 2))
@@ -466,13 +459,11 @@ def test_knots_wait_for_the_precision_they_need():
     assert compare(TOTAL_VARIATION.upper_exact(nearly_one), half) == 1
 
 
-@defect("the message recommends the very kind it refuses", raises=UnsupportedLevel)
 def test_approximate_levels_have_tangents():
     """The slope of U is E below its bend and 1/E above."""
     assert PureDP.from_ratio(2).tangent(np.array([0.1, 0.6])).tolist() == [2, 0.5]
 
 
-@defect("alpha is clipped to 1e-12")
 def test_gaussian_tangents_touch_in_the_tail():
     """The tangent at Phi(-9) has the slope phi(-8)/phi(-9)."""
     assert GaussianDP(1).tangent(np.array([normal(-9)])) == pytest.approx(math.exp(9 - 0.5), rel=1e-6)

@@ -51,6 +51,9 @@ class EdgeLevels:
         delta: Floats | None = None,
     ) -> None:
         self.space = space
+        if which is not None and len(named) > 1:  # only levels that some edge has
+            used, inverse = np.unique(which, return_inverse=True)
+            named, which = [named[int(i)] for i in used], inverse.astype(np.int32)
         self._named, self._which = tuple(named), which
         if which is not None:
             pairs = [(v.growth, float(v.delta)) if isinstance(v, ApproxDP) else (math.nan,) * 2 for v in self._named]
@@ -87,7 +90,7 @@ class EdgeLevels:
         if self._epsilon is not None:
             return self._epsilon
         assert self._which is not None
-        table = [float(v.epsilon) if isinstance(v, ApproxDP) else math.nan for v in self._named]
+        table = [v.log_growth if isinstance(v, ApproxDP) else math.nan for v in self._named]
         return np.array(table, dtype=float)[self._which] if table else np.zeros(0)
 
     def kinds(self) -> tuple[Level, ...]:
@@ -173,9 +176,9 @@ def per_edge(
     EdgeLevels(per edge: 0.5-DP, 1-DP)
     """
     if (levels is None) == (epsilon is None):
-        raise InvalidInput(
-            "per_edge takes either a mapping {(a, b): level} or an array epsilon (with delta), not both."
-        )
+        raise InvalidInput("per_edge takes either a mapping {(a, b): level} or an array epsilon, and one of them.")
+    if (levels is not None and delta is not None) or (epsilon is not None and default is not None):
+        raise InvalidInput("delta= goes with epsilon=, and default= with a mapping; drop the other one.")
     if levels is not None:
         return _from_mapping(space, levels, default)
     m = len(space.edge_indices)
@@ -262,7 +265,10 @@ def _from_mapping(space: Space, levels: Mapping[Any, Level | Number], default: L
 
 
 def _aligned(values: Any, m: int, name: str) -> Floats:
-    array = np.asarray(values, dtype=float)
+    try:
+        array = np.array(values, dtype=float)  # a copy: levels do not change with the caller's array
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} is {values!r}; give numbers, one per edge of space.edges.") from None
     if array.ndim == 0:
         array = np.full(m, float(array))
     if array.shape != (m,):

@@ -8,6 +8,7 @@ mechanism exists or not hangs on such signs; no tolerance is involved.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -45,6 +46,20 @@ def as_rational(value: Number, name: str = "the value") -> Fraction:
         ) from None
 
 
+def to_float(value: Fraction | float) -> float:
+    """A number of any size as a float; beyond their range, infinity."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def as_literal(value: Fraction | float) -> str:
+    """A number as Python would read it back, with quotes where a float would not hold it."""
+    text = "inf" if value == math.inf else show_rational(Fraction(value))
+    return repr(str(value)) if "/" in text or "about" in text else text
+
+
 def show_rational(value: Fraction) -> str:
     """A rational as people write it: a short decimal if it has one, else a quotient.
 
@@ -53,10 +68,8 @@ def show_rational(value: Fraction) -> str:
     >>> show_rational(Fraction(1, 10)), show_rational(Fraction(1, 3)), show_rational(Fraction(1, 10**9))
     ('0.1', '1/3', '1e-09')
     """
-    shortest = f"{float(value):.17g}" if abs(value) < 10**300 else str(value)
-    for text in (str(float(value)) if abs(value) < 10**300 else shortest, shortest):
-        if Fraction(text) == value:
-            return text.removesuffix(".0")
+    if abs(value) < 10**300 and Fraction(text := str(float(value))) == value:
+        return text.removesuffix(".0")
     exact = str(value)
     return exact if len(exact) <= 40 else f"about {Decimal(value.numerator) / Decimal(value.denominator):.6g}"
 
@@ -123,7 +136,7 @@ class ExpSum:
             return sum((arb(c) * exponential(q, bits) for q, c in self.terms.items()), arb(0))
 
     def __float__(self) -> float:
-        return float(self.enclose(128))
+        return 0.0 if not self.terms else _as_float(self.enclose)
 
 
 class Enclosed:
@@ -135,7 +148,15 @@ class Enclosed:
         self.enclose = enclose
 
     def __float__(self) -> float:
-        return float(self.enclose(128))
+        return _as_float(self.enclose)
+
+
+def _as_float(enclose: Callable[[int], arb]) -> float:
+    """The float next to a number, with as many bits as its digits need."""
+    bits = 128
+    while (ball := enclose(bits)).rel_accuracy_bits() < 60 and bits < MOST_BITS:
+        bits *= 2
+    return float(ball)
 
 
 Real: TypeAlias = ExpSum | Enclosed

@@ -6,14 +6,14 @@ Each knows its size and its distances in closed form and makes its edges when fi
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from utmost.errors import InvalidInput
 from utmost.points import Histograms, Tuples
-from utmost.space import Integers, Space
+from utmost.space import Integers, Space, label_from_json
 
 Neighbours: TypeAlias = Literal["replace", "add-remove"]
 
@@ -39,8 +39,9 @@ def counts(people: int) -> Space:
 def sums(people: int, largest: int, neighbours: Neighbours = "replace") -> Space:
     """A sum of values 0..largest over so many people: results up to `largest` apart are neighbours.
 
-    One person moves the sum by at most `largest`, whether replaced, added or removed, so both kinds of neighbours give
-    the same edges; the kind is kept for reports.
+    One person moves the sum by at most `largest`, whether replaced, added or removed, so both kinds of neighbours are
+    given the same edges (a few at the top end join sums that no coming or going joins: safe, and it keeps the space
+    Toeplitz); the kind is kept for reports.
     """
     people, largest = _whole(people, "people"), _whole(largest, "largest")
     _kind(neighbours)
@@ -92,6 +93,8 @@ def grid(shape: Sequence[int], metric: Literal["chebyshev", "manhattan"] = "cheb
     >>> grid((3, 3)).distance((0, 0), (2, 2)), grid((3, 3), "manhattan").distance((0, 0), (2, 2))
     (2.0, 4.0)
     """
+    if not isinstance(shape, Iterable):
+        raise InvalidInput(f"shape is {shape!r}; give a size for each side, such as (30, 30).")
     sizes = tuple(_whole(size, "a side of the shape") for size in shape)
     if metric not in ("chebyshev", "manhattan"):
         raise InvalidInput(f"metric is {metric!r}; give 'chebyshev' (king's moves) or 'manhattan' (one step in all).")
@@ -99,11 +102,12 @@ def grid(shape: Sequence[int], metric: Literal["chebyshev", "manhattan"] = "cheb
     combine = np.max if metric == "chebyshev" else np.sum
 
     def edges() -> Integers:
-        index = np.arange(len(points)).reshape(sizes)
+        long = [size for size in sizes if size != 1]  # sides of one point join nothing
+        index = np.arange(len(points)).reshape(long)
         joined = [np.zeros((0, 2), dtype=np.int64)]
-        for step in _steps(len(sizes), metric):
-            here = index[tuple(slice(max(0, -s), size - max(0, s)) for s, size in zip(step, sizes, strict=True))]
-            there = index[tuple(slice(max(0, s), size - max(0, -s)) for s, size in zip(step, sizes, strict=True))]
+        for step in _steps(len(long), metric):
+            here = index[tuple(slice(max(0, -s), size - max(0, s)) for s, size in zip(step, long, strict=True))]
+            there = index[tuple(slice(max(0, s), size - max(0, -s)) for s, size in zip(step, long, strict=True))]
             joined.append(np.column_stack([here.ravel(), there.ravel()]))
         return np.concatenate(joined)
 
@@ -125,15 +129,20 @@ def hamming(people: int, values: int | Sequence[Any]) -> Space:
     ('no', 'yes')
     """
     people = _whole(people, "people")
-    axis: Sequence[Any] = range(_whole(values, "values")) if isinstance(values, int) else tuple(values)
+    axis: Sequence[Any]
+    if isinstance(values, int | np.integer):
+        axis = range(_whole(values, "values"))
+    else:
+        axis = tuple(x.item() if isinstance(x, np.generic) else x for x in values)
+        if len(set(axis)) < len(axis):
+            raise InvalidInput(f"values is {axis!r}, which holds one value twice; give each once.")
     points = Tuples([axis] * people)
     v = len(axis)
 
     def edges() -> Integers:
-        index = np.arange(len(points)).reshape((v,) * people)
         joined = [np.zeros((0, 2), dtype=np.int64)]
-        for person in range(people):
-            by_value = np.moveaxis(index, person, 0).reshape(v, -1)
+        for person in range(people if v > 1 else 0):
+            by_value = np.arange(len(points)).reshape(v**person, v, -1).swapaxes(0, 1).reshape(v, -1)
             joined += [np.column_stack([by_value[a], by_value[b]]) for a in range(v) for b in range(a + 1, v)]
         return np.concatenate(joined)
 
@@ -141,7 +150,7 @@ def hamming(people: int, values: int | Sequence[Any]) -> Space:
         return np.asarray((points.digits(i) != points.digits(j)).sum(axis=0))
 
     return Space(
-        points, edges, ("hamming", {"people": people, "values": values if isinstance(values, int) else axis}), metric
+        points, edges, ("hamming", {"people": people, "values": v if isinstance(axis, range) else axis}), metric
     )
 
 
@@ -187,11 +196,13 @@ def space_from_json(data: Mapping[str, Any]) -> Space:
     arguments = dict(data)
     name = arguments.pop("family", None)
     if name is None:
+        if not {"points", "edges"} <= set(data):
+            raise InvalidInput("a space needs a family, or points and edges; add them.")
         return Space.from_json(data)
     if name not in FAMILIES:
         raise InvalidInput(f"{name!r} is not a family of spaces; choose from {', '.join(sorted(FAMILIES))}.")
     try:
-        return FAMILIES[name](**{k: tuple(v) if isinstance(v, list) else v for k, v in arguments.items()})
+        return FAMILIES[name](**{k: label_from_json(v) if isinstance(v, list) else v for k, v in arguments.items()})
     except TypeError as problem:
         raise InvalidInput(f"the space {name} does not take these arguments: {problem}.") from None
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnknownPoint
-from utmost.exact import Number, is_number
+from utmost.exact import Number, as_rational, is_number
 from utmost.points import Computed
 from utmost.privacy import Level
 from utmost.space import MOST_ENTRIES, Space
@@ -103,7 +103,8 @@ class Rows:
         outputs = list(dict.fromkeys(listed))
         merge = np.zeros((len(listed), len(outputs)))
         merge[np.arange(len(listed)), [outputs.index(g) for g in listed]] = 1
-        return FiniteMechanism(self.matrix @ merge, self.points, outputs)
+        merged = np.minimum(self.matrix @ merge, 1.0)  # sums may exceed 1 by rounding
+        return FiniteMechanism(merged, self.points, outputs)
 
     def leakage(self, prior: Any = None) -> float:
         """Min-entropy leakage in bits: log2 of how many times likelier a right guess becomes (REG Prop. 5).
@@ -122,28 +123,26 @@ class Rows:
         Examples
         --------
         >>> from utmost.families import path
-        >>> FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], [0, 1], "ab").epsilon(path(2)) == math.log(3)
-        True
+        >>> round(FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], [0, 1], "ab").epsilon(path(2)), 6)      # ln 3
+        1.098612
         """
-        share = float(delta)
+        share = _between(delta, 1, "delta")
         worst = 0.0
         for here, there in self._ordered_edges(space):
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.where(here > 0, here / there, 0.0)
-                if share == 0:
-                    worst = max(worst, float(ratio.max(initial=1.0)))
-                    continue
-                order = np.argsort(-ratio, axis=1)
-                top, bottom = (np.cumsum(np.take_along_axis(x, order, axis=1), axis=1) for x in (here, there))
-                needed = np.where(top > share, (top - share) / bottom, 0.0)
-            worst = max(worst, float(needed.max(initial=1.0)))
-        return math.log(worst) if worst else 0.0
+                logs = np.where(here > 0, np.log(here) - np.log(there), -np.inf)
+                if share > 0:
+                    order = np.argsort(-logs, axis=1)
+                    top, bottom = (np.cumsum(np.take_along_axis(x, order, axis=1), axis=1) for x in (here, there))
+                    over = top - share
+                    logs = np.where(over > 2.0**-50 * top, np.log(over) - np.log(bottom), -np.inf)  # 0.1 + 0.2 is 0.3
+            worst = max(worst, float(logs.max(initial=0.0)))
+        return worst
 
     def delta(self, space: Space, epsilon: Number) -> float:
         """The least delta for which the probabilities are (epsilon, delta)-private on a space, in floating point."""
-        if float(epsilon) < 0:
-            raise InvalidInput(f"epsilon is {epsilon!r}; it must be 0 or more.")
-        growth = math.exp(float(epsilon)) if float(epsilon) < 709 else math.inf
+        exponent = _between(epsilon, math.inf, "epsilon")
+        growth = math.exp(exponent) if exponent < 709 else math.inf
         worst = 0.0
         for here, there in self._ordered_edges(space):
             with np.errstate(invalid="ignore"):
@@ -152,7 +151,10 @@ class Rows:
         return worst
 
     def profile(self, space: Space, epsilons: ArrayLike | None = None) -> Profile:
-        """The least delta at each epsilon: at the given ones, or wherever the curve can bend (at most 1000 places)."""
+        """The least delta at each epsilon: at the given ones, or where the curve of an edge bends (at most 1000).
+
+        Between two of these the least delta lies on or below the straight line in e^epsilon.
+        """
         if epsilons is None:
             found = [np.zeros(1)]
             for here, there in self._ordered_edges(space):
@@ -162,7 +164,7 @@ class Rows:
             bends = np.unique(np.concatenate(found))
             chosen = bends if len(bends) <= 1000 else np.quantile(bends, np.linspace(0, 1, 1000))
         else:
-            chosen = np.asarray(epsilons, dtype=float)
+            chosen = np.atleast_1d(np.asarray(epsilons, dtype=float))
         return Profile(chosen, np.array([self.delta(space, float(e)) for e in chosen]))
 
     def simulate(self, point: Hashable, size: int | None = None, rng: Any = None) -> Any:
@@ -295,7 +297,7 @@ class RecipeMechanism(Rows):
     def __init__(
         self, points: Sequence[Any], outputs: Sequence[Any], recipe: Callable[[int], Floats], law: Law | None = None
     ) -> None:
-        self.points, self.outputs, self._recipe, self.law = points, outputs, recipe, law
+        self.points, self.outputs, self._recipe, self.law = _listed(points), _listed(outputs), recipe, law
 
     @cached_property
     def matrix(self) -> Floats:
@@ -336,11 +338,12 @@ def loss_table(loss: Loss, points: Sequence[Any], guesses: Sequence[Any]) -> Flo
         raise TooLarge(f"a table of {n} x {k} losses does not fit; use a smaller space.")
     if isinstance(loss, str):
         if loss == "zero-one":
-            known = {g: j for j, g in enumerate(guesses)}
+            columns: dict[Any, list[int]] = {}
+            for j, guess in enumerate(guesses):
+                columns.setdefault(guess, []).append(j)
             table = np.ones((n, k))
             for i, point in enumerate(points):
-                if point in known:
-                    table[i, known[point]] = 0
+                table[i, columns.get(point, [])] = 0
             return table
         if loss not in ("absolute", "squared"):
             raise InvalidInput(f"loss is {loss!r}; say 'zero-one', 'absolute', 'squared', or give a table or callable.")
@@ -372,7 +375,21 @@ def require_points(mechanism: Any, space: Space) -> None:
 
 
 def _listed(names: Sequence[Any]) -> Sequence[Any]:
-    return names if isinstance(names, range | Computed) else tuple(names)
+    if isinstance(names, range | Computed):
+        return names
+    listed = tuple(name.item() if isinstance(name, np.generic) else name for name in names)
+    if len(set(listed)) < len(listed):
+        twice = next(name for i, name in enumerate(listed) if name in listed[:i])
+        raise InvalidInput(f"{twice!r} stands twice among the points or outputs; give every name once.")
+    return listed
+
+
+def _between(value: Number, most: float, name: str) -> float:
+    """A number between 0 and `most` as a float; infinity counts where `most` is that."""
+    number = value if isinstance(value, float) and math.isinf(value) else float(as_rational(value, name))
+    if not 0 <= number <= most:
+        raise InvalidInput(f"{name} is {value!r}; it must be {'0 or more' if most > 1 else 'between 0 and 1'}.")
+    return number
 
 
 def _position(names: Sequence[Any], name: Hashable, what: str) -> int:

@@ -51,10 +51,10 @@ class Computed(Sequence[Any]):
         return True
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(self) == len(other) and all(map(operator.eq, self, other))
+        return isinstance(other, Computed | list) and len(self) == len(other) and all(map(operator.eq, self, other))
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, len(self)))
+        return hash(len(self))
 
     def _tuple(self, position: int) -> tuple[Any, ...]:
         raise NotImplementedError
@@ -73,7 +73,7 @@ class Tuples(Computed):
     """
 
     def __init__(self, axes: Sequence[Sequence[Any]]) -> None:
-        self.axes = tuple(axes)
+        self.axes = tuple(axis if isinstance(axis, range) else tuple(axis) for axis in axes)
         self.shape = tuple(len(axis) for axis in self.axes)
 
     def __len__(self) -> int:
@@ -99,9 +99,11 @@ class Tuples(Computed):
 
     def digits(self, positions: Integers) -> Integers:
         """Which entry of each axis the tuples at these positions hold: one row per axis."""
-        if not self.shape:
-            return np.zeros((0, len(positions)), dtype=np.int64)
-        return np.array(np.unravel_index(positions, self.shape), dtype=np.int64)
+        rows = np.zeros((len(self.shape), len(positions)), dtype=np.int64)
+        left = np.asarray(positions, dtype=np.int64)
+        for axis in range(len(self.shape) - 1, -1, -1):
+            left, rows[axis] = np.divmod(left, max(self.shape[axis], 1))
+        return rows
 
 
 class Histograms(Computed):
@@ -131,7 +133,8 @@ class Histograms(Computed):
         return tuple(entries)
 
     def _position(self, value: tuple[Any, ...]) -> int:
-        total = sum(value) if all(isinstance(x, int) and x >= 0 for x in value) else -1
+        whole = all(isinstance(x, int | np.integer) and x >= 0 for x in value)
+        value, total = tuple(map(int, value)) if whole else value, sum(value) if whole else -1
         fits = total <= self.people if self.slack else total == self.people
         if len(value) != self.bins or total < 0 or not fits:
             raise ValueError(f"{value!r} is not a histogram of {self.people} people over {self.bins} bins")

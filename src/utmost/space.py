@@ -78,7 +78,8 @@ class Space:
     ) -> Space:
         """The space with these edges; `points` adds isolated ones and fixes the order.
 
-        An edge given twice, or in both directions, is one edge. Without `points` they come in order of appearance.
+        An edge given twice, or in both directions, is one edge. Without `points` they come in order of appearance,
+        those of an integer array in numerical order.
 
         Examples
         --------
@@ -111,6 +112,7 @@ class Space:
     def from_adjacency(cls, adjacency: Any, points: Iterable[Point] | None = None) -> Space:
         """The space of a symmetric sparse (or dense) matrix: an entry other than 0 is an edge."""
         matrix = coo_array(adjacency)
+        matrix.sum_duplicates()
         matrix.eliminate_zeros()
         n = matrix.shape[0]
         if matrix.shape != (n, n):
@@ -136,7 +138,10 @@ class Space:
         """The space written by `to_json`, where it is not one of the families."""
         points = [label_from_json(p) for p in data["points"]]
         _positions(points)
-        pairs = _pairs(np.array(data["edges"], dtype=np.int64).reshape(-1, 2))
+        edges = data["edges"]
+        if not all(isinstance(e, list) and len(e) == 2 and all(isinstance(v, int) for v in e) for e in edges):
+            raise InvalidInput("edges must be pairs of positions, such as [[0, 1], [1, 2]].")
+        pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
         if pairs.size and not 0 <= pairs.min() <= pairs.max() < len(points):
             raise InvalidInput("an edge names a point that is not there; positions count from 0 to the last point.")
         return cls(points, _simple(pairs, points))
@@ -209,8 +214,13 @@ class Space:
         if n * n > MOST_ENTRIES:
             raise TooLarge(f"{n} x {n} distances do not fit; ask distances_from(points) or distance(a, b) instead.")
         if self.metric:
-            i, j = np.indices((n, n)).reshape(2, -1)
-            return self.metric(i, j).astype(float).reshape(n, n)
+            here, table = np.arange(n), np.empty((n, n))
+            rows = max(1, 2**20 // max(n, 1))  # so many at a time
+            for start in range(0, n, rows):
+                block = here[start : start + rows]
+                apart = self.metric(np.repeat(block, n), np.tile(here, len(block)))
+                table[start : start + rows] = apart.reshape(len(block), n)
+            return table
         if not n:
             return np.zeros((0, 0))
         return np.asarray(dijkstra(self.graph(), unweighted=True))
@@ -247,6 +257,10 @@ class Space:
             return [values[p] for p in self.points]
         if callable(values):
             return [values(p) for p in self.points]
+        if not isinstance(values, Iterable):
+            raise InvalidInput(
+                f"{name} is {values!r}; give a mapping, a sequence aligned with the points, or a callable."
+            )
         aligned = values if isinstance(values, np.ndarray) else list(values)
         if len(aligned) != len(self.points):
             raise InvalidInput(f"{name} has {len(aligned)} values for {len(self.points)} points; give one per point.")
@@ -265,7 +279,8 @@ class Space:
         """The space as plain data; `families.space_from_json` reads it back."""
         if self.family:
             name, arguments = self.family
-            return {"family": name, **{k: list(v) if isinstance(v, tuple) else v for k, v in arguments.items()}}
+            plain = {k: [label_to_json(x) for x in v] if isinstance(v, tuple) else v for k, v in arguments.items()}
+            return {"family": name, **plain}
         return {"points": [label_to_json(p) for p in self.points], "edges": self.edge_indices.tolist()}
 
     def __eq__(self, other: object) -> bool:
@@ -374,7 +389,12 @@ class Morphism:
 
 def as_distribution(values: Any, name: str) -> Floats:
     """Numbers that are 0 or more and add up to 1 within rounding, or an error that says what is wrong."""
-    weights = np.asarray(values, dtype=float)
+    try:
+        weights = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} must hold numbers, one per point.") from None
+    if weights.ndim != 1:
+        raise InvalidInput(f"{name} has shape {weights.shape}; give one number per point.")
     wrong = ~(weights >= 0) | np.isinf(weights)
     if wrong.any():
         raise InvalidInput(f"{name} holds {float(weights[wrong].flat[0])!r}; probabilities are 0 or more.")
@@ -416,7 +436,7 @@ def edge_positions(space: Space, pairs: Iterable[tuple[Point, Point]]) -> Intege
     n = len(space.points)
     keys = np.sort(space.edge_indices, axis=1) @ np.array([n, 1])
     order = np.argsort(keys)
-    listed = list(pairs)
+    listed = [_edge(pair) for pair in pairs]
     ends = np.array([(space.index(a), space.index(b)) for a, b in listed], dtype=np.int64).reshape(-1, 2)
     wanted = np.sort(ends, axis=1) @ np.array([n, 1])
     found = np.searchsorted(keys, wanted, sorter=order)
@@ -437,6 +457,8 @@ def _pairs(edges: NDArray[Any]) -> Integers:
 def _edge(edge: Any) -> tuple[Point, Point]:
     if isinstance(edge, str | bytes) or not isinstance(edge, Sequence) or len(edge) != 2:
         raise InvalidInput(f"{edge!r} is not an edge; give pairs of points.")
+    if not all(isinstance(end, Hashable) for end in edge):
+        raise InvalidInput(f"the edge {edge!r} ends at something unhashable; turn lists into tuples.")
     return edge[0], edge[1]
 
 

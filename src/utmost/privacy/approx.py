@@ -7,10 +7,22 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
+from flint import ctx
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
-from utmost.exact import Enclosed, ExpSum, Number, Real, as_fmpq, as_rational, compare, show_rational
+from utmost.exact import (
+    Enclosed,
+    ExpSum,
+    Number,
+    Real,
+    as_fmpq,
+    as_literal,
+    as_rational,
+    compare,
+    show_rational,
+    to_float,
+)
 from utmost.privacy.level import ONE, ZERO, Floats, Level, nonnegative
 
 
@@ -64,13 +76,22 @@ class ApproxDP(Level):
     @property
     def epsilon(self) -> Fraction | float:
         """The exponent as given: a Fraction, or a float where it is a logarithm or infinite."""
-        return self.exponent if self.ratio == 1 else math.log(self.ratio)
+        return self.exponent if self.ratio == 1 else self.log_growth
+
+    @property
+    def log_growth(self) -> float:
+        """Epsilon as a float; infinity beyond their range."""
+        if self.ratio == 1:
+            return to_float(self.exponent)
+        if self.ratio < 2:
+            return math.log1p(self.ratio - 1)
+        return math.log(self.ratio.numerator) - math.log(self.ratio.denominator)
 
     @property
     def growth(self) -> float:
         """e^epsilon as a float; infinity where that overflows."""
         if self.ratio != 1:
-            return float(self.ratio)
+            return to_float(self.ratio)
         return math.exp(self.exponent) if self.exponent < 709 else math.inf
 
     def _upper(self, alpha: Floats) -> Floats:
@@ -92,7 +113,7 @@ class ApproxDP(Level):
         then saturate; each split is an upper bound and the best one is attained, so the least of the splits next to
         the computed tau is right even where tau is off by one.
         """
-        epsilon, delta = float(self.epsilon), float(self.delta)
+        epsilon, delta = self.log_growth, float(self.delta)
         if epsilon == 0:
             return np.minimum(1.0, alpha + steps * delta), np.maximum(0.0, rest - steps * delta)
         if math.isinf(epsilon):
@@ -128,6 +149,13 @@ class ApproxDP(Level):
             return ()
         return ((growth, delta), (1 / growth, 1 - (1 - delta) / growth))
 
+    def tangent(self, alpha: Floats) -> Floats:
+        growth, (bend, end) = self.growth, self._bends()
+        return np.where(alpha < bend, growth, np.where(alpha < end, 1 / growth, 0.0))
+
+    def intercept(self, slope: Floats) -> Floats:
+        return np.ones_like(slope) if math.isinf(self.growth) else super().intercept(slope)  # upper jumps to 1 at 0
+
     def _bends(self) -> tuple[float, ...]:
         return (1 - float(self.delta)) / (self.growth + 1), 1 - float(self.delta)
 
@@ -139,8 +167,9 @@ class ApproxDP(Level):
             factor = ExpSum.rational(ratio).times(Fraction(1), exponent)
 
             def enclose(bits: int) -> Any:
-                a, e, d = alpha.enclose(bits), factor.enclose(bits), as_fmpq(delta)
-                return (e * a + d).min(1 - (1 - d - a) / e).min(ONE.enclose(bits))
+                with ctx.workprec(bits):
+                    a, e, d = alpha.enclose(bits), factor.enclose(bits), as_fmpq(delta)
+                    return (e * a + d).min(1 - (1 - d - a) / e).min(ONE.enclose(bits))
 
             return Enclosed(enclose)
         grown = alpha.times(ratio, exponent).plus(delta)
@@ -167,10 +196,10 @@ class ApproxDP(Level):
         return f"({self._epsilon_text()}, {show_rational(self.delta)})-DP"
 
     def __repr__(self) -> str:
-        delta = show_rational(self.delta)
+        delta = as_literal(self.delta)
         if self.ratio != 1:
-            return f"ApproxDP.from_ratio({show_rational(self.ratio)}, {delta})"
-        return f"ApproxDP({self._epsilon_text()}, {delta})"
+            return f"ApproxDP.from_ratio({as_literal(self.ratio)}, {delta})"
+        return f"ApproxDP({as_literal(self.exponent)}, {delta})"
 
 
 class PureDP(ApproxDP):
@@ -211,8 +240,8 @@ class PureDP(ApproxDP):
 
     def __repr__(self) -> str:
         if self.ratio != 1:
-            return f"PureDP.from_ratio({show_rational(self.ratio)})"
-        return f"PureDP({self._epsilon_text()})"
+            return f"PureDP.from_ratio({as_literal(self.ratio)})"
+        return f"PureDP({as_literal(self.exponent)})"
 
 
 def approx_upper(growth: Floats | float, delta: Floats | float, alpha: Floats) -> Floats:

@@ -11,7 +11,7 @@ from flint import arb, ctx
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from utmost.exact import Enclosed, ExpSum, Number, Real, compare, show_rational
+from utmost.exact import Enclosed, ExpSum, Number, Real, as_literal, compare, show_rational, to_float
 from utmost.privacy.level import ONE, ZERO, Floats, Level, nonnegative
 
 
@@ -35,10 +35,10 @@ class GaussianDP(Level):
         raise AttributeError(f"GaussianDP is immutable; make a new level instead of setting {name}.")
 
     def _upper(self, alpha: Floats) -> Floats:
-        return gaussian_move(alpha, float(self.mu))
+        return gaussian_move(alpha, to_float(self.mu))
 
     def _lower(self, alpha: Floats) -> Floats:
-        return gaussian_move(alpha, -float(self.mu))
+        return gaussian_move(alpha, -to_float(self.mu))
 
     def _upper_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
         return gaussian_move(alpha, self._shift(steps))
@@ -48,17 +48,17 @@ class GaussianDP(Level):
 
     def _shift(self, steps: NDArray[np.int64]) -> Floats:
         with np.errstate(invalid="ignore"):
-            return np.where(steps == 0, 0.0, steps * float(self.mu))
+            return np.where(steps == 0, 0.0, steps * to_float(self.mu))
 
     def lines(self) -> tuple[tuple[float, float], ...] | None:
         return ((1.0, 0.0),) if self.mu == 0 else () if math.isinf(self.mu) else None
 
     def tangent(self, alpha: Floats) -> Floats:
-        mu, inside = float(self.mu), np.clip(alpha, 1e-12, 1 - 1e-12)
+        mu, inside = to_float(self.mu), np.clip(alpha, 1e-300, 1 - 1e-16)
         return np.asarray(np.exp(-mu * ndtri(inside) - mu * mu / 2))
 
     def intercept(self, slope: Floats) -> Floats:
-        mu = float(self.mu)
+        mu = to_float(self.mu)
         if self.lines() is not None:
             return np.maximum(0.0 if mu == 0 else 1.0, 1 - slope)
         with np.errstate(divide="ignore"):
@@ -90,7 +90,7 @@ class GaussianDP(Level):
         return f"{self._text()}-Gaussian DP"
 
     def __repr__(self) -> str:
-        return f"GaussianDP({self._text()})"
+        return f"GaussianDP({as_literal(self.mu)})"
 
     def _text(self) -> str:
         return "inf" if math.isinf(self.mu) else show_rational(Fraction(self.mu))
@@ -102,4 +102,5 @@ def gaussian_move(alpha: Floats, shift: ArrayLike) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         moved = ndtr(ndtri(alpha) + shift)
     fixed = (alpha <= 0) | (alpha >= 1) | (shift == 0)
-    return np.asarray(np.where(fixed, alpha, np.clip(moved, 0.0, 1.0)))
+    moved = np.where(shift > 0, np.clip(moved, alpha, 1.0), np.clip(moved, 0.0, alpha))
+    return np.asarray(np.where(fixed, alpha, moved))

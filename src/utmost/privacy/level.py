@@ -70,7 +70,7 @@ class Level(ABC):
 
     def tangent(self, alpha: Floats) -> Floats:
         """The slope of a line that touches a concave `upper` at alpha and lies above it everywhere."""
-        raise UnsupportedLevel(f"{self} has no tangents; use a (epsilon, delta), Gaussian or piecewise linear level.")
+        raise UnsupportedLevel(f"{self} has no tangents; give its graph as SuitablePair(knots).")
 
     def intercept(self, slope: Floats) -> Floats:
         """The least t with upper(alpha) <= slope·alpha + t for every alpha."""
@@ -93,6 +93,17 @@ class Level(ABC):
 
     @abstractmethod
     def _key(self) -> tuple[Any, ...]: ...
+
+    def __copy__(self) -> Level:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Level:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from utmost.privacy import level_from_json
+
+        return level_from_json, (self.to_json(),)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Level) and self._key() == other._key()

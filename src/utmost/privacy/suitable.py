@@ -12,7 +12,7 @@ from flint import arb, ctx
 from numpy.typing import ArrayLike
 
 from utmost.errors import InvalidInput, NotSuitable, UnsupportedLevel
-from utmost.exact import Enclosed, ExpSum, Number, Real, as_fmpq, as_rational, endpoints, show_rational
+from utmost.exact import Enclosed, ExpSum, Number, Real, as_fmpq, as_literal, as_rational, endpoints, show_rational
 from utmost.privacy.level import ONE, Floats, Level
 
 Knots: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
@@ -93,6 +93,12 @@ class SuitablePair(Level):
         pieces = zip(self.knots, _slopes(self.knots), strict=False)
         return tuple((float(slope), float(u - slope * a)) for (a, u), slope in pieces)
 
+    def tangent(self, alpha: Floats) -> Floats:
+        if not self.concave:
+            return super().tangent(alpha)
+        starts, slopes = (np.array(x, dtype=float) for x in ([a for a, _ in self.knots[:-1]], _slopes(self.knots)))
+        return np.asarray(slopes[np.searchsorted(starts, alpha, side="right") - 1])
+
     def _bends(self) -> tuple[float, ...]:
         return tuple(float(a) for a, _ in self.knots)
 
@@ -101,7 +107,10 @@ class SuitablePair(Level):
 
             def enclose(bits: int) -> Any:
                 with ctx.workprec(bits):
-                    low, high = endpoints(alpha.enclose(bits))
+                    ball = alpha.enclose(bits)
+                    if not ball.is_finite():  # not yet precise enough to be a number
+                        return arb(0).union(arb(1))
+                    low, high = endpoints(ball)
                     ends = [as_fmpq(self.at(min(max(x, Fraction(0)), Fraction(1)))) for x in (low, high)]
                     return arb(ends[0]).union(arb(ends[1]))
 
@@ -127,7 +136,7 @@ class SuitablePair(Level):
         return f"a suitable pair with {len(self.knots)} knots"
 
     def __repr__(self) -> str:
-        knots = ", ".join(f"({show_rational(a)}, {show_rational(u)})" for a, u in self.knots)
+        knots = ", ".join(f"({as_literal(a)}, {as_literal(u)})" for a, u in self.knots)
         return f"SuitablePair([{knots}]{', binary_only=True' if self.binary_only else ''})"
 
 
@@ -163,6 +172,9 @@ class FunctionPair(Level):
 
     def to_json(self) -> dict[str, Any]:
         raise UnsupportedLevel("a pair of Python functions cannot be saved; give it as SuitablePair(knots).")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FunctionPair, (*self._functions, self.concave)
 
     def _key(self) -> tuple[Any, ...]:
         return ("functions", *self._functions)
@@ -232,7 +244,10 @@ def _check_sampled(grid: Floats, upper: Floats, lower: Floats, again: Callable[[
     """The axioms of a suitable pair at sampled alphas; 1e-9 allows for the functions' own rounding."""
     rounding = 1e-9
     checks = (
-        ("upper and lower must be numbers between 0 and 1", np.isfinite(upper) & np.isfinite(lower)),
+        (
+            "upper and lower must be numbers between 0 and 1",
+            (upper >= -rounding) & (upper <= 1 + rounding) & (lower >= -rounding) & (lower <= 1 + rounding),
+        ),
         ("lower(alpha) <= alpha <= upper(alpha)", (lower <= grid + rounding) & (grid <= upper + rounding)),
         ("upper must not decrease", np.append(np.diff(upper) >= -rounding, True)),
         ("alpha <= upper(lower(alpha))", again(np.clip(lower, 0, 1)) >= grid - rounding),

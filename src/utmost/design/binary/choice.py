@@ -223,7 +223,9 @@ def _violated(
         a, b = levels.space.edge_indices[curved].T
         tails, heads = (a, b) if forward else (b, a)
         broken = wished[tails] > levels.upper(curved, wished[heads]) + 1e-12
-        for e, alpha in zip(curved[broken].tolist(), wished[heads[broken]].tolist(), strict=True):
+        for e, alpha in zip(
+            curved[broken].tolist(), np.clip(wished[heads[broken]], 1e-9, 1 - 1e-9).tolist(), strict=True
+        ):
             found.append((e, forward, float(levels[e].tangent(np.array([alpha]))[0])))
     if not found:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool), np.zeros(0)
