@@ -46,3 +46,49 @@ def extension_by_iteration(n, edges, truth, known, uppers):
         if bounds[v, 1] < p - 1e-12 or bounds[v, 0] < 1 - p - 1e-12:
             return None
     return bounds[np.arange(n), np.asarray(truth, dtype=int)]
+
+
+def ranked_lp(n, k, edges, orders, fixed, epsilon, delta):
+    """Probabilities of the j best outputs at every point: one LP per position, earlier positions held; dense and plain.
+
+    `orders[v]` lists the columns of v's outputs, best first; `fixed` gives whole rows.
+    """
+    growth = np.exp(epsilon)
+    ordered = [(u, v) for a, b in edges for u, v in ((a, b), (b, a))]
+    size = n * k + len(ordered) * k
+    rows, limits = [], []
+    for e, (u, v) in enumerate(ordered):
+        for o in range(k):
+            row = np.zeros(size)
+            row[u * k + o], row[v * k + o], row[n * k + e * k + o] = 1, -growth, -1
+            rows.append(row)
+            limits.append(0.0)
+        row = np.zeros(size)
+        row[n * k + e * k : n * k + (e + 1) * k] = 1
+        rows.append(row)
+        limits.append(delta)
+    equal, ones = [], []
+    for v in range(n):
+        row = np.zeros(size)
+        row[v * k : (v + 1) * k] = 1
+        equal.append(row)
+        ones.append(1.0)
+        if v in fixed:
+            for o in range(k):
+                row = np.zeros(size)
+                row[v * k + o] = 1
+                equal.append(row)
+                ones.append(fixed[v][o])
+    best = np.zeros((n, k))
+    for j in range(1, k):
+        cost = np.zeros(size)
+        for v in range(n):
+            cost[[v * k + o for o in orders[v][:j]]] = -1
+        result = linprog(cost, np.array(rows), np.array(limits), np.array(equal), np.array(ones), bounds=(0, 1))
+        assert result.status == 0, result.message
+        rows.append(cost)
+        limits.append(result.fun + 1e-10)
+        x = result.x[: n * k].reshape(n, k)
+        best[:, j - 1] = [x[v, list(orders[v][:j])].sum() for v in range(n)]
+    best[:, k - 1] = 1
+    return best

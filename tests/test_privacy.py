@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -23,7 +23,7 @@ from utmost.exact import ExpSum, as_fmpq, compare, endpoints
 from utmost.privacy import ApproxDP, GaussianDP, PureDP, SuitablePair, as_level, level_from_json, require_pure
 
 TOTAL_VARIATION = SuitablePair([(0, 0.1), (0.9, 1), (1, 1)])
-GREATER = [(0, 0.1), (0.05, 0.15), (0.25, 0.75), (0.85, 0.95), (0.9, 1), (1, 1)]  # of (ln 3, 0) and (0, 0.1)
+GREATER = [(0, 0.1), (0.2, 0.3), (0.4, 0.6), (0.7, 0.8), (0.9, 1), (1, 1)]  # of (ln 1.5, 0) and (0, 0.1)
 TWO_OUTPUTS = SuitablePair(GREATER, binary_only=True)
 CONCAVE = [PureDP(0), PureDP(0.1), PureDP.from_ratio(2), ApproxDP(1, 1e-6), ApproxDP(0, 1)]
 CONCAVE += [ApproxDP.from_ratio("3/2", 0.1), GaussianDP(0), GaussianDP(0.5), TOTAL_VARIATION]
@@ -188,7 +188,7 @@ def test_closed_form_is_definition_nine_at_every_scale(epsilon, delta):
 def test_published_values():
     """With epsilon = ln 2 the values of the paper, and 0.95 where its formula (6) as printed gives 0.8625."""
     for level in (PureDP.from_ratio(2), PureDP(math.log(2))):
-        assert level.upper_after([3, 3, 1], [0.1, 0.3, 0.9]) == pytest.approx([0.7, 0.9, 0.95], rel=1e-14)
+        assert level.upper_after([3, 3, 1], [0.1, 0.3, 0.9]) == pytest.approx([0.7, 0.9, 0.95], rel=1e-14, abs=0)
 
 
 @given(st.integers(1, 10**9), st.floats(1e-300, 1), st.floats(0, 1e5))
@@ -196,11 +196,11 @@ def test_limits(steps, alpha, epsilon):
     """What is impossible stays so without delta; epsilon of 0 or infinity and delta of 1 have their plain values."""
     assert PureDP(epsilon).upper_after(steps, 0) == 0
     assert PureDP(epsilon).lower_after(steps, 1) == 1
-    assert ApproxDP(0, "1/1024").upper_after(steps, alpha) == pytest.approx(min(1, alpha + steps / 1024), rel=1e-15)
+    assert near(ApproxDP(0, "1/1024").upper_after(steps, alpha), min(1, Fraction(alpha) + Fraction(steps, 1024)))
     assert PureDP(math.inf).upper_after(steps, [0, alpha]).tolist() == [0, 1]
     assert ApproxDP(math.inf, 0.2).upper_after([0, 1, 1 + steps], 0).tolist() == [0, 0.2, 1]
     assert ApproxDP(math.inf, 0.2).upper_after([0, steps], alpha).tolist() == [alpha, 1]
-    assert ApproxDP(epsilon, 1).upper_after(steps, [0, alpha]) == pytest.approx([1, 1], rel=1e-15)
+    assert ApproxDP(epsilon, 1).upper_after(steps, [0, alpha]) == pytest.approx([1, 1], rel=1e-15, abs=0)
     assert ApproxDP(epsilon, 0.5).upper_after(0, alpha) == alpha == ApproxDP(epsilon, 0.5).lower_after(0, alpha)
 
 
@@ -258,6 +258,7 @@ def test_least_and_greatest_of_levels_are_suitable(levels, alpha):
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=5).map(sorted))
+@example([0, 8, 8])  # holds at every knot and breaks between them
 @settings(max_examples=300, deadline=None)
 def test_axioms_are_decided_exactly(heights):
     """Accepted knots satisfy every axiom at every alpha tried; refused ones break one at the alpha that is named."""
@@ -292,7 +293,7 @@ def test_axioms_are_decided_exactly(heights):
         ([(0, 0.3), (0.25, 0.2), (1, 1)], "at alpha = 0 to 1/5 at 1/4"),
         ([(0, 0), (0.5, 0.4), (1, 1)], r"upper\(1/2\) = 0.4"),
         ([(0, 0), (0.1, 0.5), (1, 1)], r"upper\(1/10\)"),
-        (GREATER, "not concave at alpha = 1/20"),
+        (GREATER, "not concave at alpha = 1/5"),
     ],
 )
 def test_wrong_knots_are_refused_with_the_reason(knots, words):
@@ -308,7 +309,7 @@ def test_cauchy_noise_as_functions(shift, steps, alpha):
     pair = SuitablePair.from_functions(lambda a: stats.cauchy.cdf(stats.cauchy.ppf(a) + shift))
     angle = math.tan(math.pi * (alpha - 0.5))
     for function, moved in ((pair.upper_after, angle + steps * shift), (pair.lower_after, angle - steps * shift)):
-        assert function(steps, alpha) == pytest.approx(0.5 + math.atan(moved) / math.pi, rel=1e-9)
+        assert function(steps, alpha) == pytest.approx(0.5 + math.atan(moved) / math.pi, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +321,7 @@ def test_cauchy_noise_as_functions(shift, steps, alpha):
         (lambda a: np.nan * a, None, "numbers between 0 and 1"),
         (lambda a: np.minimum(1, a + 0.2), lambda a: np.maximum(0, a - 0.1), r"upper\(alpha\) \+ lower\(1 - alpha\)"),
         (lambda a: np.minimum(1, a + 0.2), lambda a: 0 * a, r"alpha <= upper\(lower\(alpha\)\)"),
-        pytest.param(lambda a: a + 0.2, None, "numbers between 0 and 1", marks=defect("upper(1) = 1.2 is accepted")),
+        (lambda a: a + 0.2, None, "numbers between 0 and 1"),
     ],
 )
 def test_functions_that_break_an_axiom_are_refused(upper, lower, rule):
@@ -329,9 +330,7 @@ def test_functions_that_break_an_axiom_are_refused(upper, lower, rule):
         SuitablePair.from_functions(upper, lower)
 
 
-@pytest.mark.parametrize(
-    "level", [*CONCAVE, INFINITE[2], *defective([PureDP(800), *INFINITE[:2]], "the jump of U at 0 is missed")], ids=repr
-)
+@pytest.mark.parametrize("level", [*CONCAVE, PureDP(800), *INFINITE], ids=repr)
 def test_intercepts_are_least_and_lines_make_the_level(level):
     """slope·a + intercept lies above U and touches it somewhere; the lines, capped at 1, are U itself."""
     a = np.unique(np.concatenate([stats.norm.cdf(np.linspace(-37, 37, 20001)), np.linspace(0, 1, 10001)]))
@@ -341,7 +340,7 @@ def test_intercepts_are_least_and_lines_make_the_level(level):
     assert (level.intercept(slopes) >= needed - 1e-12).all()
     if level.lines() is not None:
         tops = [np.ones_like(a), *(slope * a + t for slope, t in level.lines())]
-        assert np.min(tops, axis=0)[1:] == pytest.approx(level.upper(a)[1:], rel=1e-12)  # U(0) = 0 where mu is inf
+        np.testing.assert_allclose(np.min(tops, axis=0)[1:], level.upper(a)[1:], rtol=1e-12)  # U may jump at 0
 
 
 @given(st.floats(0.01, 6), st.floats(-6, 6))
@@ -349,8 +348,8 @@ def test_gaussian_tangents_touch(mu, x):
     """The tangent at alpha = Phi(x) has the slope phi(x + mu)/phi(x), and its line meets U at alpha."""
     level, alpha = GaussianDP(mu), np.array([normal(x)])
     slope = level.tangent(alpha)
-    assert slope == pytest.approx(math.exp(-mu * x - mu * mu / 2), rel=1e-6)
-    assert slope * alpha + level.intercept(slope) == pytest.approx(level.upper(alpha), rel=1e-9)
+    assert slope == pytest.approx(math.exp(-mu * x - mu * mu / 2), rel=1e-6, abs=0)
+    assert slope * alpha + level.intercept(slope) == pytest.approx(level.upper(alpha), rel=1e-9, abs=0)
 
 
 def test_numbers_of_every_kind_mean_what_they_say():
@@ -359,7 +358,7 @@ def test_numbers_of_every_kind_mean_what_they_say():
     for read in (lambda x: PureDP(x).epsilon, lambda x: ApproxDP(1, x).delta, lambda x: GaussianDP(x).mu):
         assert {read(x) for x in tenths} == {Fraction(1, 10)}
     assert PureDP.from_ratio(np.int64(2)).ratio == PureDP.from_ratio(2.0).ratio == 2
-    assert PureDP.from_ratio(2).epsilon == pytest.approx(math.log(2), rel=1e-15)
+    assert PureDP.from_ratio(2).epsilon == pytest.approx(math.log(2), rel=1e-15, abs=0)
 
 
 MAKERS = [PureDP, GaussianDP, PureDP.from_ratio, lambda x: ApproxDP(1, x), as_level]
@@ -397,7 +396,7 @@ def test_levels_are_values(level):
     assert as_level(level) is level
 
 
-@pytest.mark.parametrize("level", [*LEVELS, *defective(THIRDS, "1/3 in a repr is read as a float")], ids=repr)
+@pytest.mark.parametrize("level", [*LEVELS, *THIRDS], ids=repr)
 def test_repr_makes_the_level_again(level):
     """A repr, evaluated, is the level."""
     assert eval(repr(level), {**globals(), "inf": math.inf}) == level
@@ -408,6 +407,7 @@ def test_equal_promises_are_equal():
     assert PureDP(1) == ApproxDP(1, 0) == as_level(1) == as_level("1") == require_pure(ApproxDP(1, 0))
     assert len({PureDP(1), ApproxDP(1, 0), PureDP("1"), PureDP(1.0)}) == 1
     assert PureDP(0) == PureDP.from_ratio(1)
+    assert SuitablePair([(0, 0.2), (0.8, 1), (1, 1)]) != TOTAL_VARIATION
     for level in (ApproxDP(1, 0.1), GaussianDP(1), TOTAL_VARIATION):
         with pytest.raises(UnsupportedLevel, match=re.escape(str(level))):
             require_pure(level)
@@ -429,7 +429,14 @@ def test_enormous_parameters_bound_nothing(level):
 def test_ratio_near_one_over_many_steps():
     """0.001·(1 + 1e-9)^(1e9) has all its digits."""
     level = PureDP.from_ratio(1 + Fraction(1, 10**9))
-    assert level.upper_after(10**9, 0.001) == pytest.approx(0.001 * math.exp(1e9 * math.log1p(1e-9)), rel=1e-12)
+    assert level.upper_after(10**9, 0.001) == pytest.approx(0.001 * math.exp(1e9 * math.log1p(1e-9)), rel=1e-12, abs=0)
+
+
+@defect("the difference of two logarithms of long integers cancels")
+def test_epsilon_of_a_long_ratio():
+    """The logarithm of a ratio of integers of 300 digits is right to rounding."""
+    level = PureDP.from_ratio(Fraction(10**300, 3 * 10**299 + 1))
+    assert level.epsilon == pytest.approx(math.log(10 / 3), rel=1e-15, abs=0)
 
 
 @pytest.mark.parametrize(("delta", "alpha"), [(1e-17, 1e-17), (1e-12, 3e-13), ("1/237", 0)])
@@ -466,4 +473,4 @@ def test_approximate_levels_have_tangents():
 
 def test_gaussian_tangents_touch_in_the_tail():
     """The tangent at Phi(-9) has the slope phi(-8)/phi(-9)."""
-    assert GaussianDP(1).tangent(np.array([normal(-9)])) == pytest.approx(math.exp(9 - 0.5), rel=1e-6)
+    assert GaussianDP(1).tangent(np.array([normal(-9)])) == pytest.approx(math.exp(9 - 0.5), rel=1e-6, abs=0)

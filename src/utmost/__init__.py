@@ -11,7 +11,7 @@ from typing import Any
 
 from utmost import errors
 from utmost.certification import CertifiedMechanism, certify
-from utmost.design import binary
+from utmost.design import binary, rainbow
 from utmost.edge_levels import EdgeLevels, per_edge, personalized
 from utmost.families import (
     complete,
@@ -62,6 +62,7 @@ __all__ = [
     "per_edge",
     "personalized",
     "plot",
+    "rainbow",
     "sums",
 ]
 

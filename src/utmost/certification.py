@@ -269,7 +269,7 @@ def find_violation(weights: Weights, bits: int, levels: EdgeLevels) -> str | Non
     for tails, heads in ((a, b), (b, a)):
         for edge in _doubtful(weights, bits, levels, tails, heads).tolist():
             here, there = (tuple(map(int, weights[end])) for end in (tails[edge], heads[edge]))
-            if not _holds(levels[edge], here, there, total):
+            if not keeps_promise(levels[edge], here, there, total):
                 one, other = space.points[int(tails[edge])], space.points[int(heads[edge])]
                 return f"{levels[edge]} is broken between {one!r} and {other!r}."
     return None
@@ -336,7 +336,7 @@ def _doubtful(
     return np.flatnonzero(~proved)
 
 
-def _holds(level: Level, here: tuple[int, ...], there: tuple[int, ...], total: int) -> bool:
+def keeps_promise(level: Level, here: tuple[int, ...], there: tuple[int, ...], total: int) -> bool:
     """Whether one row keeps the promise of a level against another, in integers."""
     if isinstance(level, ApproxDP):
         growth = growth_floor(level)

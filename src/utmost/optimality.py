@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from utmost.certification import Check
-from utmost.edge_levels import EdgeLevels
+from utmost.edge_levels import EdgeLevels, on_edges
 from utmost.exact import as_rational
 from utmost.mechanism import FiniteMechanism
 from utmost.space import Space
@@ -49,6 +49,7 @@ class _Solved(Protocol):
 
 
 Outcome: TypeAlias = tuple[tuple[Check, ...], float]
+Carried: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], Floats]
 
 
 def check_extension(problem: _Problem, solved: _Solved) -> Outcome:
@@ -63,12 +64,11 @@ def check_extension(problem: _Problem, solved: _Solved) -> Outcome:
     matrix = solved.mechanism.matrix
     right = matrix[np.arange(len(truth)), truth]
     checks = [_kept(problem, matrix), _hitting(space, truth, known), _stated(solved.value, average(right))]
-    slack = _least_slack(space, levels, truth, known, matrix)
+    tails, heads = space.arcs.tails, space.arcs.heads
+    usable = known[tails] | (truth[tails] == truth[heads])
+    slack = _least_slack(levels, known, usable, lambda points, ends: matrix[points, truth[ends]])
     free = ~known
-    unforced = free & np.isinf(slack) & (right < 1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        best = np.where(np.isinf(slack), 1.0, np.minimum(1.0, right * np.exp(slack)))
-    gaps = np.where(free, best - right, 0.0)
+    gaps, unforced = _gaps(right, slack, free)
     widest = float(gaps.max(initial=0.0))
     if unforced.any() or widest > ATTAINED:
         point = space.points[int(np.argmax(unforced if unforced.any() else gaps))]
@@ -134,15 +134,101 @@ def intercepts(levels: EdgeLevels, edges: NDArray[np.int64], slopes: Floats) -> 
     return np.array([levels[int(e)].intercept(np.array([s]))[0] for e, s in zip(edges, slopes, strict=True)])
 
 
+def check_rainbow(problem: _Problem, solved: _Solved) -> Outcome:
+    """The same chains as for two outputs, for the event of the j best outputs, for every j."""
+    space, levels = problem.space, problem.privacy
+    region, order = problem.data["region"], problem.data["rankings"][problem.data["region"]]
+    matrix = solved.mechanism.matrix
+    prefixes = np.cumsum(np.take_along_axis(matrix, order, axis=1), axis=1)
+    a, b = space.edge_indices.T
+    boundary = np.zeros(len(region), dtype=bool)
+    boundary[space.edge_indices[region[a] != region[b]].ravel()] = True
+    asked = problem.data["boundary"][region]
+    kept = bool(np.abs(matrix - asked)[boundary].max(initial=0.0) <= 1e-15)
+    usable = region[space.arcs.tails] == region[space.arcs.heads]
+    widest, total, unforced = 0.0, 0.0, np.zeros(len(region), dtype=bool)
+    for j in range(matrix.shape[1] - 1):
+        told = np.minimum(prefixes[:, j], 1.0)
+        slack = _least_slack(levels, boundary, usable, lambda points, ends, told=told: told[points])  # type: ignore[misc]
+        gaps, nothing = _gaps(told, slack, ~boundary)
+        unforced |= nothing & (told < 1 - 1e-12)
+        widest, total = (
+            max(widest, float(gaps.max(initial=0.0))),
+            total + (float(gaps.mean()) if j == 0 and len(gaps) else 0),
+        )
+    first = average(prefixes[:, 0]) if matrix.shape[1] else 1.0
+    fine = widest <= ATTAINED and not unforced.any()
+    detail = f"the best outputs, for each j, attain the least bound carried to them (within {widest:.1g})"
+    checks = (
+        _stated(solved.value, first),
+        Check("boundary", kept, "the boundary of each ranking is as asked" if kept else "a boundary value was changed"),
+        Check("free values", fine, detail if fine else "the best outputs could be likelier at some point"),
+    )
+    return checks, total
+
+
+def check_rainbow_bound(problem: _Problem, solved: _Solved) -> Outcome:
+    """Lagrange on the boundary rainbow graph: any weights on its constraints bound every homogeneous mechanism."""
+    data, evidence = problem.data, solved.certificate.evidence
+    onto, edges, duals = evidence["onto"], evidence["edges"], np.maximum(evidence["duals"], 0.0)
+    region, rankings, weights, prior = data["region"], data["rankings"], data["weights"], data["prior"]
+    n, k = int(onto.max(initial=-1)) + 1, rankings.shape[1]
+    images = {frozenset(pair) for pair in onto[problem.space.edge_indices].tolist()}
+    real = all(frozenset(pair) in images for pair in edges.tolist())
+    same = np.full(n, -1)
+    same[onto] = region
+    pure = bool((same[onto] == region).all())
+    gains = np.zeros((n, k))
+    np.add.at(gains, (onto[:, None], rankings[region]), prior[:, None] * weights)
+    level = problem.privacy.single
+    assert level is not None
+    bound = mechanism_bound(on_edges(Space(range(n), edges), level), gains, duals)
+    matrix = solved.mechanism.matrix
+    value = float((prior[:, None] * np.take_along_axis(matrix, rankings[region], axis=1) @ weights).sum())
+    detail = f"no private mechanism with one boundary per ranking exceeds {bound:.12g}; the value is {value:.12g}"
+    checks = (_stated(solved.value, value), Check("bound", bool(real and pure and value <= bound < np.inf), detail))
+    return checks, max(bound - value, 0.0)
+
+
+def mechanism_bound(levels: EdgeLevels, gains: Floats, duals: Floats) -> float:
+    """What sum(gains · X) no private X exceeds, from weights >= 0 on X_io - E X_ho, rounding counted against us.
+
+    For weights w on an ordered edge, sum_o w_o (X_io - E X_ho) <= delta · max w, so the sum is at most
+    sum over points of the largest remaining gain, plus sum over edges of delta · max w.
+    """
+    left = gains.copy()
+    a, b = levels.space.edge_indices.T
+    finite = np.isfinite(levels.growth)
+    growth = np.where(finite, levels.growth, 0.0) * (1 + 2.0**-50)
+    weights = np.where(finite[:, None], np.maximum(duals, 0.0), 0.0)
+    for tails, heads, w in ((a, b, weights[0]), (b, a, weights[1])):
+        np.subtract.at(left, tails, w)
+        np.add.at(left, heads, growth[:, None] * w)
+    spent = float((weights.max(axis=2, initial=0.0) * levels.delta).sum())
+    scale = float(np.abs(gains).sum() + (weights.sum(axis=(0, 2)) * (1 + growth)).sum() + spent)
+    degree = int(np.bincount(np.concatenate([a, b]), minlength=1).max(initial=0))
+    return float(left.max(axis=1).sum() + spent + scale * (degree + 64) * 2.0**-52) if len(left) else 0.0
+
+
 def check_nothing(problem: _Problem, solved: _Solved) -> Outcome:
     """A mechanism that somebody brought: nothing is claimed about its optimality."""
     return (_stated(solved.value, solved.mechanism.expected_loss()),), float("inf")
+
+
+def check_first_preference(problem: _Problem, solved: _Solved) -> Outcome:
+    """A mechanism that is optimal for its own objective only: its value is what it states."""
+    region, rankings = problem.data["region"], problem.data["rankings"]
+    told = solved.mechanism.matrix[np.arange(len(region)), rankings[region, 0]] if len(region) else np.zeros(0)
+    return (_stated(solved.value, average(told)),), float("inf")
 
 
 CHECKERS: dict[str, Callable[[Any, Any], Outcome]] = {
     "binary.extend": check_extension,
     "binary.balanced": check_extension,
     "binary.best_boundary": check_boundary_bound,
+    "rainbow.extend": check_rainbow,
+    "rainbow.best_boundary": check_rainbow_bound,
+    "rainbow.lexicographic": check_first_preference,
     "given": check_nothing,
 }
 """Which check belongs to which question."""
@@ -179,23 +265,20 @@ def _stated(value: float, found: float) -> Check:
     return Check("value", bool(same), f"{found:.12g}" + ("" if same else f", not {value:.12g} as stated"))
 
 
-def _least_slack(
-    space: Space, levels: EdgeLevels, truth: NDArray[np.int64], known: NDArray[np.bool_], matrix: Floats
-) -> Floats:
+def _least_slack(levels: EdgeLevels, known: NDArray[np.bool_], usable: NDArray[np.bool_], values: Carried) -> Floats:
     """For each free point, the least sum of log(bound / value) over the chains that reach it from a known point.
 
-    For a concave `upper`, values along such a chain are at most e^slack times too small.
+    `usable` says along which arcs a bound may be carried, `values(points, heads)` is the probability at some points of
+    the event that counts at the heads. For a concave `upper`, values along a chain are at most e^slack times too small.
     """
-    n = len(truth)
+    n = len(known)
     if not n:
         return np.zeros(0)
-    arcs = space.arcs
-    tails, heads = arcs.tails, arcs.heads
-    usable = ~known[heads] & (known[tails] | (truth[tails] == truth[heads]))
-    tails, heads, edges = tails[usable], heads[usable], arcs.edges[usable]
-    carried = levels.upper(edges, matrix[tails, truth[heads]])
+    arcs = levels.space.arcs
+    chosen = usable & ~known[arcs.heads]
+    tails, heads, edges = arcs.tails[chosen], arcs.heads[chosen], arcs.edges[chosen]
+    carried, value = levels.upper(edges, values(tails, heads)), values(heads, heads)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = matrix[heads, truth[heads]]
         slack = np.where(carried > value, np.log(carried / value), 0.0)
     sources = np.flatnonzero(known)
     starts = np.searchsorted(tails, np.arange(n + 1))
@@ -208,3 +291,11 @@ def _least_slack(
         shape=(n + 1, n + 1),
     )
     return np.asarray(dijkstra(graph, indices=n)[:n])
+
+
+def _gaps(right: Floats, slack: Floats, free: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
+    """How far each free value may be below the best, and which free values nothing forces."""
+    unforced = free & np.isinf(slack) & (right < 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        best = np.where(np.isinf(slack), 1.0, np.minimum(1.0, right * np.exp(slack)))
+    return np.where(free, best - right, 0.0), unforced

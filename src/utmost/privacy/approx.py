@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from flint import ctx
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput
 from utmost.exact import (
@@ -119,15 +119,9 @@ class ApproxDP(Level):
         if math.isinf(epsilon):
             moved = np.where((alpha > 0) | ((steps > 1) & (delta > 0)), 1.0, delta)
             return np.where(steps == 0, alpha, moved), np.where(steps == 0, rest, 1 - moved)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        turning = self._turning(alpha)
+        with np.errstate(divide="ignore"):
             log_alpha = np.log(alpha)
-            if epsilon > 30:
-                log_delta = math.log(delta) if delta > 0 else -math.inf
-                turning = -np.logaddexp(epsilon + log_alpha, log_delta)
-            else:
-                room = 1 - delta - (math.exp(epsilon) + 1) * alpha
-                turning = np.log1p(math.tanh(epsilon / 2) * room / (math.expm1(epsilon) * alpha + delta))
-            turning = np.where(np.isnan(turning), 0.0, np.ceil(turning / epsilon))
         best, least = np.ones_like(alpha), np.zeros_like(alpha)
         for shift in (-1, 0, 1):
             tau = np.minimum(np.clip(turning + shift, 0.0, 2.0**62), steps)
@@ -142,6 +136,32 @@ class ApproxDP(Level):
             best = np.minimum(best, np.where(left > 0, 1 - missing, turned))
             least = np.maximum(least, missing)
         return np.maximum(best, alpha), np.minimum(least, rest)
+
+    def _turning(self, alpha: Floats) -> Floats:
+        """After how many steps growth turns to saturation: BIN (6) before max(0, .), 0 < epsilon < infinity."""
+        epsilon, delta = self.log_growth, float(self.delta)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            if epsilon > 30:
+                log_delta = math.log(delta) if delta > 0 else -math.inf
+                turning = -np.logaddexp(epsilon + np.log(alpha), log_delta)
+            else:
+                room = 1 - delta - (math.exp(epsilon) + 1) * alpha
+                turning = np.log1p(math.tanh(epsilon / 2) * room / (math.expm1(epsilon) * alpha + delta))
+            return np.where(np.isnan(turning), 0.0, np.ceil(turning / epsilon))
+
+    def slope_after(self, steps: ArrayLike, alpha: ArrayLike) -> Floats:
+        count, values = self._steps(steps, alpha)
+        epsilon = self.log_growth
+        if epsilon == 0:
+            slope = np.ones_like(values)
+        elif math.isinf(epsilon):
+            slope = np.zeros_like(values)
+        else:
+            tau = np.minimum(np.clip(self._turning(values), 0.0, 2.0**62), count)
+            with np.errstate(over="ignore"):
+                slope = np.exp((2 * tau - count) * epsilon)
+        below_one = self._after(count, values, 1 - values)[1] > 0
+        return np.where(count == 0, 1.0, np.where(below_one, slope, 0.0))
 
     def lines(self) -> tuple[tuple[float, float], ...]:
         growth, delta = self.growth, float(self.delta)

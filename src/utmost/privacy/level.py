@@ -64,6 +64,10 @@ class Level(ABC):
     def _lower_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
         return _iterate(self._lower, steps, alpha)
 
+    def slope_after(self, steps: ArrayLike, alpha: ArrayLike) -> Floats:
+        """The slope of `upper_after` where it is straight around alpha; NaN where it is curved."""
+        return np.full(np.broadcast(np.asarray(steps), np.asarray(alpha)).shape, np.nan)
+
     def lines(self) -> tuple[tuple[float, float], ...] | None:
         """The straight lines (slope, intercept) whose minimum, capped at 1, is `upper`; None if it is curved."""
         return None

@@ -1,0 +1,84 @@
+"""The linear program over all private mechanisms on a space, with (epsilon, delta) levels per edge.
+
+Variables are the probabilities X (a row per point, a column per output); each ordered edge (i, h) asks
+X_io <= E X_ho for every output o, or, with delta > 0, sum_o max(0, X_io - E X_ho) <= delta, by auxiliary variables.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, vstack
+
+from utmost.edge_levels import EdgeLevels
+from utmost.errors import SolverFailed
+
+Floats: TypeAlias = NDArray[np.float64]
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+class Optimum(NamedTuple):
+    """A mechanism in floating point, private within the solver's tolerance, and the dual prices of its constraints.
+
+    `duals[d, e, o]` belongs to edge e in direction d (0: its first end against its second) and output o.
+    """
+
+    matrix: Floats
+    duals: Floats
+
+
+def best_mechanism(
+    levels: EdgeLevels,
+    gains: Floats,
+    fixed: dict[int, Floats] | None = None,
+    at_least: list[tuple[Floats, float]] | None = None,
+) -> Optimum:
+    """The private mechanism with the largest sum of gains·X, some rows fixed, some other sums held above a value."""
+    from scipy.optimize import linprog
+
+    n, k = gains.shape
+    a, b = levels.space.edge_indices.T
+    m = len(a)
+    tails, heads = np.concatenate([a, b]), np.concatenate([b, a])
+    growth, delta = np.tile(levels.growth, 2), np.tile(levels.delta, 2)
+    bounded = np.flatnonzero(np.isfinite(growth))
+    loose = bounded[delta[bounded] > 0]
+    scale = 1 / np.maximum(growth, 1.0)
+    row = np.arange(len(bounded) * k)
+    tail = (tails[bounded, None] * k + np.arange(k)).ravel()
+    head = (heads[bounded, None] * k + np.arange(k)).ravel()
+    own, other = np.repeat(scale[bounded], k), np.repeat((growth * scale)[bounded], k)
+    extra = np.full(2 * m, -1)
+    extra[loose] = np.arange(len(loose))
+    spare = np.repeat(extra[bounded], k)
+    with_spare = np.flatnonzero(spare >= 0)
+    variables = n * k + len(loose) * k
+    slack_column = n * k + spare[with_spare] * k + np.tile(np.arange(k), len(bounded))[with_spare]
+    entries = np.concatenate([own, -other, -own[with_spare]])
+    where = (np.concatenate([row, row, with_spare]), np.concatenate([tail, head, slack_column]))
+    upper: Any = csr_array(coo_array((entries, where), shape=(len(row), variables)))
+    limits = np.zeros(len(row))
+    if len(loose):
+        budget = coo_array(
+            (np.ones(len(loose) * k), (np.repeat(np.arange(len(loose)), k), n * k + np.arange(len(loose) * k))),
+            shape=(len(loose), variables),
+        )
+        upper, limits = vstack([upper, budget]).tocsr(), np.concatenate([limits, delta[loose]])
+    for weights, least in at_least or []:
+        line = np.zeros(variables)
+        line[: n * k] = -weights.ravel()
+        upper, limits = vstack([upper, csr_array(line[None, :])]).tocsr(), np.append(limits, -least)
+    sums = coo_array((np.ones(n * k), (np.repeat(np.arange(n), k), np.arange(n * k))), shape=(n, variables)).tocsr()
+    bounds = np.column_stack([np.zeros(variables), np.ones(variables)])
+    for i, values in (fixed or {}).items():
+        bounds[i * k : (i + 1) * k] = np.repeat(values[:, None], 2, axis=1)
+    cost = np.concatenate([-gains.ravel(), np.zeros(variables - n * k)])
+    result = linprog(cost, upper, limits, sums, np.ones(n), bounds=bounds, method="highs", options=TIGHT)
+    if result.x is None:
+        raise SolverFailed(f"the linear program over mechanisms failed: {result.message}")
+    duals = np.zeros((2 * m, k))
+    duals[bounded] = np.maximum(-result.ineqlin.marginals[: len(row)].reshape(-1, k), 0.0) * scale[bounded, None]
+    matrix = np.clip(result.x[: n * k].reshape(n, k), 0.0, 1.0)
+    return Optimum(matrix / matrix.sum(axis=1, keepdims=True), duals.reshape(2, m, k))

@@ -1,0 +1,14 @@
+"""Questions with several ranked answers: every point prefers some outputs to others (RAIN).
+
+A point's *rainbow* is its ranking of the outputs, best first; points of one rainbow form a region. If the mechanism is
+fixed, and the same, on all boundary points of a rainbow, one mechanism is best everywhere inside, whatever the number
+of outputs: the probability of the j best outputs moves inwards by the *binary* bound, F_j(d) = upper_after(d, F_j(0)).
+`line` and `extend` apply that; `best_boundary` chooses the boundary; `lexicographic` covers what the theory does not;
+`plurality` answers who won among a million voters.
+"""
+
+from utmost.design.rainbow.choice import best_boundary, lexicographic
+from utmost.design.rainbow.plurality import Plurality, plurality
+from utmost.design.rainbow.regions import boundary_space, extend, line
+
+__all__ = ["Plurality", "best_boundary", "boundary_space", "extend", "lexicographic", "line", "plurality"]

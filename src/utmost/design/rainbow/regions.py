@@ -1,0 +1,323 @@
+"""Regions of one ranking, their boundaries, and the optimal mechanism inside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from utmost.certification import keeps_promise
+from utmost.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
+from utmost.exact import as_rational
+from utmost.mechanism import FiniteMechanism
+from utmost.optimality import average
+from utmost.privacy import Level, as_level
+from utmost.solution import Certificate, Problem, Solution
+from utmost.space import Morphism, Space
+
+Floats: TypeAlias = NDArray[np.float64]
+Rainbow: TypeAlias = tuple[Any, ...]
+FIRST = "average probability of the first preference over the points"
+
+
+def line(boundary: ArrayLike, privacy: Privacy, length: int | ArrayLike) -> Floats:
+    """The optimal distributions at distance 0, 1, ... from a boundary, best output first.
+
+    Parameters
+    ----------
+    boundary : probabilities of the outputs at the boundary, in the order of preference
+    privacy : one level with a concave `upper`
+    length : how many distances, or an array of distances; a single distance costs the same however far
+
+    Notes
+    -----
+    RAIN Theorems 4, 5 and Corollary 1 for three outputs and pure levels. For any number of outputs and any concave
+    level: the j best outputs are an event, whose probability is at most `upper` of that at a neighbour; raising each to
+    its bound is private, because they are the Neyman-Pearson events.
+
+    Examples
+    --------
+    RAIN Example 1, at distances 0, 6 and 12.
+
+    >>> import utmost as um
+    >>> um.rainbow.line([0.0545, 0.1636, 0.7819], 0.1823, [0, 6, 12]).round(4)
+    array([[0.0545, 0.1636, 0.7819],
+           [0.1627, 0.4561, 0.3811],
+           [0.4858, 0.3865, 0.1277]])
+    """
+    level = one_concave_level(privacy)
+    first = np.array([float(x) for x in as_exact_distribution(boundary, "the boundary")])
+    distances = np.arange(_whole(length)) if np.ndim(length) == 0 else np.asarray(length)
+    return _inwards(level, first, distances)
+
+
+def _inwards(level: Level, first: Floats, distances: NDArray[Any]) -> Floats:
+    """The rows at these distances, each entry accurate where it is small.
+
+    Where both ends of an entry lie on one straight piece of `upper_after`, it is its boundary value times the slope;
+    else a difference of prefixes, or of what remains after them, whichever is smaller.
+    """
+    k = len(first)
+    ahead, behind = np.cumsum(first)[:-1], np.cumsum(first[::-1])[::-1][1:]
+    steps = distances[:, None]
+    slopes = level.slope_after(steps, np.minimum(np.concatenate([[0.0], ahead, [1.0]]), 1.0))
+    best = np.column_stack(
+        [np.zeros(len(distances)), level.upper_after(steps, np.minimum(ahead, 1.0)), np.ones(len(distances))]
+    )
+    rest = np.column_stack(
+        [np.ones(len(distances)), level.lower_after(steps, np.minimum(behind, 1.0)), np.zeros(len(distances))]
+    )
+    rows = np.empty((len(distances), k))
+    for j in range(k):
+        by_best, by_rest = best[:, j + 1] - best[:, j], rest[:, j] - rest[:, j + 1]
+        apart = np.where(best[:, j + 1] <= rest[:, j], by_best, by_rest)
+        straight = 0 < j < k - 1 and slopes[:, j] == slopes[:, j + 1]  # the empty and the sure event do not move
+        rows[:, j] = np.where(straight, slopes[:, j] * first[j], apart)
+    return np.where(steps == 0, first, np.maximum(rows, 0.0))
+
+
+def boundary_space(space: Space, preferences: Any) -> tuple[Space, Morphism]:
+    """The boundary rainbow graph: (ranking, distance to its boundary), and the morphism onto it (RAIN Def. 8).
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> lines, onto = um.rainbow.boundary_space(um.path(5), lambda i: ("a", "b") if i < 3 else ("b", "a"))
+    >>> onto(0), onto(4)
+    ((('a', 'b'), 2.0), (('b', 'a'), 1.0))
+    """
+    regions = find_regions(space, preferences)
+    names: list[Any] = [
+        (regions.rainbows[r], d) for r, d in zip(regions.region.tolist(), regions.distance.tolist(), strict=True)
+    ]
+    a, b = space.edge_indices.T
+    edges = [(names[i], names[j]) for i, j in zip(a.tolist(), b.tolist(), strict=True) if names[i] != names[j]]
+    points = sorted(set(names), key=lambda name: (regions.rainbows.index(name[0]), name[1]))
+    lines = Space.from_edges(edges, points=points)
+    return lines, Morphism(space, lines, names)
+
+
+def extend(space: Space, preferences: Any, boundary: Mapping[Rainbow, Any], privacy: Privacy) -> Solution:
+    """The optimal mechanism that is the same on all boundary points of a ranking.
+
+    Parameters
+    ----------
+    preferences : mapping, array or callable
+        At each point a tuple of all outputs, best first.
+    boundary : mapping
+        For each ranking that has a boundary, the distribution there: {output: probability}, or the probabilities in
+        the order of that ranking. A float means its shortest decimal.
+    privacy : one level with a concave `upper`; levels per edge are refused, see `lexicographic`
+
+    Returns
+    -------
+    Solution
+        Best in the lexicographic and in the dominance order. `NoExtension` names the edge between two regions, and the
+        output, at which the boundary is not private. A part without a boundary gives its first output.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> rankings = lambda votes: ("a", "b", "c") if votes < 4 else ("b", "c", "a")
+    >>> boundary = {("a", "b", "c"): {"a": 0.5, "b": 0.3, "c": 0.2}, ("b", "c", "a"): {"a": 0.3, "b": 0.5, "c": 0.2}}
+    >>> best = um.rainbow.extend(um.path(8), rankings, boundary, um.PureDP.from_ratio(2))
+    >>> round(best.mechanism.probability(0, "a"), 6), bool(best.verify())
+    (0.9375, True)
+    """
+    levels = on_edges(space, privacy)
+    level = one_concave_level(privacy)
+    regions = find_regions(space, preferences)
+    given = _read_boundary(regions, boundary)
+    _require_private(regions, given, levels)
+    return solve_inside(
+        "rainbow.extend", levels, regions, given, level, "BIN Theorem 2 on every prefix; RAIN Theorems 2 to 5"
+    )
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Which ranking every point has, and how far it is from the boundary of its region."""
+
+    space: Space
+    outputs: tuple[Any, ...]
+    rainbows: tuple[Rainbow, ...]
+    region: NDArray[np.int64]
+    distance: Floats
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """For each ranking, the columns of its outputs, best first."""
+        return np.array([[self.outputs.index(o) for o in r] for r in self.rainbows], dtype=np.int64).reshape(
+            len(self.rainbows), len(self.outputs)
+        )
+
+    @property
+    def with_boundary(self) -> NDArray[np.int64]:
+        """The rankings that meet another one."""
+        return np.unique(self.region[self.distance == 0])
+
+
+def find_regions(space: Space, preferences: Any) -> Regions:
+    """The regions of a question, checked: every point ranks the same outputs."""
+    rankings = [
+        tuple(r) if isinstance(r, Iterable) and not isinstance(r, str) else (r,)
+        for r in space.align(preferences, "preferences")
+    ]
+    rainbows = tuple(dict.fromkeys(rankings))
+    outputs = rainbows[0] if rainbows else ()
+    for ranking in rainbows:
+        if len(set(ranking)) != len(ranking) or set(ranking) != set(outputs):
+            point = space.points[rankings.index(ranking)]
+            raise InvalidInput(
+                f"{point!r} ranks {ranking!r}, which is not an order of the outputs {outputs!r}; every point must rank "
+                "the same outputs, each once."
+            )
+    number = {ranking: i for i, ranking in enumerate(rainbows)}
+    region = np.array([number[r] for r in rankings], dtype=np.int64)
+    a, b = space.edge_indices.T
+    crossing = region[a] != region[b]
+    ends = np.unique(space.edge_indices[crossing])
+    distance = space.distances_from([space.points[int(i)] for i in ends]) if len(ends) else np.full(len(region), np.inf)
+    return Regions(space, outputs, rainbows, region, distance)
+
+
+def _read_boundary(regions: Regions, boundary: Mapping[Rainbow, Any]) -> list[list[Fraction] | None]:
+    """For each ranking its boundary distribution in the order of the outputs, exactly; None without a boundary."""
+    for ranking in boundary:
+        if ranking not in regions.rainbows:
+            raise InvalidInput(f"the boundary names the ranking {ranking!r}, which no point has; drop it.")
+    rows: list[list[Fraction] | None] = [None] * len(regions.rainbows)
+    for i in regions.with_boundary.tolist():
+        ranking = regions.rainbows[i]
+        if ranking not in boundary:
+            raise InvalidInput(f"the boundary says nothing about the ranking {ranking!r}; give its distribution.")
+        given = boundary[ranking]
+        if isinstance(given, Mapping):
+            if set(given) != set(regions.outputs):
+                raise InvalidInput(
+                    f"the boundary of {ranking!r} must give a probability to each of {regions.outputs!r}."
+                )
+            values = as_exact_distribution([given[o] for o in regions.outputs], f"the boundary of {ranking!r}")
+        else:
+            ordered = as_exact_distribution(given, f"the boundary of {ranking!r}")
+            if len(ordered) != len(ranking):
+                raise InvalidInput(
+                    f"the boundary of {ranking!r} has {len(ordered)} entries for {len(ranking)} outputs."
+                )
+            values = [ordered[ranking.index(o)] for o in regions.outputs]
+        rows[i] = values
+    return rows
+
+
+def _require_private(regions: Regions, rows: Sequence[list[Fraction] | None], levels: EdgeLevels) -> None:
+    """Refuse boundary distributions that are not private across an edge between regions, decided in rationals."""
+    seen: dict[tuple[int, int], bool] = {}
+    for edge, (a, b) in enumerate(regions.space.edge_indices.tolist()):
+        pair = (int(regions.region[a]), int(regions.region[b]))
+        if pair[0] == pair[1] or seen.setdefault(pair, False):
+            continue
+        seen[pair] = True
+        for u, v in ((a, b), (b, a)):
+            here, there = rows[regions.region[u]], rows[regions.region[v]]
+            assert here is not None
+            assert there is not None
+            total = math.lcm(*(x.denominator for x in (*here, *there)))
+            counts = [tuple(int(x * total) for x in row) for row in (here, there)]
+            if not keeps_promise(levels[edge], counts[0], counts[1], total):
+                _refuse(regions, levels[edge], u, v, here, there)
+
+
+def _refuse(regions: Regions, level: Level, u: int, v: int, here: list[Fraction], there: list[Fraction]) -> None:
+    ratios = [math.inf if q == 0 < p else float(p / q) if p else 0.0 for p, q in zip(here, there, strict=True)]
+    worst = int(np.argmax(ratios))
+    one, other, output = regions.space.points[u], regions.space.points[v], regions.outputs[worst]
+    asked, forcing = float(here[worst]), float(there[worst])
+    bound = float(level.upper(forcing))
+    raise NoExtension(
+        f"the boundary is not {level} between {one!r} and {other!r}: the output {output!r} has probability {asked:.6g} "
+        f"at {one!r} and {forcing:.6g} at {other!r}. Bring the two boundary distributions closer, allow a larger "
+        "epsilon, or let rainbow.best_boundary choose them.",
+        point=one,
+        asked=asked,
+        forced_by=other,
+        bound=bound,
+        output=output,
+    )
+
+
+def solve_inside(
+    question: str,
+    levels: EdgeLevels,
+    regions: Regions,
+    rows: Sequence[list[Fraction] | None],
+    level: Level,
+    reason: str,
+    notes: tuple[str, ...] = (),
+) -> Solution:
+    """The mechanism inside every region, from its boundary, with its proof."""
+    matrix = np.zeros((len(regions.region), len(regions.outputs)))
+    for i, order in enumerate(regions.order):
+        mine = np.flatnonzero(regions.region == i)
+        inside = np.isfinite(regions.distance[mine])
+        matrix[mine[~inside], order[0]] = 1.0
+        row = rows[i]
+        if row is not None and inside.any():
+            far = regions.distance[mine[inside]].astype(np.int64)
+            different, which = np.unique(far, return_inverse=True)
+            lines = _inwards(level, np.array([float(row[o]) for o in order]), different)
+            matrix[np.ix_(mine[inside], order)] = lines[which]
+    told = matrix[np.arange(len(matrix)), regions.order[regions.region, 0]] if len(matrix) else np.zeros(0)
+    unreached = int(np.isinf(regions.distance).sum())
+    if unreached:
+        notes += (f"{unreached} points lie in parts without a boundary: their first preference is given.",)
+    data = {
+        "outputs": regions.outputs,
+        "region": regions.region,
+        "rankings": regions.order,
+        "boundary": np.array(
+            [[float(x) for x in row] if row is not None else [0.0] * len(regions.outputs) for row in rows]
+        ),
+    }
+    certificate = Certificate("theorem", reason, FIRST, "closed form in the distance to the boundary", notes=notes)
+    mechanism = FiniteMechanism(matrix, regions.space.points, regions.outputs)
+    return Solution(Problem(question, regions.space, levels, data), mechanism, average(told), certificate)
+
+
+def one_concave_level(privacy: Privacy) -> Level:
+    """One level with a concave upper function, or an error that names the alternative."""
+    if isinstance(privacy, EdgeLevels):
+        if privacy.single is None:
+            raise UnsupportedLevel(
+                "rainbow mechanisms need one level for all edges: with levels per edge no best mechanism need exist "
+                "(docs/rainbow.md has a triangle). Use rainbow.lexicographic, which solves a linear program."
+            )
+        privacy = privacy.single
+    level = as_level(privacy)
+    if not level.concave:
+        raise UnsupportedLevel(
+            f"{level} is not concave, so it promises nothing about three outputs; use binary.extend."
+        )
+    return level
+
+
+def as_exact_distribution(values: Any, name: str) -> list[Fraction]:
+    """Probabilities as rationals that add up to 1 exactly, given ones that do so within rounding."""
+    exact = [as_rational(x, f"a probability in {name}") for x in values]
+    total = sum(exact, Fraction(0))
+    if any(x < 0 for x in exact) or abs(total - 1) > Fraction(1, 10**9):
+        raise InvalidInput(f"{name} is {[float(x) for x in exact]}; probabilities are 0 or more and add up to 1.")
+    largest = exact.index(max(exact))
+    exact[largest] += 1 - total  # three times 0.333...3 misses 1 by a rounding; the likeliest output takes it
+    return exact
+
+
+def _whole(length: Any) -> int:
+    if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 0:
+        raise InvalidInput(f"length is {length!r}; give a whole number of distances, or an array of them.")
+    return int(length)
