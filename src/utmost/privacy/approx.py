@@ -85,6 +85,9 @@ class ApproxDP(Level):
             return to_float(self.exponent)
         if self.ratio < 2:
             return math.log1p(self.ratio - 1)
+        rounded = to_float(self.ratio)
+        if math.isfinite(rounded):
+            return math.log(rounded)
         return math.log(self.ratio.numerator) - math.log(self.ratio.denominator)
 
     @property
