@@ -1,4 +1,4 @@
-"""The pictures of the documentation: HET Figure 1 (three votes) and a majority of 101 people."""
+"""The pictures of the documentation: HET Figure 1 (three votes), a majority of 101 people, RAIN Figure 2."""
 
 from pathlib import Path
 
@@ -15,6 +15,9 @@ def main():
     um.plot.save(um.plot.draw(solution, "Majority of three votes, two edges better protected"), IMAGES / "votes.png")
     majority = um.binary.balanced(um.counts(101), lambda yes: yes > 50, 1.0)
     um.plot.save(um.plot.draw(majority, "Majority of 101 people, ε = 1"), IMAGES / "majority.png")
+    for part, start in (("a", (0.0545, 0.1636, 0.7819)), ("b", (0.1636, 0.0545, 0.7819))):
+        figure = um.plot.rainbow(start, 0.1823, 21, ("blue", "red", "green"), f"RAIN Figure 2 ({part}), ε = 0.1823")
+        um.plot.save(figure, IMAGES / f"rain-figure-2{part}.png")
 
 
 if __name__ == "__main__":

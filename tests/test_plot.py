@@ -32,6 +32,14 @@ def test_a_line_is_drawn_as_a_curve():
     assert np.array_equal(line.get_ydata(), solution.mechanism.matrix[:, 1])
 
 
+def test_a_rainbow_is_drawn_by_its_rows():
+    """RAIN Figure 2: one curve per output, through the probabilities of the line."""
+    start = (0.0545, 0.1636, 0.7819)
+    figure = um.plot.rainbow(start, 0.1823, 20, ("blue", "red", "green"))
+    drawn = np.array([curve.get_ydata() for curve in figure.axes[0].get_lines()]).T
+    assert np.array_equal(drawn, um.rainbow.line(start, 0.1823, 20))
+
+
 @pytest.mark.parametrize(
     "space", [um.path(4), um.cycle(5), um.complete(4), um.grid((3, 3)), um.hamming(4, 2), um.histograms(3, 3)]
 )

@@ -465,7 +465,6 @@ def test_gaussian_tangents_touch_in_the_tail():
     assert GaussianDP(1).tangent(np.array([normal(-9)])) == pytest.approx(math.exp(9 - 0.5), rel=1e-6, abs=0)
 
 
-@pytest.mark.xfail(strict=True, reason="1 - E(1 - alpha) - delta is a multiple of 1e-16, and taken where rounded up")
 def test_small_lower_bounds_keep_their_digits_at_epsilon_zero():
     """With epsilon = 0 the lower bound of a small probability is alpha - delta, as lower_after has it."""
     level = ApproxDP(0, 1e-12)

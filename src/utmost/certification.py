@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import CannotCertify, InvalidInput
@@ -37,6 +36,7 @@ from utmost.rounding import (
 )
 from utmost.sampling import WORD, draw
 from utmost.space import MOST_ENTRIES, Space
+from utmost.sparse import connected_components
 
 Floats: TypeAlias = NDArray[np.float64]
 ROUNDING = 2.0**-40

@@ -11,14 +11,13 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from utmost.certification import Check
 from utmost.edge_levels import EdgeLevels, on_edges
 from utmost.exact import as_rational
 from utmost.mechanism import FiniteMechanism
 from utmost.space import Space
+from utmost.sparse import csr_array, dijkstra
 
 Floats: TypeAlias = NDArray[np.float64]
 ATTAINED = 1e-9

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from utmost.design.rainbow import line
+from utmost.edge_levels import Privacy
 from utmost.errors import InvalidInput, UtmostError
 from utmost.points import Tuples
 from utmost.solution import Solution
@@ -82,6 +85,23 @@ def curve(solution: Solution, title: str | None = None) -> Figure:
         )
     axes.set_xlabel("point")
     axes.set_ylabel(f"Pr[{outputs[1]}]")
+    axes.set_ylim(-0.03, 1.03)
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False)
+    return figure
+
+
+def rainbow(
+    boundary: Sequence[float], privacy: Privacy, length: int, outputs: Sequence[Any], title: str | None = None
+) -> Figure:
+    """The probabilities of ranked outputs against the distance to the boundary (RAIN Figure 2)."""
+    rows = line(boundary, privacy, length)
+    figure, axes = _canvas(title or "Probability of each output", size=(7.2, 4.2))
+    for j, output in enumerate(outputs):
+        colour = output if output in ("blue", "red", "green") else None
+        axes.plot(rows[:, j], marker="o", markersize=3, linewidth=1, color=colour, label=str(output))
+    axes.set_xlabel("distance to the boundary")
+    axes.set_ylabel("probability")
     axes.set_ylim(-0.03, 1.03)
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components, dijkstra
 
 from utmost.errors import InvalidInput, TooLarge, UnknownPoint
 from utmost.points import Histograms, Tuples
+from utmost.sparse import connected_components, coo_array, csr_array, dijkstra
 
 Point: TypeAlias = Hashable
 Integers: TypeAlias = NDArray[np.int64]
@@ -188,7 +187,7 @@ class Space:
         matrix = coo_array((np.concatenate([ids, ids]), (tails, heads)), shape=(n, n)).tocsr()
         return Arcs(matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data)
 
-    def graph(self, weights: ArrayLike = 1.0) -> csr_array:
+    def graph(self, weights: ArrayLike = 1.0) -> Any:
         """The space as a sparse matrix with one weight, or one per edge."""
         arcs, n = self.arcs, len(self.points)
         values = np.broadcast_to(np.asarray(weights, dtype=float), len(self.edge_indices))[arcs.edges]

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array, vstack
 
 from utmost.edge_levels import EdgeLevels
 from utmost.errors import SolverFailed
+from utmost.sparse import coo_array, csr_array, vstack
 
 Floats: TypeAlias = NDArray[np.float64]
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}

@@ -281,7 +281,7 @@ def approx_lower(growth: Floats | float, delta: Floats | float, alpha: Floats) -
     factor = np.asarray(growth, dtype=float)
     with np.errstate(invalid="ignore", over="ignore"):
         shrunk = (alpha - delta) / factor
-        fallen = np.where(alpha < 1, 1 - factor * (1 - alpha), 1.0) - delta
+        fallen = np.where(alpha < 1, alpha - (factor - 1) * (1 - alpha), 1.0) - delta
     return np.asarray(np.minimum(np.maximum(np.maximum(shrunk, fallen), 0.0), alpha))
 
 

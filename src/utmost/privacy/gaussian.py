@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
 
 from utmost.exact import Enclosed, ExpSum, Number, Real, as_literal, compare, show_rational, to_float
 from utmost.privacy.level import ONE, ZERO, Floats, Level, nonnegative
@@ -54,10 +53,14 @@ class GaussianDP(Level):
         return ((1.0, 0.0),) if self.mu == 0 else () if math.isinf(self.mu) else None
 
     def tangent(self, alpha: Floats) -> Floats:
+        from scipy.special import ndtri
+
         mu, inside = to_float(self.mu), np.clip(alpha, 1e-300, 1 - 1e-16)
         return np.asarray(np.exp(-mu * ndtri(inside) - mu * mu / 2))
 
     def intercept(self, slope: Floats) -> Floats:
+        from scipy.special import ndtr
+
         mu = to_float(self.mu)
         if self.lines() is not None:
             return np.maximum(0.0 if mu == 0 else 1.0, 1 - slope)
@@ -98,6 +101,8 @@ class GaussianDP(Level):
 
 def gaussian_move(alpha: Floats, shift: ArrayLike) -> Floats:
     """Phi(Phi^-1(alpha) + shift), accurate in both tails."""
+    from scipy.special import ndtr, ndtri
+
     shift = np.asarray(shift, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         moved = ndtr(ndtri(alpha) + shift)

@@ -47,7 +47,7 @@ class Level(ABC):
 
     def _steps(self, steps: ArrayLike, alpha: ArrayLike) -> tuple[NDArray[np.int64], Floats]:
         count = np.asarray(steps)
-        if count.size and (not np.issubdtype(count.dtype, np.integer) or count.min() < 0):
+        if count.size and (not np.issubdtype(count.dtype, np.integer) or count.min() < 0 or count.max() > 2**62):
             raise InvalidInput(f"steps is {steps!r}; give whole numbers of edges, 0 or more.")
         wide_steps, wide_alpha = np.broadcast_arrays(count, as_probabilities(alpha))
         return wide_steps.astype(np.int64), wide_alpha.astype(float)
@@ -118,7 +118,10 @@ class Level(ABC):
 
 def as_probabilities(alpha: ArrayLike) -> Floats:
     """An array of floats between 0 and 1, or an error that names the first that is not."""
-    values = np.asarray(alpha, dtype=float)
+    try:
+        values = np.asarray(alpha, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{alpha!r} is not a probability; give numbers between 0 and 1.") from None
     wrong = ~((values >= 0) & (values <= 1))
     if wrong.any():
         raise InvalidInput(f"{float(values[wrong].flat[0])!r} is not a probability; give numbers between 0 and 1.")
@@ -127,7 +130,7 @@ def as_probabilities(alpha: ArrayLike) -> Floats:
 
 def nonnegative(value: Number, name: str) -> Fraction | float:
     """A parameter that is 0 or more, infinity included."""
-    if isinstance(value, float) and math.isinf(value) and value > 0:
+    if (isinstance(value, float) and value == math.inf) or value == "inf":
         return math.inf
     exact = as_rational(value, name)
     if exact < 0:

@@ -47,7 +47,10 @@ class SuitablePair(Level):
     binary_only: bool
 
     def __init__(self, knots: Iterable[tuple[Number, Number]], binary_only: bool = False) -> None:
-        exact = tuple((as_rational(a, "a knot's alpha"), as_rational(u, "a knot's upper")) for a, u in knots)
+        listed = [tuple(knot) for knot in knots]
+        if any(len(knot) != 2 for knot in listed):
+            raise InvalidInput("every knot is a pair (alpha, upper); give two numbers each.")
+        exact = tuple((as_rational(a, "a knot's alpha"), as_rational(u, "a knot's upper")) for a, u in listed)
         object.__setattr__(self, "knots", exact)
         object.__setattr__(self, "binary_only", binary_only)
         _check_knots(exact)
@@ -157,15 +160,21 @@ class FunctionPair(Level):
         grid = np.linspace(0, 1, 1025)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             _check_sampled(grid, self._upper(grid), self._lower(grid), self._upper)
+            bent = np.diff(self._upper(grid), 2) > 1e-9
+        if concave and bent.any():
+            raise NotSuitable(
+                f"upper is not concave near alpha = {grid[1 + int(np.argmax(bent))]:g}; pass concave=False."
+            )
 
     def _upper(self, alpha: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.asarray(self._functions[0](alpha), dtype=float)
+            return np.broadcast_to(np.asarray(self._functions[0](alpha), dtype=float), alpha.shape)
 
     def _lower(self, alpha: Floats) -> Floats:
         upper, lower = self._functions
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.asarray(lower(alpha) if lower else 1 - np.asarray(upper(1 - alpha)), dtype=float)
+            moved = np.asarray(lower(alpha) if lower else 1 - np.asarray(upper(1 - alpha)), dtype=float)
+            return np.broadcast_to(moved, alpha.shape)
 
     def upper_exact(self, alpha: Real) -> Real:
         return ExpSum.rational(Fraction(float(self._upper(np.array([float(alpha)]))[0])))

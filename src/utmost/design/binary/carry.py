@@ -14,11 +14,10 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, dijkstra
 
 from utmost.edge_levels import EdgeLevels
 from utmost.privacy import ApproxDP
+from utmost.sparse import connected_components, csr_array, dijkstra
 
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]

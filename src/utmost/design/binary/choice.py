@@ -22,6 +22,7 @@ from utmost.optimality import average, dual_bound, intercepts
 from utmost.privacy import ApproxDP, GaussianDP, SuitablePair
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
+from utmost.sparse import coo_array, vstack
 
 MOST_ROUNDS = 40
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -159,7 +160,6 @@ def _solve(
 ) -> tuple[Floats, Floats, Floats]:
     """Pr[1] at every point, the dual price of every cut, and the prior the value is an average under."""
     from scipy.optimize import linprog
-    from scipy.sparse import coo_array, vstack
 
     n, m = len(truth), len(edges)
     sign = np.where(truth == 1, 1.0, -1.0)

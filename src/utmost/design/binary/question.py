@@ -9,12 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from utmost.errors import InvalidInput, NotBoundaryHitting
 from utmost.exact import Number, as_rational
 from utmost.space import Space
+from utmost.sparse import csr_array, maximum_bipartite_matching
 
 Outputs: TypeAlias = tuple[Any, Any]
 Truth: TypeAlias = NDArray[np.int64]
