@@ -13,7 +13,7 @@ from test_binary import least_of, random_level, random_parameters, random_questi
 import utmost as um
 from utmost.certification import CertifiedMechanism, find_violation, growth_floor, most_weight
 from utmost.edge_levels import on_edges
-from utmost.errors import CannotCertify, InvalidInput, NoExtension
+from utmost.errors import CannotCertify, InvalidInput, NoExtension, UnknownPoint
 from utmost.mechanism import Law
 
 
@@ -310,3 +310,35 @@ def test_mixed_levels_per_edge():
         assert solution.certified.moved < 1e-9
         found += 1
     assert found >= 3
+
+
+def test_sums_that_wrap_around_are_caught():
+    """Five weights of 2^62 add up to 2^62 modulo 2^64: no distribution, and refused."""
+    weights = np.full((2, 5), 2**62, dtype=np.int64)
+    assert "add up" in find_violation(weights, 62, on_edges(um.path(2), 1))
+    with pytest.raises(CannotCertify, match="add up"):
+        CertifiedMechanism(weights, 62, "abcde", on_edges(um.path(2), 1))
+
+
+@pytest.mark.parametrize("epsilon", [30.1, 41.3, 42.7])
+def test_large_epsilons_are_decided_by_their_decimals(epsilon):
+    """Where a float epsilon is above its decimal, e^epsilon in floats is too large by epsilon units: still exact."""
+    levels = on_edges(um.path(2), epsilon)
+    small = 2**62 // math.floor(exponential_below(um.PureDP(epsilon).exponent)) // 2
+    most = math.floor(exponential_below(um.PureDP(epsilon).exponent) * small)
+    for more, fine in ((0, True), (1 + most // 2**50, False)):
+        weights = np.array([[most + more, 2**62 - most - more], [small, 2**62 - small]], dtype=np.int64)
+        assert (find_violation(weights, 62, levels) is None) == fine
+
+
+def test_errors_about_private_points_do_not_repeat_them():
+    """`sample` is given a private point; an error about it names no value."""
+    certified = um.certify(
+        um.FiniteMechanism([[0.5, 0.5], [0.4, 0.6]], ("x", "y"), "ab"), um.Space.from_edges([("x", "y")]), 1
+    )
+    with pytest.raises(UnknownPoint) as refused:
+        certified.sample("a secret diagnosis")
+    assert "secret" not in str(refused.value)
+    assert refused.value.__cause__ is None
+    with pytest.raises(InvalidInput, match="size"):
+        certified.sample("x", -1)

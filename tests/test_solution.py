@@ -96,6 +96,60 @@ def test_a_bound_cannot_be_forged(tmp_path):
         assert forged  # the mechanism is still private and the (poor) bound still holds
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_scrambled_files_never_raise_and_never_pass(seed, tmp_path):
+    """Any entry of the problem or the evidence replaced by nonsense: refused on loading, or not verified."""
+    rng = np.random.default_rng(seed)
+    nonsense = [
+        [],
+        [7] * 3,
+        "text",
+        None,
+        -1,
+        {"array": [1e9], "type": "f"},
+        {"array": [[9, 9]], "type": "i"},
+        [0.5] * 4,
+    ]
+    space, rankings = um.path(6), lambda i: ("a", "b") if i < 3 else ("b", "a")
+    honest = [
+        um.binary.best_boundary(um.counts(4), lambda yes: yes > 2, um.ApproxDP(1, 0.01)),
+        um.binary.balanced(um.counts(4), lambda yes: yes > 2, 1.0),
+        um.rainbow.best_boundary(space, rankings, 1.0),
+        um.rainbow.extend(space, rankings, {("a", "b"): [0.6, 0.4], ("b", "a"): [0.6, 0.4]}, 1.0),
+    ][seed]
+    path = honest.save(tmp_path / "s.json")
+    original = path.read_bytes()
+    for part, key in [("problem", k) for k in honest.problem.data] + [
+        ("certificate", k) for k in honest.certificate.evidence
+    ]:
+        for value in nonsense:
+            path.write_bytes(original)
+
+            def spoil(content, part=part, key=key, value=value):
+                content[part]["data" if part == "problem" else "evidence"][key] = value
+
+            try:
+                spoiled = forge(path, spoil)
+            except BadFile:
+                continue
+            assert not spoiled.verify() or key in ("outputs", "least_favourable", "prior", "gains", "duals"), (
+                key,
+                value,
+            )
+    assert rng is not None
+
+
+def test_a_claim_cannot_be_raised(tmp_path):
+    """A file that calls a mechanism optimal whose kind proves nothing of the sort is not verified."""
+    known = {2: [0.5, 0.3, 0.2], 3: [0.2, 0.3, 0.5]}
+    solution = um.rainbow.lexicographic(um.path(6), lambda i: ("a", "b", "c") if i < 3 else ("c", "b", "a"), known, 1.0)
+    path = solution.save(tmp_path / "s.json")
+    assert Solution.load(path).verify()
+    verification = forge(path, lambda content: content["certificate"].update(claim="theorem")).verify()
+    assert not verification
+    assert verification.optimal == "unproved"
+
+
 def test_not_private_and_not_optimal_never_raise(tmp_path):
     """`verify` answers no; it does not raise."""
     path = um.binary.balanced(um.counts(3), lambda yes: yes > 1, 1.0).save(tmp_path / "s.json")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
-from utmost.errors import CannotCertify, InvalidInput
+from utmost.errors import CannotCertify, InvalidInput, UnknownPoint
 from utmost.exact import ExpSum, endpoints
 from utmost.mechanism import FiniteMechanism, RecipeMechanism, Rows, require_points
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
@@ -113,7 +113,7 @@ class CertifiedMechanism(Rows):
 
         One output, or a list of `size` of them.
         """
-        return _sample(self.weights[self._space.index(point)], self.bits, self.outputs, size)
+        return _sample(self.weights[_private_index(self._space, point)], self.bits, self.outputs, size)
 
     def select(self, indices: NDArray[Any], points: Sequence[Any]) -> FiniteMechanism:
         """The mechanism on other points whose rows are the rows at these positions; to be certified anew."""
@@ -146,7 +146,7 @@ class CertifiedRecipe(Rows):
         self.points, self.outputs = recipe.points, recipe.outputs
         level, claimed = require_pure(_single(levels)), require_pure(self.law.level)
         growth = growth_floor(level)
-        if growth is None or growth_floor(claimed) is None or Fraction(claimed.growth) > Fraction(level.growth):
+        if growth is None or growth_floor(claimed) is None or _power(claimed).compare(_power(level)) > 0:
             raise CannotCertify(f"the law is {claimed}, which does not imply {level}; certify it at its own level.")
         if growth <= 1:
             raise CannotCertify("a recipe needs epsilon above 0: there is no slack to round in at epsilon = 0.")
@@ -175,7 +175,9 @@ class CertifiedRecipe(Rows):
 
     def weights_at(self, point: Hashable) -> Weights:
         """The integer weights of all outputs at a point."""
-        row = self.recipe.row(point)[None, :]
+        row = self.recipe.row_at(_private_index(self._space, point))[None, :]
+        if not (row >= 0).all() or abs(row.sum() - 1) > 1e-9:
+            raise CannotCertify("the recipe made a row that is not a distribution; mend the recipe.")
         return np.asarray(round_rows(row, np.full_like(row, 1 / row.size), self.eta, self.bits)[0])
 
     def row(self, point: Hashable) -> Floats:
@@ -262,9 +264,9 @@ def find_violation(weights: Weights, bits: int, levels: EdgeLevels) -> str | Non
     if (weights < 0).any():
         i = int(np.argmax((weights < 0).any(axis=1)))
         return f"a weight at {space.points[i]!r} is negative."
-    sums = weights.sum(axis=1) if len(weights) else np.zeros(0, dtype=np.int64)
-    if (sums != total).any():
-        return f"the weights at {space.points[int(np.argmax(sums != total))]!r} do not add up to 2^{bits}."
+    wrong = _do_not_add_up(weights, bits)
+    if wrong.any():
+        return f"the weights at {space.points[int(np.argmax(wrong))]!r} do not add up to 2^{bits}."
     a, b = space.edge_indices.T
     for tails, heads in ((a, b), (b, a)):
         for edge in _doubtful(weights, bits, levels, tails, heads).tolist():
@@ -273,6 +275,15 @@ def find_violation(weights: Weights, bits: int, levels: EdgeLevels) -> str | Non
                 one, other = space.points[int(tails[edge])], space.points[int(heads[edge])]
                 return f"{levels[edge]} is broken between {one!r} and {other!r}."
     return None
+
+
+def _do_not_add_up(weights: Weights, bits: int) -> NDArray[np.bool_]:
+    """Which rows do not add up to 2^bits: in two halves where 64-bit sums could wrap around."""
+    if bits > WORD or not len(weights):
+        return np.array([sum(map(int, row)) != 1 << bits for row in weights], dtype=bool)
+    low = (weights & (2**31 - 1)).sum(axis=1)
+    high = (weights >> 31).sum(axis=1) + (low >> 31)
+    return np.asarray((high != (1 << bits) >> 31) | ((low & (2**31 - 1)) != (1 << bits) & (2**31 - 1)))
 
 
 def most_weight(level: Level, weight: int, total: int) -> int:
@@ -296,12 +307,27 @@ def growth_floor(level: ApproxDP) -> Fraction | None:
     """A rational at or just below e^epsilon, from ball arithmetic; None for infinity."""
     if math.isinf(level.exponent):
         return None
-    power = ExpSum.rational(level.ratio).times(Fraction(1), Fraction(level.exponent))
+    power = _power(level)
     exact = power.as_rational()
     return endpoints(power.enclose(192))[0] if exact is None else exact
 
 
+def _power(level: ApproxDP) -> ExpSum:
+    """e^epsilon, exactly; epsilon is finite."""
+    return ExpSum.rational(level.ratio).times(Fraction(1), Fraction(level.exponent))
+
+
+def _private_index(space: Space, point: Hashable) -> int:
+    """The position of a point that is private: an error does not repeat it."""
+    try:
+        return space.index(point)
+    except UnknownPoint:
+        raise UnknownPoint("that is not a point of this mechanism; its points are in `.points`.") from None
+
+
 def _sample(weights: Weights, bits: int, outputs: Sequence[Any], size: int | None) -> Any:
+    if size is not None and size < 0:
+        raise InvalidInput(f"size is {size!r}; give how many answers to draw, 0 or more.")
     positions = draw(weights, bits, 1 if size is None else size).tolist()
     return outputs[positions[0]] if size is None else [outputs[i] for i in positions]
 
@@ -324,15 +350,20 @@ def _doubtful(
     if bits > WORD or not len(tails):
         return np.arange(len(tails))
     proved = np.zeros(len(tails), dtype=bool)
-    margin = 2.0**-49  # conversions, the product and e^epsilon are each within 2^-52, relative
+    # Conversions and the product are each within 2^-52, relative; so are the terms of a sum; e^epsilon is within
+    # epsilon times that, since a float stands for its shortest decimal; a tiny delta counts as none.
+    margins = 2.0**-49 + (weights.shape[1] + np.abs(levels.log_growth())) * 2.0**-51
+    shares = np.where(levels.delta > 1e-290, levels.delta, 0.0)
     for start in range(0, len(tails), 2**14):
         part = slice(start, start + 2**14)
         here, there = weights[tails[part]].astype(float), weights[heads[part]].astype(float)
+        margin = margins[part]
         with np.errstate(invalid="ignore", over="ignore"):
             carried = np.where(there > 0, levels.growth[part, None] * there, 0.0)
-            spent = np.maximum(here * (1 + margin) - carried * (1 - margin), 0.0).sum(axis=1)
+            over = here * (1 + margin[:, None]) - carried * (1 - margin[:, None])
+            spent = np.maximum(over, 0.0).sum(axis=1)
         finite = np.isfinite(levels.growth[part])
-        proved[part] = finite & (spent * (1 + margin) <= levels.delta[part] * (1 - margin) * 2.0**bits)
+        proved[part] = finite & (spent * (1 + margin) <= shares[part] * (1 - margin) * 2.0**bits)
     return np.flatnonzero(~proved)
 
 

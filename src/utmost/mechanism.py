@@ -309,7 +309,11 @@ class RecipeMechanism(Rows):
 
     def row(self, point: Hashable) -> Floats:
         """The probabilities of all outputs at a point."""
-        return self._recipe(self._space.index(point))
+        return self.row_at(self._space.index(point))
+
+    def row_at(self, position: int) -> Floats:
+        """The probabilities of all outputs at the point with this position."""
+        return np.asarray(self._recipe(position), dtype=float)
 
     def select(self, indices: NDArray[Any], points: Sequence[Any]) -> RecipeMechanism:
         """The mechanism on other points whose rows are the rows at these positions."""

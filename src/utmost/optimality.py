@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from utmost.certification import Check
 from utmost.edge_levels import EdgeLevels, on_edges
+from utmost.errors import InvalidInput
 from utmost.exact import as_rational
 from utmost.mechanism import FiniteMechanism
 from utmost.space import Space
@@ -58,6 +59,7 @@ def check_extension(problem: _Problem, solved: _Solved) -> Outcome:
     no private mechanism with the same known values does better there. The chains with the least total slack are
     shortest paths; their slack bounds the gap.
     """
+    _require_truth(problem)
     space, levels = problem.space, problem.privacy
     truth, known = problem.data["truth"], problem.data["known"]
     matrix = solved.mechanism.matrix
@@ -85,6 +87,7 @@ def check_boundary_bound(problem: _Problem, solved: _Solved) -> Outcome:
     own for that slope. With weights w >= 0, no private mechanism has an average above
     sum(w · intercept) + sum(positive parts of what remains of each point's coefficient).
     """
+    _require_truth(problem)
     levels, truth = problem.privacy, problem.data["truth"]
     prior, worst_case = problem.data["prior"], problem.data["criterion"] == "worst"
     evidence = solved.certificate.evidence
@@ -115,13 +118,14 @@ def dual_bound(levels: EdgeLevels, truth: NDArray[np.int64], weights: Floats, ev
     ends = levels.space.edge_indices[edges]
     tails, heads = np.where(forward, ends[:, 0], ends[:, 1]), np.where(forward, ends[:, 1], ends[:, 0])
     limits = intercepts(levels, edges, slopes)
-    n = len(truth)
     sign = np.where(truth == 1, 1.0, -1.0)
     left = sign * weights
     np.add.at(left, tails, -duals)
     np.add.at(left, heads, duals * slopes)
     scale = float(np.abs(weights).sum() + duals @ (np.abs(slopes) + np.abs(limits) + 2))
-    rounding = (4 + np.log2(n + len(duals) + 2) + int(np.bincount(tails, minlength=1).max(initial=0))) * 2.0**-52
+    largest = float(np.nan_to_num(levels.log_growth(), posinf=0.0).max(initial=0.0))
+    degree = int(np.bincount(tails, minlength=1).max(initial=0))
+    rounding = (64 + degree + largest) * 2.0**-52
     total = weights[truth == 0].sum() + duals @ limits + np.maximum(left, 0.0).sum()
     return float(total + scale * rounding)
 
@@ -135,6 +139,7 @@ def intercepts(levels: EdgeLevels, edges: NDArray[np.int64], slopes: Floats) -> 
 
 def check_rainbow(problem: _Problem, solved: _Solved) -> Outcome:
     """The same chains as for two outputs, for the event of the j best outputs, for every j."""
+    _require_rankings(problem)
     space, levels = problem.space, problem.privacy
     region, order = problem.data["region"], problem.data["rankings"][problem.data["region"]]
     matrix = solved.mechanism.matrix
@@ -168,6 +173,7 @@ def check_rainbow(problem: _Problem, solved: _Solved) -> Outcome:
 
 def check_rainbow_bound(problem: _Problem, solved: _Solved) -> Outcome:
     """Lagrange on the boundary rainbow graph: any weights on its constraints bound every homogeneous mechanism."""
+    _require_rankings(problem)
     data, evidence = problem.data, solved.certificate.evidence
     onto, edges, duals = evidence["onto"], evidence["edges"], np.maximum(evidence["duals"], 0.0)
     region, rankings, weights, prior = data["region"], data["rankings"], data["weights"], data["prior"]
@@ -176,7 +182,8 @@ def check_rainbow_bound(problem: _Problem, solved: _Solved) -> Outcome:
     real = all(frozenset(pair) in images for pair in edges.tolist())
     same = np.full(n, -1)
     same[onto] = region
-    pure = bool((same[onto] == region).all())
+    pure = bool((onto >= 0).all() and (same[onto] == region).all() and (edges >= 0).all() and (edges < n).all())
+    pure &= bool((prior >= 0).all()) and (not n or abs(float(prior.sum()) - 1) < 1e-9)
     gains = np.zeros((n, k))
     np.add.at(gains, (onto[:, None], rankings[region]), prior[:, None] * weights)
     level = problem.privacy.single
@@ -198,7 +205,7 @@ def mechanism_bound(levels: EdgeLevels, gains: Floats, duals: Floats) -> float:
     left = gains.copy()
     a, b = levels.space.edge_indices.T
     finite = np.isfinite(levels.growth)
-    growth = np.where(finite, levels.growth, 0.0) * (1 + 2.0**-50)
+    growth = np.where(finite, levels.growth * (1 + 2.0**-50 + levels.log_growth() * 2.0**-51), 0.0)  # above e^epsilon
     weights = np.where(finite[:, None], np.maximum(duals, 0.0), 0.0)
     for tails, heads, w in ((a, b, weights[0]), (b, a, weights[1])):
         np.subtract.at(left, tails, w)
@@ -221,16 +228,16 @@ def check_first_preference(problem: _Problem, solved: _Solved) -> Outcome:
     return (_stated(solved.value, average(told)),), float("inf")
 
 
-CHECKERS: dict[str, Callable[[Any, Any], Outcome]] = {
-    "binary.extend": check_extension,
-    "binary.balanced": check_extension,
-    "binary.best_boundary": check_boundary_bound,
-    "rainbow.extend": check_rainbow,
-    "rainbow.best_boundary": check_rainbow_bound,
-    "rainbow.lexicographic": check_first_preference,
-    "given": check_nothing,
+CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
+    "binary.extend": ("theorem", check_extension),
+    "binary.balanced": ("theorem", check_extension),
+    "binary.best_boundary": ("bound", check_boundary_bound),
+    "rainbow.extend": ("theorem", check_rainbow),
+    "rainbow.best_boundary": ("bound", check_rainbow_bound),
+    "rainbow.lexicographic": ("unproved", check_first_preference),
+    "given": ("unproved", check_nothing),
 }
-"""Which check belongs to which question."""
+"""What each question's certificate claims, and the check that the claim must pass."""
 
 
 def average(told: Floats, weights: Floats | None = None) -> float:
@@ -238,6 +245,26 @@ def average(told: Floats, weights: Floats | None = None) -> float:
     if not len(told):
         return 1.0
     return float(told.mean() if weights is None else weights @ told)
+
+
+def _require_truth(problem: _Problem) -> None:
+    """Refuse data that are no yes/no question: a file may hold anything."""
+    truth, n = problem.data["truth"], len(problem.space.points)
+    if truth.shape != (n,) or not np.isin(truth, (0, 1)).all():
+        raise InvalidInput("the truth must be 0 or 1 at every point.")
+    known = problem.data.get("known", np.zeros(n, dtype=bool))
+    if known.shape != (n,) or known.dtype != bool:
+        raise InvalidInput("which points are known must be a truth value for every point.")
+
+
+def _require_rankings(problem: _Problem) -> None:
+    """Refuse data that are no rankings of the outputs."""
+    region, rankings = problem.data["region"], problem.data["rankings"]
+    n, k = len(problem.space.points), len(problem.data["outputs"])
+    if region.shape != (n,) or (n and not 0 <= region.min() <= region.max() < len(rankings)):
+        raise InvalidInput("every point must have one of the rankings.")
+    if rankings.shape[1:] != (k,) or not (np.sort(rankings, axis=1) == np.arange(k)).all():
+        raise InvalidInput("a ranking must hold every output once.")
 
 
 def _kept(problem: _Problem, matrix: Floats) -> Check:

@@ -137,10 +137,13 @@ class Solution:
         """Re-prove privacy and optimality from the problem and the mechanism alone; never raises for "no"."""
         problem, claim = self.problem, self.certificate.claim
         privacy, lost = self._check_privacy()
+        expected, check = CHECKERS[problem.question]
         try:
-            optimality, gap = CHECKERS[problem.question](problem, self)
-        except UtmostError as reason:
-            optimality, gap = (Check("optimality", False, str(reason)),), float("inf")
+            optimality, gap = check(problem, self)
+        except (UtmostError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as reason:
+            optimality, gap = (Check("optimality", False, f"the evidence cannot be used: {reason}"),), float("inf")
+        if claim != expected:
+            optimality += (Check("claim", False, f"it claims {claim!r}, which its kind of certificate does not prove"),)
         held = all(check.passed for check in optimality)
         return Verification(privacy.passed, claim if held else "unproved", gap + lost, (privacy, *optimality))
 

@@ -64,9 +64,9 @@ class GaussianDP(Level):
         mu = to_float(self.mu)
         if self.lines() is not None:
             return np.maximum(0.0 if mu == 0 else 1.0, 1 - slope)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             touching = -np.log(slope) / mu - mu / 2
-            return np.asarray(np.where(slope > 0, ndtr(touching + mu) - slope * ndtr(touching), 1.0))
+            return np.asarray(np.where(slope > 0, ndtr(touching + mu) - slope * ndtr(touching), 1.0 - slope))
 
     def upper_exact(self, alpha: Real) -> Real:
         if self.mu == 0 or compare(alpha, ZERO) == 0 or compare(alpha, ONE) == 0:

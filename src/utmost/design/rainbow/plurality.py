@@ -59,7 +59,9 @@ class Plurality:
 
     def _winner(self, votes: Mapping[Any, int] | Sequence[int]) -> tuple[int, int]:
         """The winner's number, and by how much it leads: the least lead over another, plus one where it wins ties."""
-        counts = [votes[c] for c in self.candidates] if isinstance(votes, Mapping) else list(votes)
+        counts = [votes.get(c, 0) for c in self.candidates] if isinstance(votes, Mapping) else list(votes)
+        if isinstance(votes, Mapping) and not set(votes) <= set(self.candidates):
+            raise InvalidInput("there are votes for somebody who is not a candidate; count them as a named candidate.")
         if len(counts) != len(self.candidates) or any(not isinstance(v, int) or v < 0 for v in counts):
             raise InvalidInput("votes must be a whole number, 0 or more, for each candidate.")
         total = sum(counts)
