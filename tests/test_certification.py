@@ -245,7 +245,9 @@ def geometric_recipe(n):
         x[[0, -1]] = np.exp(-np.array([i, n - 1 - i], dtype=float)) / (1 + math.exp(-1))
         return x
 
-    return um.RecipeMechanism(range(n), range(n), row, Law(um.PureDP(1), "truncated geometric", 1e-14, 0.75))
+    return um.RecipeMechanism(
+        range(n), range(n), row, Law(um.PureDP(1), um.path(n), "truncated geometric", 1e-14, 0.75)
+    )
 
 
 def test_recipes_are_certified_by_the_lemma():
@@ -342,3 +344,46 @@ def test_errors_about_private_points_do_not_repeat_them():
     assert refused.value.__cause__ is None
     with pytest.raises(InvalidInput, match="size"):
         certified.sample("x", -1)
+
+
+def test_only_proper_integers_are_certified():
+    """Weights are copied, of whole numbers, of the right shape; levels that promise nothing about them are refused."""
+    levels = on_edges(um.path(2), 1)
+    half = np.full((2, 2), 2**61, dtype=np.int64)
+    certified = CertifiedMechanism(half, 62, "ab", levels)
+    half[:] = 0
+    assert certified.weights.tolist() == [[2**61, 2**61]] * 2
+    for wrong, outputs in (
+        (np.full((2, 2), 0.5), "ab"),
+        (np.full((2, 3), 1), "ab"),
+        (np.array([[2**62 + 1, -1]] * 2, dtype=object), "ab"),
+    ):
+        with pytest.raises(CannotCertify):
+            CertifiedMechanism(wrong, 62, outputs, levels)
+    bent = um.SuitablePair([(0, 0), ("1/4", "3/8"), ("3/8", "5/8"), ("5/8", "3/4"), (1, 1)], binary_only=True)
+    with pytest.raises(CannotCertify, match="not concave"):
+        CertifiedMechanism(np.array([[1, 1, 2], [1, 1, 2]]), 2, "abc", on_edges(um.path(2), bent))
+
+
+def test_recipes_are_held_to_their_law():
+    """Rows that are no distributions or exceed the law, laws of another space, and impossible laws are refused."""
+    n = 10**5
+    law = Law(um.PureDP(1), um.path(n), "for the test", 1e-14, 0.5)
+    for row in (np.full(n, np.nan), np.full(n, 2 / n), np.eye(1, n)[0], np.full(n - 1, 1 / (n - 1))):
+        certified = um.certify(um.RecipeMechanism(range(n), range(n), lambda i, row=row: row, law), um.path(n), 1)
+        with pytest.raises(CannotCertify, match="law"):
+            certified.sample(3)
+    flat = um.RecipeMechanism(range(n), range(n), lambda i: np.full(n, 1 / n), law)
+    assert 0 <= um.certify(flat, um.path(n), 1).sample(3) < n
+    with pytest.raises(InvalidInput, match="law holds on"):
+        um.certify(flat, um.cycle(n), 1)
+    with pytest.raises(InvalidInput, match="relative_error"):
+        Law(um.PureDP(1), um.path(n), "for the test", math.nan)
+
+
+def test_far_too_little_room_is_refused():
+    """Where rounding would move what matters, the mechanism is refused, not quietly replaced by another."""
+    delta = 1e-14
+    tight = um.FiniteMechanism([[0.1, 0.2, 0.7], [0.1 + delta / 2, 0.2 + delta / 2, 0.7 - delta]], (0, 1), "abc")
+    with pytest.raises(CannotCertify, match="would move"):
+        um.certify(tight, um.path(2), um.ApproxDP(0, delta))

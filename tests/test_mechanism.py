@@ -137,7 +137,7 @@ def test_epsilon_and_delta_hold_for_every_event_and_no_less_does(matrix, share, 
         assert mechanism.delta(space, epsilon) == pytest.approx(least_delta, abs=1e-12)
         if least_epsilon < math.inf:
             assert mechanism.delta(space, mechanism.epsilon(space, delta)) <= delta + 1e-12
-        assert mechanism.epsilon(space, mechanism.delta(space, epsilon) + 1e-12) <= epsilon + 1e-9
+        assert mechanism.epsilon(space, min(1, mechanism.delta(space, epsilon) + 1e-12)) <= epsilon + 1e-9
 
 
 def test_zeros_make_epsilon_infinite():

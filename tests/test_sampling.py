@@ -142,6 +142,22 @@ def test_a_child_forked_while_the_lock_is_held_can_draw():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
+def test_no_size_rewinds_the_buffer():
+    """Sizes that are no sizes are refused before they can move the buffer; a signal in the middle gets fresh bytes."""
+    source = SystemBytes()
+    first = source(16)
+    with pytest.raises(ValueError, match="0 or more"):
+        source(-16)
+    assert source(16) != first
+    source._busy = True
+    assert len(source(16)) == 16
+    source._busy = False
+    source._owner = -1  # as after a fork that Python did not see
+    before = source._buffer
+    source(16)
+    assert source._buffer != before
+
+
 def words_of_a_child(_):
     return [sampling._source(16) for _ in range(1000)]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import CannotCertify, InvalidInput, UnknownPoint
-from utmost.exact import ExpSum, endpoints
+from utmost.exact import MOST_BITS, ExpSum, endpoints
 from utmost.mechanism import FiniteMechanism, RecipeMechanism, Rows, require_points
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
 from utmost.rounding import (
@@ -41,6 +41,8 @@ from utmost.sparse import connected_components
 Floats: TypeAlias = NDArray[np.float64]
 ROUNDING = 2.0**-40
 """A promise missed by less than this, relative, is missed by rounding and mended; by more, it is refused."""
+MOST_MOVED = 1e-4
+"""Integers farther than this from a design, in total variation, do not certify it."""
 TRIES = 8
 
 
@@ -78,11 +80,13 @@ class CertifiedMechanism(Rows):
     def __init__(
         self, weights: Weights, bits: int, outputs: Sequence[Any], levels: EdgeLevels, moved: float = 0.0
     ) -> None:
-        broken = find_violation(weights, bits, levels)
+        _require_certifiable(levels, len(outputs))
+        own = _as_weights(weights, bits, (len(levels.space.points), len(outputs)))
+        broken = find_violation(own, bits, levels)
         if broken:
             raise CannotCertify(broken)
-        weights.flags.writeable = False
-        self.weights, self.bits, self.levels, self.moved = weights, bits, levels, moved
+        own.flags.writeable = False
+        self.weights, self.bits, self.levels, self.moved = own, bits, levels, moved
         self.points, self.outputs = levels.space.points, tuple(outputs)
 
     @property
@@ -151,7 +155,10 @@ class CertifiedRecipe(Rows):
         if growth <= 1:
             raise CannotCertify("a recipe needs epsilon above 0: there is no slack to round in at epsilon = 0.")
         share = Fraction(1, len(self.outputs))
-        error = Fraction(self.law.relative_error) + Fraction(UNIT)
+        left_over = Fraction(
+            len(self.outputs), 2 ** (self.bits - 1)
+        )  # units of rounding down, handed out in proportion
+        error = Fraction(self.law.relative_error) + Fraction(UNIT) + left_over
         unit = (1 + growth) / 2**self.bits
         slack = share * (growth - 1)
         eta = Fraction(
@@ -176,8 +183,9 @@ class CertifiedRecipe(Rows):
     def weights_at(self, point: Hashable) -> Weights:
         """The integer weights of all outputs at a point."""
         row = self.recipe.row_at(_private_index(self._space, point))[None, :]
-        if not (row >= 0).all() or abs(row.sum() - 1) > 1e-9:
-            raise CannotCertify("the recipe made a row that is not a distribution; mend the recipe.")
+        proper = row.shape[1] == len(self.outputs) and bool((row >= 0).all()) and abs(row.sum() - 1) <= 1e-9
+        if not proper or row.max() > self.law.highest * (1 + 1e-9):
+            raise CannotCertify("the recipe made a row that its law does not allow; mend the recipe.")
         return np.asarray(round_rows(row, np.full_like(row, 1 / row.size), self.eta, self.bits)[0])
 
     def row(self, point: Hashable) -> Floats:
@@ -220,8 +228,8 @@ def certify(
     if space is None or privacy is None:
         raise InvalidInput("certifying a mechanism needs its space and privacy: certify(mechanism, space, privacy).")
     if isinstance(thing, RecipeMechanism) and len(thing.points) * len(thing.outputs) > MOST_ENTRIES:
-        if thing.points != space.points:
-            raise InvalidInput("the recipe's points are not those of the space; build both from one family.")
+        if thing.law is not None and thing.law.space != space:
+            raise InvalidInput(f"the recipe's law holds on {thing.law.space!r}, not on {space!r}; certify it there.")
         if isinstance(privacy, EdgeLevels):
             return CertifiedRecipe(thing, privacy)
         no_edges = np.zeros(0, dtype=np.int32)  # the lemma looks at none
@@ -240,7 +248,9 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
     if matrix.shape[1] == 2 and _must_keep_zeros(matrix, levels):
         bits = bits_to_hold(matrix)
         weights = carry_down(matrix, levels, bits, most_weight)
-        return CertifiedMechanism(weights, bits, mechanism.outputs, levels, moved_by(weights, bits, matrix))
+        return _within_reason(
+            CertifiedMechanism(weights, bits, mechanism.outputs, levels, moved_by(weights, bits, matrix))
+        )
     floors = floor_of(matrix, levels.space.components)
     eta = 2 * needed_floor(matrix, floors, levels)
     for _ in range(TRIES):
@@ -248,9 +258,26 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
         weights = round_rows(matrix, floors, min(eta, 0.5), bits)
         broken = find_violation(weights, bits, levels)
         if not broken:
-            return CertifiedMechanism(weights, bits, mechanism.outputs, levels, moved_by(weights, bits, matrix))
+            return _within_reason(
+                CertifiedMechanism(weights, bits, mechanism.outputs, levels, moved_by(weights, bits, matrix))
+            )
         eta *= 16
     raise CannotCertify(f"{broken} Rounding could not be absorbed: allow a slightly larger epsilon or delta.")
+
+
+def _within_reason(certified: CertifiedMechanism) -> CertifiedMechanism:
+    """Refuse to pass off integers as a mechanism that they are far from."""
+    if certified.moved > MOST_MOVED:
+        raise CannotCertify(
+            f"rounding at {certified.levels} would move a probability by {certified.moved:.2g}; allow a larger epsilon "
+            "or delta, or make the mechanism a little more private than it promises."
+        )
+    return certified
+
+
+def require_private(mechanism: Any, levels: EdgeLevels) -> None:
+    """Refuse a mechanism whose floating-point probabilities break a promise by more than rounding."""
+    _refuse_violations(_level_rows(mechanism.matrix, levels), mechanism.outputs, levels)
 
 
 def find_violation(weights: Weights, bits: int, levels: EdgeLevels) -> str | None:
@@ -275,6 +302,18 @@ def find_violation(weights: Weights, bits: int, levels: EdgeLevels) -> str | Non
                 one, other = space.points[int(tails[edge])], space.points[int(heads[edge])]
                 return f"{levels[edge]} is broken between {one!r} and {other!r}."
     return None
+
+
+def _as_weights(weights: Any, bits: int, shape: tuple[int, int]) -> Weights:
+    """A copy of integer weights, of 64 bits where these suffice, each between 0 and 2^bits."""
+    given = np.asarray(weights)
+    if given.shape != shape:
+        raise CannotCertify(f"the weights have shape {given.shape} for {shape[0]} points and {shape[1]} outputs.")
+    if not (np.issubdtype(given.dtype, np.integer) or all(isinstance(w, int) for w in given.ravel().tolist())):
+        raise CannotCertify("weights must be integers.")
+    if not 0 < bits <= MOST_BITS or any(not 0 <= w <= 1 << bits for w in (given.min(initial=0), given.max(initial=0))):
+        raise CannotCertify(f"weights must lie between 0 and 2^{bits}, with at most {MOST_BITS} bits.")
+    return given.astype(np.int64 if bits <= WORD else object, copy=True)
 
 
 def _do_not_add_up(weights: Weights, bits: int) -> NDArray[np.bool_]:
@@ -307,9 +346,11 @@ def growth_floor(level: ApproxDP) -> Fraction | None:
     """A rational at or just below e^epsilon, from ball arithmetic; None for infinity."""
     if math.isinf(level.exponent):
         return None
+    if level.exponent > MOST_BITS:  # beyond any ratio of weights
+        return Fraction(2**MOST_BITS)
     power = _power(level)
     exact = power.as_rational()
-    return endpoints(power.enclose(192))[0] if exact is None else exact
+    return max(Fraction(1), endpoints(power.enclose(192))[0]) if exact is None else exact
 
 
 def _power(level: ApproxDP) -> ExpSum:
@@ -326,7 +367,7 @@ def _private_index(space: Space, point: Hashable) -> int:
 
 
 def _sample(weights: Weights, bits: int, outputs: Sequence[Any], size: int | None) -> Any:
-    if size is not None and size < 0:
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0):
         raise InvalidInput(f"size is {size!r}; give how many answers to draw, 0 or more.")
     positions = draw(weights, bits, 1 if size is None else size).tolist()
     return outputs[positions[0]] if size is None else [outputs[i] for i in positions]

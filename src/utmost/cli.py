@@ -82,7 +82,7 @@ def verify(
     if as_json:
         _print_json(_proof(solution, verification))
     else:
-        print(f"{verification}\n  relies on: {solution.certificate.reason}")
+        print(verification)
     if not verification:
         raise typer.Exit(1)
 
@@ -96,8 +96,13 @@ def sample(
     """Draw private answers at a point, read from a prompt or standard input, never from the command line."""
     solution = Solution.load(file)
     certified = solution.certified
-    text = getpass("point (not shown): ") if sys.stdin.isatty() else sys.stdin.readline().strip()
+    try:
+        text = getpass("point (not shown): ") if sys.stdin.isatty() else sys.stdin.readline().strip()
+    except UnicodeDecodeError:
+        raise InvalidInput("standard input is not text; give one point on a line.") from None
     names = {str(point): point for point in certified.points}
+    if len(names) < len(certified.points):
+        raise InvalidInput("two points of this mechanism read alike; draw from it in Python instead.")
     if text not in names:
         raise InvalidInput("that is not a point of this mechanism; `utmost show` lists its points.")
     answers = [str(answer) for answer in certified.sample(names[text], size)]
@@ -202,6 +207,7 @@ def _proof(solution: Solution, verification: Verification) -> dict[str, Any]:
         "quantity": c.quantity,
         "optimal": {"claim": c.claim, "reason": c.reason, "bound": c.bound, "gap": gap, "notes": list(c.notes)},
         "verified": bool(verification),
+        "relies_on": verification.relies_on,
         "private": verification.private,
         "checks": [{"name": k.name, "passed": k.passed, "detail": k.detail} for k in verification.checks],
     }

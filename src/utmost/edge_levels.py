@@ -123,6 +123,18 @@ class EdgeLevels:
                 result[mine] = level._upper(alpha[mine]) if upward else level._lower(alpha[mine])
         return result
 
+    def even_shares(self, edges: NDArray[Any]) -> tuple[Floats, Floats]:
+        """`Level.even_share` of each of these edges: two arrays."""
+        growth, delta = self.growth[edges], self.delta[edges]
+        with np.errstate(invalid="ignore"):
+            p, q = np.where(np.isinf(growth), 1.0, (growth + delta) / (growth + 1)), (1 - delta) / (growth + 1)
+        for number, level in enumerate(self._named):
+            if not isinstance(level, ApproxDP):
+                assert self._which is not None
+                mine = self._which[edges] == number
+                p[mine], q[mine] = level.even_share()
+        return p, q
+
     def take(self, edges: NDArray[Any], space: Space) -> EdgeLevels:
         """The levels of these edges, for a space that has just them."""
         if self._which is not None:

@@ -9,6 +9,7 @@ mechanism exists or not hangs on such signs; no tolerance is involved.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -22,6 +23,7 @@ from utmost.errors import InvalidInput
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
+MOST_EXPONENT = 5000
 MOST_BITS = 4096
 """Two numbers that are not exponential sums and agree to this many bits are taken as equal."""
 
@@ -36,6 +38,8 @@ def as_rational(value: Number, name: str = "the value") -> Fraction:
     """
     if isinstance(value, bool | np.bool_):
         raise InvalidInput(f"{name} is {value!r}, a truth value; give a number.")
+    if _is_beyond_reason(value):
+        raise InvalidInput(f"{name} has an exponent beyond {MOST_EXPONENT}; numbers of that size mean nothing here.")
     try:
         if isinstance(value, float | np.floating):
             return Fraction(str(value))
@@ -44,6 +48,14 @@ def as_rational(value: Number, name: str = "the value") -> Fraction:
         raise InvalidInput(
             f"{name} is {value!r}; give a finite number (int, float, Fraction, Decimal or a string such as '1/3')."
         ) from None
+
+
+def _is_beyond_reason(value: Any) -> bool:
+    """Whether a text or Decimal names a number with so many digits that computing with it would not end."""
+    if isinstance(value, Decimal):
+        return value.is_finite() and abs(value.adjusted()) > MOST_EXPONENT
+    match = re.search(r"[eE]([+-]?\d+)\s*$", value) if isinstance(value, str) else None
+    return match is not None and abs(int(match[1][:12])) > MOST_EXPONENT
 
 
 def to_float(value: Fraction | float) -> float:

@@ -273,15 +273,22 @@ class Law:
     Attributes
     ----------
     level : the pure level that the exact probabilities keep on every edge
+    space : the space whose edges these are
     reason : the theorem or lemma that says so
     relative_error : how far a computed probability may be from the exact one, relative to it
     highest : what no probability exceeds
     """
 
     level: Level
+    space: Space
     reason: str
     relative_error: float
     highest: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value, most in (("relative_error", self.relative_error, 0.01), ("highest", self.highest, 1.0)):
+            if not 0 <= value <= most:
+                raise InvalidInput(f"{name} of a law is {value!r}; it must be between 0 and {most:g}.")
 
 
 class RecipeMechanism(Rows):

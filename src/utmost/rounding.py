@@ -91,7 +91,8 @@ def bits_for(eta: float, floors: Floats, levels: EdgeLevels, outputs: int) -> in
 def round_rows(matrix: Floats, floors: Floats, eta: float, bits: int) -> Weights:
     """Integer weights over 2^bits next to (1 - eta) X + eta u, rows adding up exactly; zeros of both stay zero.
 
-    Each weight is within three units, and where 64-bit integers suffice within 2^-50 relative, of the exact value.
+    Each weight is within three units and, where 64-bit integers suffice, within 2^-50 + outputs / 2^(bits - 1),
+    relative, of the exact value: what rounding down leaves is handed out in proportion.
     """
     total = 1 << bits
     if bits <= WORD:

@@ -31,18 +31,28 @@ class SystemBytes:
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
-        self._lock = threading.Lock()
-        self._buffer, self._next = b"", 0
+        self._lock = threading.RLock()
+        self._buffer, self._next, self._owner, self._busy = b"", 0, os.getpid(), False
 
     def __call__(self, size: int) -> bytes:
         """So many bytes, never handed out before."""
+        if size < 0:
+            raise ValueError("a number of bytes is 0 or more")
+        if self._owner != os.getpid():  # a fork that Python did not see
+            self._forget()
         if size > BUFFER // 8:
             return os.urandom(size)
         with self._lock:
-            if self._next + size > len(self._buffer):
-                self._buffer, self._next = os.urandom(BUFFER), 0
-            self._next += size
-            return self._buffer[self._next - size : self._next]
+            if self._busy:  # a signal handler in the middle of the lines below
+                return os.urandom(size)
+            self._busy = True
+            try:
+                if self._next + size > len(self._buffer):
+                    self._buffer, self._next = os.urandom(BUFFER), 0
+                self._next += size
+                return self._buffer[self._next - size : self._next]
+            finally:
+                self._busy = False
 
 
 _source: ByteSource = SystemBytes()

@@ -21,7 +21,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from utmost.certification import CertifiedMechanism, Check, certify_on, moved_by, promise_excess
+from utmost.certification import (
+    MOST_MOVED,
+    CertifiedMechanism,
+    Check,
+    certify_on,
+    moved_by,
+    promise_excess,
+    require_private,
+)
 from utmost.edge_levels import EdgeLevels, levels_from_json
 from utmost.errors import BadFile, CannotCertify, InvalidInput, UtmostError
 from utmost.exact import MOST_BITS
@@ -33,8 +41,8 @@ from utmost.sampling import WORD
 from utmost.space import Space, label_from_json, label_to_json
 
 FORMAT, VERSION = "utmost-solution", 1
-MOST_MOVED = 1e-3
-"""Integers farther than this from the design they come with do not certify that design."""
+NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What data of the wrong kind or size lead to; a file may hold anything."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +93,14 @@ class Verification:
     optimal : what is proved about optimality: "theorem", "bound" or "unproved"
     gap : how far the value may be from the best possible
     checks : every check made, each with its outcome in words
+    relies_on : the theorem or argument that makes the checks a proof, in the checker's own words
     """
 
     private: bool
     optimal: Literal["theorem", "bound", "unproved"]
     gap: float
     checks: tuple[Check, ...]
+    relies_on: str = ""
 
     def __bool__(self) -> bool:
         return self.private and all(check.passed for check in self.checks)
@@ -99,7 +109,8 @@ class Verification:
         verdict = "verified" if self else "NOT verified"
         gap = f", gap {self.gap:.2g}" if math.isfinite(self.gap) else ""
         lines = [f"{verdict}: {'private' if self.private else 'NOT private'}, optimality: {self.optimal}{gap}"]
-        return "\n".join(lines + [f"  {check}" for check in self.checks])
+        lines += [f"  {check}" for check in self.checks]
+        return "\n".join([*lines, f"  relies on: {self.relies_on}"] if self and self.relies_on else lines)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
@@ -131,6 +142,8 @@ class Solution:
             return certify_on(self.mechanism, self.problem.privacy)
         weights, bits = self.weights
         moved = moved_by(weights, bits, self.mechanism.matrix)
+        if moved > MOST_MOVED:
+            raise CannotCertify(f"the integers differ from the design by {moved:.2g}: they do not certify it.")
         return CertifiedMechanism(weights, bits, self.mechanism.outputs, self.problem.privacy, moved)
 
     def verify(self) -> Verification:
@@ -140,12 +153,14 @@ class Solution:
         expected, check = CHECKERS[problem.question]
         try:
             optimality, gap = check(problem, self)
-        except (UtmostError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as reason:
+        except (UtmostError, *NONSENSE) as reason:
             optimality, gap = (Check("optimality", False, f"the evidence cannot be used: {reason}"),), float("inf")
-        if claim != expected:
+        if claim != expected or (expected != "bound" and self.certificate.bound is not None):
             optimality += (Check("claim", False, f"it claims {claim!r}, which its kind of certificate does not prove"),)
         held = all(check.passed for check in optimality)
-        return Verification(privacy.passed, claim if held else "unproved", gap + lost, (privacy, *optimality))
+        proved: Any = expected if held else "unproved"
+        relied = (check.__doc__ or "").partition("\n")[0]
+        return Verification(privacy.passed, proved, gap + lost, (privacy, *optimality), relied)
 
     def _check_privacy(self) -> tuple[Check, float]:
         """Privacy in exact arithmetic, and what the integers may cost in value."""
@@ -157,14 +172,18 @@ class Solution:
             detail = f"{levels}: kept on all {len(levels)} edges in floating point only (for study, not for release)"
             return Check("privacy", bool(worst < 1e-9), detail), 0.0
         try:
+            sums = self.mechanism.matrix.sum(axis=1)
+            if np.abs(sums - 1).max(initial=0.0) > 1e-12:
+                return Check("privacy", False, "a row of the design does not add up to 1"), 0.0
+            require_private(self.mechanism, levels)
             certified = self.certified
-        except CannotCertify as reason:
+        except (UtmostError, *NONSENSE) as reason:
             return Check("privacy", False, str(reason)), 0.0
         detail = (
             f"{levels} proved in exact arithmetic on all {len(levels)} edges "
             f"(integers over 2^{certified.bits}, no event moved by more than {certified.moved:.1g})"
         )
-        return Check("privacy", certified.moved < MOST_MOVED, detail), certified.moved
+        return Check("privacy", True, detail), certified.moved
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the solution as one JSON file; the file is complete or not there at all."""
@@ -243,16 +262,21 @@ def _from_plain(content: dict[str, Any]) -> Solution:
         outputs = [label_from_json(o) for o in m["outputs"]]
         matrix = np.array(m["matrix"], dtype=float).reshape(len(space.points), len(outputs))
         c["evidence"] = {name: _value_from_json(value) for name, value in c["evidence"].items()}
-        c["notes"] = tuple(c["notes"])
+        c["notes"] = tuple(str(note) for note in c["notes"])
+        for name in ("bound", "gap"):
+            c[name] = None if c[name] is None else float(c[name])
+        for name in ("claim", "reason", "quantity", "method"):
+            if not isinstance(c[name], str):
+                raise BadFile(f"the certificate's {name} is not text; save the solution again.")
         mechanism = FiniteMechanism(matrix, space.points, outputs)
         weights = _weights_from_json(content["certified"], mechanism)
-        return Solution(problem, mechanism, content["value"], Certificate(**c), weights)
-    except (KeyError, TypeError, AttributeError) as problem_found:
-        raise BadFile(f"the file lacks a part of a solution ({problem_found}); save it again.") from None
+        return Solution(problem, mechanism, float(content["value"]), Certificate(**c), weights)
     except InvalidInput as reason:
         raise (
             reason if isinstance(reason, BadFile) else BadFile(f"the file holds an impossible solution: {reason}")
         ) from None
+    except NONSENSE as wrong:
+        raise BadFile(f"the file lacks a part of a solution, or holds nonsense ({wrong}); save it again.") from None
 
 
 def _weights_to_json(solution: Solution) -> dict[str, Any] | None:
@@ -282,14 +306,18 @@ def _read(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_bytes())
     except OSError as problem:
         raise BadFile(f"{path} cannot be read: {problem.strerror or problem}.") from None
-    except ValueError:
+    except NONSENSE:
         raise BadFile(f"{path} is not JSON; it may be cut short. Save the solution again.") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadFile(f"{path} is not a solution saved by Utmost (no format {FORMAT!r}).")
     if content.get("version") != VERSION:
         raise BadFile(f"{path} has version {content.get('version')!r}; this Utmost reads version {VERSION}.")
     stated = content.pop("sha256", None)
-    if stated != hashlib.sha256(_canonical(content)).hexdigest():
+    try:
+        found = hashlib.sha256(_canonical(content)).hexdigest()
+    except NONSENSE:
+        found = None
+    if stated != found:
         raise BadFile(f"{path} does not match its checksum: it was changed after it was saved.")
     return content
 

@@ -140,6 +140,10 @@ class ApproxDP(Level):
             least = np.maximum(least, missing)
         return np.maximum(best, alpha), np.minimum(least, rest)
 
+    def even_share(self) -> tuple[float, float]:
+        growth, delta = self.growth, float(self.delta)
+        return (1.0 if math.isinf(growth) else (growth + delta) / (growth + 1)), (1 - delta) / (growth + 1)
+
     def _turning(self, alpha: Floats) -> Floats:
         """After how many steps growth turns to saturation: BIN (6) before max(0, .), 0 < epsilon < infinity."""
         epsilon, delta = self.log_growth, float(self.delta)
@@ -177,7 +181,9 @@ class ApproxDP(Level):
         return np.where(alpha < bend, growth, np.where(alpha < end, 1 / growth, 0.0))
 
     def intercept(self, slope: Floats) -> Floats:
-        return np.ones_like(slope) if math.isinf(self.growth) else super().intercept(slope)  # upper jumps to 1 at 0
+        if math.isinf(self.growth):  # upper jumps to 1 at 0
+            return np.maximum(1.0, 1 - slope)
+        return super().intercept(slope)
 
     def _bends(self) -> tuple[float, ...]:
         return (1 - float(self.delta)) / (self.growth + 1), 1 - float(self.delta)

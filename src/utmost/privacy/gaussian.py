@@ -49,6 +49,10 @@ class GaussianDP(Level):
         with np.errstate(invalid="ignore"):
             return np.where(steps == 0, 0.0, steps * to_float(self.mu))
 
+    def even_share(self) -> tuple[float, float]:
+        half, middle = to_float(self.mu) / 2, np.array(0.5)
+        return float(gaussian_move(middle, half)), float(gaussian_move(middle, -half))
+
     def lines(self) -> tuple[tuple[float, float], ...] | None:
         return ((1.0, 0.0),) if self.mu == 0 else () if math.isinf(self.mu) else None
 

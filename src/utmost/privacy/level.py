@@ -64,6 +64,13 @@ class Level(ABC):
     def _lower_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
         return _iterate(self._lower, steps, alpha)
 
+    def even_share(self) -> tuple[float, float]:
+        """The largest alpha with alpha <= upper(1 - alpha), and 1 - alpha: what both sides of an edge can have."""
+        low, high = 0.5, 1.0
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (middle, high) if middle <= self.upper(1 - middle) else (low, middle)
+        return low, 1 - low
+
     def slope_after(self, steps: ArrayLike, alpha: ArrayLike) -> Floats:
         """The slope of `upper_after` where it is straight around alpha; NaN where it is curved."""
         return np.full(np.broadcast(np.asarray(steps), np.asarray(alpha)).shape, np.nan)

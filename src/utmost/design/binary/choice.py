@@ -94,7 +94,7 @@ def best_boundary(
     value = float(told.min(initial=1.0)) if criterion == "worst" else average(told, weights)
     against = evidence["least_favourable"] if criterion == "worst" else weights
     bound = dual_bound(levels, right, against, evidence)
-    data = {"outputs": outputs, "truth": right, "prior": weights, "criterion": criterion}
+    data = {"outputs": tuple(outputs), "truth": right, "prior": weights, "criterion": criterion}
     quantity = (
         "probability of the truth at the worst point"
         if criterion == "worst"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.design.binary.carry import Bounds, carry
 from utmost.design.binary.conflict import find_conflict, raise_conflict
@@ -23,7 +22,7 @@ from utmost.design.binary.question import (
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.mechanism import FiniteMechanism
 from utmost.optimality import average
-from utmost.privacy import ApproxDP, GaussianDP, Level
+from utmost.privacy import Level
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
 
@@ -104,7 +103,7 @@ def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (Fal
     on_boundary = np.zeros(len(right), dtype=bool)
     on_boundary[ends.ravel()] = True
     start_p, start_q = np.ones(len(right)), np.zeros(len(right))
-    shares = _even_shares(levels, edges)
+    shares = levels.even_shares(edges)
     for side in (0, 1):
         np.minimum.at(start_p, ends[:, side], shares[0])
         np.maximum.at(start_q, ends[:, side], shares[1])
@@ -170,40 +169,15 @@ def _extension_solution(
             f"{parts} component{'s' * (parts > 1)} of the space ha{'s' if parts == 1 else 've'} neither a boundary "
             f"nor a known point: the truth is told there with probability 1 ({int((~reached).sum())} points)."
         )
-    data = {"outputs": outputs, "truth": truth, "known": fixed.mask, "known_values": fixed.as_given()}
+    data = {"outputs": tuple(outputs), "truth": truth}
+    if question == "binary.extend":  # a balanced boundary follows from the levels
+        data |= {"known": fixed.mask, "known_values": fixed.as_given()}
     certificate = Certificate("theorem", reason, AVERAGE, method, notes=tuple(notes))
     mechanism = FiniteMechanism(matrix, space.points, outputs)
     return Solution(Problem(question, space, levels, data), mechanism, value, certificate)
 
 
 # ---- the balanced boundary ----
-
-
-def _even_shares(levels: EdgeLevels, edges: NDArray[np.int64]) -> Bounds:
-    """For each boundary edge the largest alpha with alpha <= upper(1 - alpha), and 1 - alpha."""
-    level = levels.single
-    if level is not None:
-        one = _even_share(level)
-        return np.full(len(edges), one[0]), np.full(len(edges), one[1])
-    growth, delta = levels.growth[edges], levels.delta[edges]
-    p = np.where(np.isinf(growth), 1.0, (growth + delta) / (growth + 1))
-    q = (1 - delta) / (growth + 1)
-    for i in np.flatnonzero(np.isnan(p)).tolist():
-        p[i], q[i] = _even_share(levels[int(edges[i])])
-    return p, q
-
-
-def _even_share(level: Level) -> tuple[float, float]:
-    if isinstance(level, ApproxDP):
-        growth, delta = level.growth, float(level.delta)
-        return (1.0 if np.isinf(growth) else (growth + delta) / (growth + 1)), (1 - delta) / (growth + 1)
-    if isinstance(level, GaussianDP):
-        both = GaussianDP(level.mu / 2).upper(0.5), GaussianDP(level.mu / 2).lower(0.5)
-        return float(both[0]), float(both[1])
-    low, high = 0.5, 1.0
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if middle <= level.upper(1 - middle) else (low, middle)
-    return low, 1 - low
 
 
 def _by_distance(level: Level, distance: Floats, p: float, q: float) -> Bounds:

@@ -74,7 +74,7 @@ def best_boundary(
     found = solve_inside("rainbow.best_boundary", levels, regions, rows, level, "")
     matrix = found.mechanism.matrix
     value = float((mass[:, None] * np.take_along_axis(matrix, regions.order[regions.region], axis=1) @ worth).sum())
-    evidence = {"onto": onto.indices, "edges": lines.edge_indices, "duals": optimum.duals, "gains": gains}
+    evidence = {"onto": onto.indices, "edges": lines.edge_indices, "duals": optimum.duals}
     bound = mechanism_bound(small, gains, optimum.duals)
     certificate = Certificate(
         "bound",
@@ -86,7 +86,8 @@ def best_boundary(
         evidence=evidence,
         notes=found.certificate.notes,
     )
-    data = {**found.problem.data, "weights": worth, "prior": mass}
+    data = {name: found.problem.data[name] for name in ("outputs", "region", "rankings")}
+    data |= {"weights": worth, "prior": mass}
     return Solution(Problem("rainbow.best_boundary", space, levels, data), found.mechanism, value, certificate)
 
 
