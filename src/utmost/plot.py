@@ -101,6 +101,7 @@ def rainbow(
         colour = output if output in ("blue", "red", "green") else None
         axes.plot(rows[:, j], marker="o", markersize=3, linewidth=1, color=colour, label=str(output))
     axes.set_xlabel("distance to the boundary")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylabel("probability")
     axes.set_ylim(-0.03, 1.03)
     axes.grid(alpha=0.25)

@@ -9,6 +9,16 @@ of outputs: the probability of the j best outputs moves inwards by the *binary* 
 
 from utmost.design.rainbow.choice import best_boundary, lexicographic
 from utmost.design.rainbow.plurality import Plurality, plurality
-from utmost.design.rainbow.regions import boundary_space, extend, line
+from utmost.design.rainbow.regions import Regions, boundary_space, extend, find_regions, line
 
-__all__ = ["Plurality", "best_boundary", "boundary_space", "extend", "lexicographic", "line", "plurality"]
+__all__ = [
+    "Plurality",
+    "Regions",
+    "best_boundary",
+    "boundary_space",
+    "extend",
+    "find_regions",
+    "lexicographic",
+    "line",
+    "plurality",
+]

@@ -157,6 +157,20 @@ class Regions:
             len(self.rainbows), len(self.outputs)
         )
 
+    def boundary(self, rainbow: Rainbow) -> tuple[Any, ...]:
+        """The points of a ranking that have a neighbour of another one (RAIN Def. 5)."""
+        return self._points(rainbow, self.distance == 0)
+
+    def interior(self, rainbow: Rainbow) -> tuple[Any, ...]:
+        """The points of a ranking whose neighbours all share it."""
+        return self._points(rainbow, self.distance > 0)
+
+    def _points(self, rainbow: Rainbow, where: NDArray[np.bool_]) -> tuple[Any, ...]:
+        if rainbow not in self.rainbows:
+            raise InvalidInput(f"no point has the ranking {rainbow!r}; the rankings are in `.rainbows`.")
+        chosen = np.flatnonzero((self.region == self.rainbows.index(rainbow)) & where)
+        return tuple(self.space.points[int(i)] for i in chosen)
+
     @property
     def with_boundary(self) -> NDArray[np.int64]:
         """The rankings that meet another one."""
@@ -164,7 +178,15 @@ class Regions:
 
 
 def find_regions(space: Space, preferences: Any) -> Regions:
-    """The regions of a question, checked: every point ranks the same outputs."""
+    """The regions of a question, their boundaries and interiors; every point must rank the same outputs.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> found = um.rainbow.find_regions(um.path(5), lambda i: ("a", "b") if i < 3 else ("b", "a"))
+    >>> found.boundary(("a", "b")), found.interior(("a", "b"))
+    ((2,), (0, 1))
+    """
     rankings = [
         tuple(r) if isinstance(r, Iterable) and not isinstance(r, str) else (r,)
         for r in space.align(preferences, "preferences")
