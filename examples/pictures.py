@@ -18,6 +18,26 @@ def main():
     for part, start in (("a", (0.0545, 0.1636, 0.7819)), ("b", (0.1636, 0.0545, 0.7819))):
         figure = um.plot.rainbow(start, 0.1823, 21, ("blue", "red", "green"), f"RAIN Figure 2 ({part}), ε = 0.1823")
         um.plot.save(figure, IMAGES / f"rain-figure-2{part}.png")
+    draw_losses()
+
+
+def draw_losses():
+    """Mean absolute error of a sum of six values 0..5 against epsilon: the optimum and the usual ways."""
+    space = um.sums(6, 5)
+    epsilons = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0]
+    curves = {
+        "geometric noise": [
+            um.finite.geometric(31, e / 5).expected_loss(loss="absolute", remap="none") for e in epsilons
+        ],
+        "geometric, best remap": [um.finite.geometric(31, e / 5).expected_loss(loss="absolute") for e in epsilons],
+        "optimal, proved": [um.finite.optimal(space, e, loss="absolute").value for e in epsilons],
+    }
+    figure = um.plot.losses(epsilons, curves, "A sum of six values 0..5, uniform prior", "mean absolute error")
+    um.plot.save(figure, IMAGES / "sum-losses.png")
+    best = um.finite.optimal(space, 1.0, loss="absolute")
+    um.plot.save(
+        um.plot.heat_map(best.mechanism, "Best for the mean absolute error, ε = 1"), IMAGES / "sum-optimal.png"
+    )
 
 
 if __name__ == "__main__":

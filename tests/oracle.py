@@ -92,3 +92,36 @@ def ranked_lp(n, k, edges, orders, fixed, epsilon, delta):
         best[:, j - 1] = [x[v, list(orders[v][:j])].sum() for v in range(n)]
     best[:, k - 1] = 1
     return best
+
+
+def least_loss_lp(n, edges, epsilons, deltas, prior, loss, worst):
+    """The least expected loss of a private mechanism whose outputs are guesses, by one dense LP over all pairs."""
+    ordered = [(u, v, e) for e, (a, b) in enumerate(edges) for u, v in ((a, b), (b, a))]
+    size = n * n + len(ordered) * n + 1
+    rows, limits = [], []
+    for i, (u, v, e) in enumerate(ordered):
+        for o in range(n):
+            row = np.zeros(size)
+            row[u * n + o], row[v * n + o], row[n * n + i * n + o] = 1, -np.exp(epsilons[e]), -1
+            rows.append(row)
+            limits.append(0.0)
+        row = np.zeros(size)
+        row[n * n + i * n : n * n + (i + 1) * n] = 1
+        rows.append(row)
+        limits.append(deltas[e])
+    for v in range(n):
+        row = np.zeros(size)
+        row[v * n : (v + 1) * n], row[-1] = loss[v], -1
+        rows.append(row)
+        limits.append(0.0)
+    equal = np.zeros((n, size))
+    for v in range(n):
+        equal[v, v * n : (v + 1) * n] = 1
+    cost = np.zeros(size)
+    if worst:
+        cost[-1] = 1
+    else:
+        cost[: n * n] = (prior[:, None] * loss).ravel()
+    result = linprog(cost, np.array(rows), np.array(limits), equal, np.ones(n), bounds=(0, None))
+    assert result.status == 0, result.message
+    return result.fun

@@ -324,3 +324,13 @@ def test_html_escapes_labels():
     wide = FiniteMechanism(np.full((1, 25), 0.04), ["p"], ["<b>", *range(24)])._repr_html_()
     assert "&lt;b&gt;" in wide
     assert "<b>" not in wide
+
+
+def test_within_k():
+    """Nothing is lost up to k off in any coordinate, and 1 beyond; a word that is no loss is refused."""
+    table = FiniteMechanism(np.eye(5), range(5), range(5)).expected_loss(loss="within 1", remap=[0, 0, 0, 0, 0])
+    assert table == pytest.approx(3 / 5)
+    pairs = [(0, 0), (1, 2), (2, 1)]
+    assert FiniteMechanism(np.eye(3), pairs, pairs).expected_loss(loss="within 1", remap=[(1, 1)] * 3) == 0
+    with pytest.raises(InvalidInput, match="within 2"):
+        FiniteMechanism(np.eye(3), range(3), range(3)).expected_loss(loss="within reason")

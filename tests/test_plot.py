@@ -40,6 +40,15 @@ def test_a_rainbow_is_drawn_by_its_rows():
     assert np.array_equal(drawn, um.rainbow.line(start, 0.1823, 20))
 
 
+def test_heat_maps_and_losses_show_their_numbers():
+    """A heat map holds the matrix; a curve runs through its values."""
+    mechanism = um.finite.geometric(7, 1.0)
+    (image,) = um.plot.heat_map(mechanism).axes[0].get_images()
+    assert np.array_equal(image.get_array(), mechanism.matrix)
+    (curve,) = um.plot.losses([1, 2], {"it": [0.5, 0.25]}, "title", "loss").axes[0].get_lines()
+    assert curve.get_ydata().tolist() == [0.5, 0.25]
+
+
 @pytest.mark.parametrize(
     "space", [um.path(4), um.cycle(5), um.complete(4), um.grid((3, 3)), um.hamming(4, 2), um.histograms(3, 3)]
 )

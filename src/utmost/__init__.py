@@ -11,7 +11,7 @@ from typing import Any
 
 from utmost import errors
 from utmost.certification import CertifiedMechanism, certify
-from utmost.design import binary, rainbow
+from utmost.design import binary, finite, rainbow
 from utmost.edge_levels import EdgeLevels, per_edge, personalized
 from utmost.families import (
     complete,
@@ -55,6 +55,7 @@ __all__ = [
     "cycle",
     "differences",
     "errors",
+    "finite",
     "grid",
     "hamming",
     "histograms",

@@ -64,6 +64,15 @@ class NoExtension(UtmostError):
         self.output = output
 
 
+class NoSuchMechanism(UtmostError):
+    """A mechanism of a certain form does not exist at this level; `entry` is what would be negative, `point` where."""
+
+    def __init__(self, message: str, *, point: Any, entry: float) -> None:
+        super().__init__(message)
+        self.point = point
+        self.entry = entry
+
+
 class CannotCertify(UtmostError):
     """A mechanism that is not private, or cannot be proved so in exact arithmetic; the message says where and why."""
 

@@ -73,7 +73,7 @@ class Rows:
         Parameters
         ----------
         prior : distribution over the points; None is uniform
-        loss : "zero-one", "absolute", "squared", an array (points x guesses), or a callable loss(point, guess)
+        loss : "zero-one", "absolute", "squared", "within k", an array (points x guesses), or a callable
         remap : what is guessed at each output
             "best" guesses the point with the least expected loss, "none" takes the output at its word, a sequence
             gives one guess per output.
@@ -356,12 +356,17 @@ def loss_table(loss: Loss, points: Sequence[Any], guesses: Sequence[Any]) -> Flo
             for i, point in enumerate(points):
                 table[i, columns.get(point, [])] = 0
             return table
-        if loss not in ("absolute", "squared"):
-            raise InvalidInput(f"loss is {loss!r}; say 'zero-one', 'absolute', 'squared', or give a table or callable.")
+        reach = _within(loss)
+        if reach is None and loss not in ("absolute", "squared"):
+            raise InvalidInput(
+                f"loss is {loss!r}; say 'zero-one', 'absolute', 'squared' or 'within 2', or give a table or callable."
+            )
         here, there = _coordinates(points), _coordinates(guesses)
         if here.shape[1] != there.shape[1]:
             raise InvalidInput("points and guesses have different dimensions; give a loss table or callable.")
         apart = np.abs(here[:, None, :] - there[None, :, :])
+        if reach is not None:
+            return np.asarray((apart.max(axis=2, initial=0.0) > reach).astype(float))
         return np.asarray((apart if loss == "absolute" else apart**2).sum(axis=2))
     if callable(loss):
         table = np.array([[loss(p, g) for g in guesses] for p in points], dtype=float).reshape(n, k)
@@ -372,6 +377,15 @@ def loss_table(loss: Loss, points: Sequence[Any], guesses: Sequence[Any]) -> Flo
     if not np.isfinite(table).all():
         raise InvalidInput("the loss holds an infinity or NaN; give finite numbers.")
     return table
+
+
+def _within(loss: str) -> float | None:
+    """K in a loss such as "within k": nothing is lost if every coordinate is at most k off, else 1."""
+    word, _, number = loss.partition(" ")
+    try:
+        return float(as_rational(number)) if word == "within" else None
+    except InvalidInput:
+        return None
 
 
 def require_points(mechanism: Any, space: Space) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ import numpy as np
 from utmost.design.rainbow import line
 from utmost.edge_levels import Privacy
 from utmost.errors import InvalidInput, UtmostError
+from utmost.mechanism import FiniteMechanism
 from utmost.points import Tuples
 from utmost.solution import Solution
 from utmost.space import Space
@@ -104,6 +105,28 @@ def rainbow(
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylabel("probability")
     axes.set_ylim(-0.03, 1.03)
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False)
+    return figure
+
+
+def heat_map(mechanism: FiniteMechanism, title: str | None = None) -> Figure:
+    """A mechanism as a picture: points downwards, outputs across, darker where likelier."""
+    figure, axes = _canvas(title or f"{len(mechanism.points)} points, {len(mechanism.outputs)} outputs")
+    image = axes.imshow(mechanism.matrix, cmap="Blues", vmin=0.0, aspect="auto", interpolation="nearest")
+    axes.set_xlabel("output")
+    axes.set_ylabel("point")
+    figure.colorbar(image, ax=axes, label="probability")
+    return figure
+
+
+def losses(epsilons: Sequence[float], curves: Mapping[str, Sequence[float]], title: str, what: str) -> Figure:
+    """Expected losses of several mechanisms against epsilon, one curve each."""
+    figure, axes = _canvas(title, size=(7.2, 4.2))
+    for name, values in curves.items():
+        axes.plot(epsilons, values, marker="o", markersize=3, linewidth=1, label=name)
+    axes.set_xlabel("ε")
+    axes.set_ylabel(what)
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
     return figure

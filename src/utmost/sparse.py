@@ -29,6 +29,13 @@ def vstack(*arguments: Any, **options: Any) -> Any:
     return stack(*arguments, **options)
 
 
+def hstack(*arguments: Any, **options: Any) -> Any:
+    """`scipy.sparse.hstack`."""
+    from scipy.sparse import hstack as stack
+
+    return stack(*arguments, **options)
+
+
 def dijkstra(*arguments: Any, **options: Any) -> Any:
     """`scipy.sparse.csgraph.dijkstra`."""
     from scipy.sparse.csgraph import dijkstra as run

@@ -11,22 +11,27 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.certification import promise_excess
 from utmost.edge_levels import EdgeLevels
 from utmost.errors import SolverFailed
-from utmost.sparse import coo_array, csr_array, vstack
+from utmost.rounding import floor_of
+from utmost.sparse import coo_array, csr_array, hstack, vstack
 
 Floats: TypeAlias = NDArray[np.float64]
+MOST_MIXED = 1e-3
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 class Optimum(NamedTuple):
     """A mechanism in floating point, private within the solver's tolerance, and the dual prices of its constraints.
 
-    `duals[d, e, o]` belongs to edge e in direction d (0: its first end against its second) and output o.
+    `duals[d, e, o]` belongs to edge e in direction d (0: its first end against its second) and output o; `favoured` is
+    the prior under which the worst case is an average (None otherwise: zeros).
     """
 
     matrix: Floats
     duals: Floats
+    favoured: Floats
 
 
 def best_mechanism(
@@ -34,8 +39,12 @@ def best_mechanism(
     gains: Floats,
     fixed: dict[int, Floats] | None = None,
     at_least: list[tuple[Floats, float]] | None = None,
+    worst: Floats | None = None,
 ) -> Optimum:
-    """The private mechanism with the largest sum of gains·X, some rows fixed, some other sums held above a value."""
+    """The private mechanism with the largest sum of gains·X, some rows fixed, some other sums held above a value.
+
+    With a table of losses as `worst`, the one with the least loss at its worst point instead.
+    """
     from scipy.optimize import linprog
 
     n, k = gains.shape
@@ -75,10 +84,33 @@ def best_mechanism(
     for i, values in (fixed or {}).items():
         bounds[i * k : (i + 1) * k] = np.repeat(values[:, None], 2, axis=1)
     cost = np.concatenate([-gains.ravel(), np.zeros(variables - n * k)])
+    if worst is not None:  # one more variable, at least the loss at every point
+        losses = coo_array((worst.ravel(), (np.repeat(np.arange(n), k), np.arange(n * k))), shape=(n, variables))
+        upper, limits = vstack([upper, losses]), np.concatenate([limits, np.zeros(n)])
+        last = np.concatenate([np.zeros(len(limits) - n), -np.ones(n)])[:, None]
+        upper, sums = hstack([upper, csr_array(last)]).tocsr(), hstack([sums, csr_array((n, 1))]).tocsr()
+        bounds = np.vstack([bounds, [worst.min(initial=0.0), worst.max(initial=0.0)]])
+        cost = np.append(np.zeros(variables), 1.0)
     result = linprog(cost, upper, limits, sums, np.ones(n), bounds=bounds, method="highs", options=TIGHT)
     if result.x is None:
         raise SolverFailed(f"the linear program over mechanisms failed: {result.message}")
     duals = np.zeros((2 * m, k))
     duals[bounded] = np.maximum(-result.ineqlin.marginals[: len(row)].reshape(-1, k), 0.0) * scale[bounded, None]
     matrix = np.clip(result.x[: n * k].reshape(n, k), 0.0, 1.0)
-    return Optimum(matrix / matrix.sum(axis=1, keepdims=True), duals.reshape(2, m, k))
+    favoured = np.maximum(-result.ineqlin.marginals[len(limits) - n :], 0.0) if worst is not None else np.zeros(n)
+    if favoured.sum() > 0:
+        duals, favoured = duals / favoured.sum(), favoured / favoured.sum()
+    return Optimum(matrix / matrix.sum(axis=1, keepdims=True), duals.reshape(2, m, k), favoured)
+
+
+def mix_until_private(matrix: Floats, levels: EdgeLevels) -> tuple[Floats, float]:
+    """(1 - eta) X + eta u per component, for the least eta that takes the solver's errors away; and what moved."""
+    floors = floor_of(matrix, levels.space.components)
+    a, b = levels.space.edge_indices.T
+    eta = 0.0
+    while True:
+        mixed = (1 - eta) * matrix + eta * floors
+        worst = max(promise_excess(mixed[i], mixed[j], levels).max(initial=-1.0) for i, j in ((a, b), (b, a)))
+        if worst <= 2.0**-44 or eta > MOST_MIXED:
+            return mixed / mixed.sum(axis=1, keepdims=True), float(np.abs(mixed - matrix).max(initial=0.0))
+        eta = 1e-13 if eta == 0 else 2 * eta

@@ -11,6 +11,7 @@ from typing import Any
 
 from utmost.optimality.binary import check_balanced, check_boundary_bound, check_extension, dual_bound, intercepts
 from utmost.optimality.chains import Outcome, average, stated
+from utmost.optimality.finite import check_optimal, check_regular, check_tight
 from utmost.optimality.rainbow import check_first_preference, check_rainbow, check_rainbow_bound, mechanism_bound
 
 __all__ = ["CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
@@ -28,6 +29,9 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "rainbow.extend": ("theorem", check_rainbow),
     "rainbow.best_boundary": ("bound", check_rainbow_bound),
     "rainbow.lexicographic": ("unproved", check_first_preference),
+    "finite.tight_constraints": ("theorem", check_tight),
+    "finite.regular": ("theorem", check_regular),
+    "finite.optimal": ("bound", check_optimal),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.design.linear_program import best_mechanism
+from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.design.rainbow.regions import (
     Floats,
     Regions,
@@ -25,8 +25,6 @@ from utmost.optimality import average, mechanism_bound
 from utmost.privacy import ApproxDP
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
-
-MOST_MIXED = 1e-3
 
 
 def best_boundary(
@@ -130,7 +128,7 @@ def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) 
                 raise
             raise _infeasible(space, fixed, levels, regions) from None
         held.append((gains, float((gains * matrix).sum()) - 1e-9 * len(matrix)))
-    mended, moved = _mix(matrix, levels)
+    mended, moved = mix_until_private(matrix, levels)
     told = mended[np.arange(len(mended)), order[:, 0]] if len(mended) else np.zeros(0)
     certificate = Certificate(
         "unproved",
@@ -166,28 +164,12 @@ def _mend(regions: Regions, rows: dict[int, Floats], levels: EdgeLevels) -> list
     joined = Space.from_edges(np.array(edges, dtype=np.int64).reshape(-1, 2), points=range(len(numbers)))
     single = levels.single
     assert single is not None
-    mended, _ = _mix(np.array([rows[i] for i in numbers]), on_edges(joined, single))
+    mended, _ = mix_until_private(np.array([rows[i] for i in numbers]), on_edges(joined, single))
     result: list[list[Fraction] | None] = [None] * len(regions.rainbows)
     for number, row in zip(numbers, mended, strict=True):
         exact = [Fraction(float(x)) for x in row]
         result[number] = [x / sum(exact) for x in exact]
     return result
-
-
-def _mix(matrix: Floats, levels: EdgeLevels) -> tuple[Floats, float]:
-    """(1 - eta) X + eta u per component, for the least eta that takes the solver's errors away; and what moved."""
-    from utmost.certification import promise_excess
-    from utmost.rounding import floor_of
-
-    floors = floor_of(matrix, levels.space.components)
-    a, b = levels.space.edge_indices.T
-    eta = 0.0
-    while True:
-        mixed = (1 - eta) * matrix + eta * floors
-        worst = max(promise_excess(mixed[i], mixed[j], levels).max(initial=-1.0) for i, j in ((a, b), (b, a)))
-        if worst <= 2.0**-44 or eta > MOST_MIXED:
-            return mixed / mixed.sum(axis=1, keepdims=True), float(np.abs(mixed - matrix).max(initial=0.0))
-        eta = 1e-13 if eta == 0 else 2 * eta
 
 
 def _row(regions: Regions, point: int, given: Any) -> Floats:

@@ -1,0 +1,23 @@
+"""Queries with finitely many results: one mechanism for a whole region of users, and the optimum for any (REG).
+
+`tight_constraints` is best for every regular prior at once, where it exists; `regularity`, `corner_priors` and the
+bounds say for whom and how good anything private can be; `optimal` solves for any prior, loss and (epsilon, delta)
+levels; `geometric` is the classic for counts.
+"""
+
+from utmost.design.finite.geometric import geometric
+from utmost.design.finite.optimum import optimal
+from utmost.design.finite.region import corner_priors, leakage_bound, regularity, utility_bound
+from utmost.design.finite.tight import SmallestEpsilon, smallest_epsilon, tight_constraints
+
+__all__ = [
+    "SmallestEpsilon",
+    "corner_priors",
+    "geometric",
+    "leakage_bound",
+    "optimal",
+    "regularity",
+    "smallest_epsilon",
+    "tight_constraints",
+    "utility_bound",
+]

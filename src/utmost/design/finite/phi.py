@@ -1,0 +1,174 @@
+"""The matrix Phi of a space, Phi_ij = e^(-epsilon d(i, j)), and linear equations in it with proved signs (REG).
+
+A prior is epsilon-regular if it is y Phi with y >= 0; whether that holds hangs on signs. They are decided by verified
+floating point (an approximate inverse, the residual, and bounds on all rounding), and where that leaves a doubt by
+ball arithmetic: never by a tolerance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from flint import arb, arb_mat, ctx, fmpq_mat
+from numpy.typing import NDArray
+
+from utmost.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.errors import TooLarge, UnsupportedLevel
+from utmost.exact import ExpSum, as_fmpq
+from utmost.privacy import ApproxDP
+from utmost.space import MOST_ENTRIES, Space
+from utmost.sparse import dijkstra
+
+Floats: TypeAlias = NDArray[np.float64]
+UNIT = 2.0**-52
+LONG_UNIT = float(np.finfo(np.longdouble).eps)
+MOST_EXACT = 400
+"""The largest space whose undecided signs are handed to ball arithmetic."""
+
+
+def pure_levels(space: Space, privacy: Privacy) -> EdgeLevels:
+    """Pure levels of the edges, finite; an error otherwise."""
+    levels = on_edges(space, privacy)
+    levels.require(ApproxDP, "regular priors and tight constraints need pure levels; use finite.optimal for others.")
+    if (levels.delta > 0).any() or not np.isfinite(levels.log_growth()).all():
+        raise UnsupportedLevel("regular priors need pure levels with a finite epsilon; use finite.optimal for a delta.")
+    return levels
+
+
+def lengths(levels: EdgeLevels) -> Floats:
+    """Epsilon times the distance of each two points: the least sum of epsilons over paths."""
+    space, n = levels.space, len(levels.space.points)
+    if n * n > MOST_ENTRIES:
+        raise TooLarge(f"{n} x {n} entries of Phi do not fit; use a smaller space.")
+    if isinstance(levels.single, ApproxDP):
+        return space.distances() * levels.single.log_growth
+    if not n:
+        return np.zeros((0, 0))
+    return np.asarray(dijkstra(space.graph(levels.log_growth())))
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The solution of Phi y = right, and what is proved of its signs: -1, 0 (zero) or 1 each, or None if undecided."""
+
+    y: Floats
+    signs: tuple[int | None, ...]
+
+    @property
+    def nonnegative(self) -> bool | None:
+        """Whether y >= 0 everywhere: proved, disproved, or None."""
+        if any(s == -1 for s in self.signs):
+            return False
+        return None if any(s is None for s in self.signs) else True
+
+
+def solve_phi(levels: EdgeLevels, right: Floats) -> Solved | None:
+    """Phi y = right with proved signs; None if Phi is singular, or so nearly that nothing can be said."""
+    exponents = lengths(levels)
+    n = len(right)
+    if not n:
+        return Solved(np.zeros(0), ())
+    phi = np.exp(-exponents)
+    try:
+        inverse = np.linalg.inv(phi)
+    except np.linalg.LinAlgError:
+        return None
+    y = inverse @ right
+    y = y + inverse @ (right - phi @ y)
+    error = _error_bound(phi, exponents, inverse, right, y)
+    if error is None:
+        return _solve_in_balls(levels, right) if n <= MOST_EXACT else None
+    signs: list[int | None] = [1 if v > e else -1 if v < -e else None for v, e in zip(y, error, strict=True)]
+    if any(s is None for s in signs) and n <= MOST_EXACT:
+        exact = _solve_in_balls(levels, right)
+        if exact is not None:
+            signs = [e if s is None else s for s, e in zip(signs, exact.signs, strict=True)]
+    return Solved(y, tuple(signs))
+
+
+def _error_bound(phi: Floats, exponents: Floats, inverse: Floats, right: Floats, y: Floats) -> Floats | None:
+    """A bound on |y - exact|, entry by entry, with every rounding counted twice; None without a useful inverse.
+
+    exact - y = (R Phi)^-1 R (right - Phi y) for an approximate inverse R; the residual is computed in long doubles.
+    """
+    n = len(right)
+    finite = np.where(np.isfinite(exponents), exponents, 0.0)
+    size = np.abs(inverse)
+    defect = np.abs(np.eye(n) - inverse @ phi) + size @ (phi * (4 + 2 * finite + 2 * n) * UNIT)
+    beta = float(defect.sum(axis=1).max())
+    if not beta < 0.5:
+        return None
+    long_phi, long_y = np.exp(-exponents.astype(np.longdouble)), y.astype(np.longdouble)
+    residual = np.abs(right.astype(np.longdouble) - long_phi @ long_y)
+    lost = (long_phi * (8 + n + 4 * finite)) @ np.abs(long_y) + n * np.abs(right)
+    worst = (residual + 2 * lost * LONG_UNIT).astype(float) * (1 + 4 * UNIT)
+    # epsilon itself is a float next to the rational it stands for: half a unit, relative
+    worst += (phi * finite * UNIT) @ np.abs(y)
+    first = size @ worst * (1 + 4 * n * UNIT)
+    return np.asarray(first + 2 * beta * first.max())
+
+
+def _solve_in_balls(levels: EdgeLevels, right: Floats) -> Solved | None:
+    """The same in ball arithmetic of growing precision; where e^epsilon is rational, in rationals.
+
+    With a rational epsilon the entries of y are quotients of polynomials in e^-epsilon, a transcendental number: one is
+    zero only if its polynomial is, and then it is zero at rational arguments too.
+    """
+    level, distances = levels.single, levels.space.distances()
+    n = len(right)
+    exact = [Fraction(float(r)) for r in right]
+    if isinstance(level, ApproxDP) and (
+        ratio := ExpSum.rational(level.ratio).times(Fraction(1), Fraction(level.exponent)).as_rational()
+    ):
+        found = _solve_rational(distances, ratio, exact)
+        return (
+            None
+            if found is None
+            else Solved(np.array([float(x) for x in found]), tuple((x > 0) - (x < 0) for x in found))
+        )
+    if not isinstance(level, ApproxDP):
+        return None
+    bits = 128
+    signs: list[int | None] = [None] * n
+    y = np.zeros(n)
+    while bits <= 2048 and any(s is None for s in signs):
+        with ctx.workprec(bits):
+            step = arb(as_fmpq(Fraction(level.exponent)))
+            powers = {d: (-step * int(d)).exp() if np.isfinite(d) else arb(0) for d in np.unique(distances)}
+            try:
+                balls = arb_mat([[powers[d] for d in row] for row in distances]).solve(
+                    arb_mat([[arb(as_fmpq(r))] for r in exact])
+                )
+            except ZeroDivisionError:
+                bits *= 2
+                continue
+            entries = [balls[i, 0] for i in range(n)]
+            y = np.array([float(b) for b in entries])
+            signs = [1 if b > 0 else -1 if b < 0 else None for b in entries]
+        bits *= 4
+    if any(s is None for s in signs) and n <= 60:
+        tried = [_solve_rational(distances, Fraction(p), exact) for p in (2, 3, 7)]
+        zero = [all(t is not None and t[i] == 0 for t in tried) for i in range(n)]
+        signs = [0 if s is None and z else s for s, z in zip(signs, zero, strict=True)]
+    return Solved(y, tuple(signs))
+
+
+def _solve_rational(distances: Floats, ratio: Fraction, right: list[Fraction]) -> list[Fraction] | None:
+    powers = {d: as_fmpq(1 / ratio ** int(d)) if np.isfinite(d) else as_fmpq(Fraction(0)) for d in np.unique(distances)}
+    try:
+        found = fmpq_mat([[powers[d] for d in row] for row in distances]).solve(fmpq_mat([[as_fmpq(r)] for r in right]))
+    except ZeroDivisionError:
+        return None
+    return [Fraction(int(found[i, 0].p), int(found[i, 0].q)) for i in range(len(right))]
+
+
+def nonnegative_solution(levels: EdgeLevels, right: Any) -> Floats | None:
+    """Some y >= 0 with Phi y = right up to rounding, for a singular Phi; None if there is none."""
+    from scipy.optimize import linprog
+
+    phi = np.exp(-lengths(levels))
+    result = linprog(np.zeros(len(right)), A_eq=phi, b_eq=right, bounds=(0, None), method="highs")
+    return np.asarray(result.x) if result.status == 0 else None

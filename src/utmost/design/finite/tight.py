@@ -1,0 +1,158 @@
+"""The tight-constraints mechanism: one that is best for every regular prior at once (REG)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from utmost.design.finite.phi import Floats, Solved, lengths, nonnegative_solution, pure_levels, solve_phi
+from utmost.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.errors import NoSuchMechanism
+from utmost.mechanism import FiniteMechanism
+from utmost.privacy import PureDP
+from utmost.solution import Certificate, Problem, Solution
+from utmost.space import Space
+
+GUESS = "expected zero-one loss under the uniform prior: one minus the probability of a right guess"
+
+
+def tight_constraints(space: Space, privacy: Privacy) -> Solution:
+    """The mechanism X_ik = e^(-epsilon d(i, k)) z_k with Phi z = 1: best for every regular prior (REG Theorem 1).
+
+    It exists if and only if the uniform prior is regular, which is decided by proved signs. `NoSuchMechanism` states
+    the most negative entry and from which epsilon on it exists.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> tight = um.finite.tight_constraints(um.path(3), um.PureDP.from_ratio(2))
+    >>> tight.mechanism.matrix.round(6)
+    array([[0.666667, 0.166667, 0.166667],
+           [0.333333, 0.333333, 0.333333],
+           [0.166667, 0.166667, 0.666667]])
+    """
+    levels = pure_levels(space, privacy)
+    n = len(space.points)
+    z = _weights(levels)
+    if z.nonnegative is False:
+        k = int(np.argmin(z.y))
+        least = smallest_epsilon(space) if levels.single is not None else None
+        exists = "" if least is None else f" It exists from epsilon = {float(least):.9g} on ({least.note})."
+        raise NoSuchMechanism(
+            f"there is no tight-constraints mechanism at {levels}: the diagonal entry for {space.points[k]!r} would be "
+            f"{z.y[k]:.6g}.{exists} Allow a larger epsilon, or use finite.optimal.",
+            point=space.points[k],
+            entry=float(z.y[k]),
+        )
+    matrix = np.exp(-lengths(levels)) * np.maximum(z.y, 0.0)
+    matrix = matrix / matrix.sum(axis=1, keepdims=True) if n else matrix
+    notes = () if z.nonnegative else ("the signs could not all be proved: they are non-negative up to rounding",)
+    value = 1 - float(np.trace(matrix)) / n if n else 0.0
+    certificate = Certificate("theorem", "REG Theorem 1", GUESS, "the equations of tight constraints", notes=notes)
+    mechanism = FiniteMechanism(matrix, space.points, space.points)
+    return Solution(Problem("finite.tight_constraints", space, levels, {}), mechanism, value, certificate)
+
+
+class SmallestEpsilon(float):
+    """An epsilon from which on a mechanism exists; `bracket` holds it, `note` says what is proved and what sampled."""
+
+    bracket: tuple[float, float]
+    note: str
+
+    def __new__(cls, value: float, bracket: tuple[float, float], note: str) -> SmallestEpsilon:
+        """A float that remembers how it was found."""
+        result = super().__new__(cls, value)
+        result.bracket, result.note = bracket, note
+        return result
+
+
+def smallest_epsilon(space: Space) -> SmallestEpsilon:
+    """The epsilon from which on the tight-constraints mechanism exists for every larger one.
+
+    Existence is not monotone in general, so this scans downwards from where it is proved, to the first epsilon at which
+    it fails, and bisects; the signs at both ends of the final bracket are proved.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> round(um.finite.smallest_epsilon(um.sums(20, 2)), 6)
+    0.2812
+    """
+    distances = space.distances()
+    high = _proved_from(distances)
+    least = _least_entry(distances)
+    grid = np.geomspace(max(high * 1e-4, 1e-6), high, 400)[::-1]
+    last = high
+    for epsilon in grid:
+        if least(epsilon) < 0:
+            break
+        last = float(epsilon)
+    else:
+        return SmallestEpsilon(
+            0.0, (0.0, 0.0), f"it exists at each of {len(grid)} sampled epsilons down to {grid[-1]:.2g}"
+        )
+    low, top = float(epsilon), last
+    while top - low > 1e-10:
+        middle = (low + top) / 2
+        low, top = (low, middle) if least(middle) >= 0 else (middle, top)
+    proved = [_weights(on_edges(space, PureDP(e))).nonnegative for e in (low, top)]
+    ends = "signs proved at both ends" if proved == [False, True] else "signs at the ends not all proved"
+    note = f"{ends}; proved above {high:.4g}, sampled between"
+    return SmallestEpsilon(top, (low, top), note)
+
+
+def _weights(levels: EdgeLevels) -> Solved:
+    """Z with Phi z = 1; constant where all rows of Phi have one sum, some solution where Phi is singular."""
+    n = len(levels.space.points)
+    sums = np.exp(-lengths(levels)).sum(axis=1)
+    if n and levels.single is not None and _is_regular(levels.space):
+        return Solved(1 / sums, (1,) * n)
+    solved = solve_phi(levels, np.ones(n))
+    if solved is not None:
+        return solved
+    found = nonnegative_solution(levels, np.ones(n))
+    if found is None:
+        return Solved(np.full(n, -np.inf), (-1,) * n)
+    return Solved(found, (None,) * n)
+
+
+def _is_regular(space: Space) -> bool:
+    """Whether every point has as many points at each distance as every other: then all rows of Phi have one sum."""
+    ordered = np.sort(space.distances(), axis=1)
+    return bool((ordered == ordered[0]).all()) if len(ordered) else True
+
+
+def _proved_from(distances: Floats) -> float:
+    """An epsilon from which on existence is proved: beyond it the rest of a row of Phi is below a half.
+
+    Then z = (I + A)^-1 1 with a norm of A below 1/2, so z >= 1 - |A|/(1 - |A|) > 0.
+    """
+    if len(distances) < 2:
+        return 1.0
+    high = 1.0
+    while (np.exp(-high * distances).sum(axis=1) - 1).max() >= 0.5:
+        high *= 1.5
+    return high
+
+
+def _least_entry(distances: Floats) -> Any:
+    """Epsilon -> the least entry of z, in floating point; by Toeplitz solves where the space is a line."""
+    line = len(distances) > 1 and all(
+        np.array_equal(np.diag(distances, k), np.full(len(distances) - k, distances[0, k]))
+        for k in range(len(distances))
+    )
+    ones = np.ones(len(distances))
+
+    def least(epsilon: float) -> float:
+        if line:
+            from scipy.linalg import solve_toeplitz
+
+            return float(solve_toeplitz(np.exp(-epsilon * distances[0]), ones).min())
+        try:
+            return float(np.linalg.solve(np.exp(-epsilon * distances), ones).min())
+        except np.linalg.LinAlgError:
+            return -math.inf
+
+    return least

@@ -1,0 +1,80 @@
+"""Queries with finitely many results: tight columns, and bounds from dual prices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from utmost.certification import Check
+from utmost.errors import InvalidInput
+from utmost.optimality.chains import Outcome, Problem, Solved, read, read_distribution, stated
+from utmost.optimality.rainbow import mechanism_bound
+from utmost.privacy import ApproxDP
+from utmost.sparse import dijkstra
+
+
+def check_tight(problem: Problem, solved: Solved) -> Outcome:
+    """REG Theorem 1: a mechanism whose columns all fall off as fast as privacy allows is best for every regular prior.
+
+    With X_ik = e^(-d(i,k)) z_k and rows that add up to 1, the uniform prior is z/n times Phi, hence regular, and the
+    probability of a right guess attains its bound, the sum of z/n.
+    """
+    n = len(problem.space.points)
+    return _tight(problem, solved, np.full(n, 1 / n) if n else np.zeros(0))
+
+
+def check_regular(problem: Problem, solved: Solved) -> Outcome:
+    """REG Theorem 1: for a regular prior no private mechanism guesses right more often than tight constraints do.
+
+    Any y >= 0 with prior <= y Phi + r bounds the probability of a right guess by sum(y) + n · max r; that must be what
+    the mechanism attains.
+    """
+    prior = read_distribution(problem.data, "prior", len(problem.space.points))
+    checks, _ = _tight(problem, solved, prior)
+    phi = np.exp(-_lengths(problem))
+    y = np.maximum(np.linalg.lstsq(phi, prior, rcond=None)[0], 0.0) if len(prior) else prior
+    bound = float(y.sum()) + len(prior) * float(np.maximum(prior - phi @ y, 0.0).max(initial=0.0))
+    gap = max(bound - (1 - solved.value), 0.0) if len(prior) else 0.0
+    detail = f"no private mechanism guesses right more often than {bound:.12g}"
+    return (*checks, Check("regular prior", gap <= 1e-9, detail)), gap
+
+
+def check_optimal(problem: Problem, solved: Solved) -> Outcome:
+    """Lagrange: any weights on the constraints of privacy bound every private mechanism from below."""
+    n = len(problem.space.points)
+    if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
+        raise InvalidInput("the outputs must be the points: guesses.")
+    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, n))
+    criterion, evidence = problem.data.get("criterion"), solved.certificate.evidence
+    if criterion not in ("average", "worst"):
+        raise InvalidInput("the criterion is neither average nor worst.")
+    weights = read_distribution(evidence, "least_favourable", n) if criterion == "worst" else prior
+    duals = np.maximum(read(evidence, "duals", "f", (2, len(problem.privacy), n)), 0.0)
+    losses = (solved.mechanism.matrix * table).sum(axis=1)
+    value = float(losses.max(initial=0.0)) if criterion == "worst" else float(prior @ losses)
+    bound = -mechanism_bound(problem.privacy, -weights[:, None] * table, duals)
+    claimed = solved.certificate.bound
+    sound = bound <= value + 1e-15 and np.isfinite(bound) and claimed is not None and abs(claimed - bound) <= 1e-9
+    detail = f"no private mechanism loses less than {bound:.12g}; the value is {value:.12g}"
+    return (stated(solved.value, value), Check("bound", bool(sound), detail)), max(value - bound, 0.0)
+
+
+def _tight(problem: Problem, solved: Solved, prior: np.ndarray) -> Outcome:
+    matrix = solved.mechanism.matrix
+    if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
+        raise InvalidInput("the outputs must be the points.")
+    diagonal = np.diag(matrix)
+    expected = np.exp(-_lengths(problem)) * diagonal
+    off = float(np.abs(matrix - expected).max(initial=0.0))
+    fine = off <= 1e-12 and bool((diagonal >= 0).all())
+    told = 1 - float(prior @ diagonal) if len(prior) else 0.0
+    detail = f"every entry is e^-distance times its diagonal (within {off:.1g})"
+    return (stated(solved.value, told), Check("tight columns", fine, detail)), off * max(len(prior), 1)
+
+
+def _lengths(problem: Problem) -> np.ndarray:
+    levels = problem.privacy
+    if not all(isinstance(level, ApproxDP) and level.delta == 0 for level in levels.kinds()):
+        raise InvalidInput("tight constraints need pure levels.")
+    if isinstance(levels.single, ApproxDP):
+        return problem.space.distances() * levels.single.log_growth
+    return np.asarray(dijkstra(problem.space.graph(levels.log_growth())))

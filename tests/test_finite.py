@@ -1,0 +1,257 @@
+"""Finite queries against independent linear programs, exact rationals and the corrected numbers of REG."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import least_loss_lp
+from test_binary import random_question
+
+import utmost as um
+from utmost.errors import InvalidInput, NoSuchMechanism, TooLarge, UnsupportedLevel
+
+COMES_AND_GOES = [(0, 2), (0, 3), (0, 5), (1, 2), (1, 3), (1, 5), (2, 3), (2, 4), (3, 4), (4, 5)]
+
+
+def utility(mechanism, prior=None):
+    return 1 - mechanism.expected_loss(prior)
+
+
+# ---- tight constraints ----
+
+
+@given(st.integers(1, 30), st.floats(0.01, 5))
+@settings(max_examples=40)
+def test_on_a_path_tight_constraints_are_the_geometric_mechanism(n, epsilon):
+    """For every epsilon, entry by entry."""
+    tight = um.finite.tight_constraints(um.path(n), epsilon)
+    assert tight.mechanism.matrix == pytest.approx(um.finite.geometric(n, epsilon).matrix, abs=1e-12)
+    assert tight.verify(), tight.verify()
+
+
+@pytest.mark.parametrize(
+    ("space", "threshold"),
+    [
+        (um.sums(20, 2), 0.281200),
+        (um.sums(20, 3), 0.553122),
+        (um.sums(20, 4), 0.779189),
+        (um.sums(150, 5), 0.968133),
+        (um.grid((3, 3)), 1.443635),
+    ],
+)
+def test_thresholds_of_existence(space, threshold):
+    """The corrected thresholds, to six digits, with the signs at both ends of the bracket proved."""
+    found = um.finite.smallest_epsilon(space)
+    assert found == pytest.approx(threshold, abs=6e-7)
+    assert found.bracket[1] - found.bracket[0] <= 1e-9
+    if len(space.points) < 400:
+        assert "proved at both ends" in found.note
+
+
+@pytest.mark.long
+def test_threshold_of_two_counts():
+    """Two counts of 30 people: 1.136080, where REG says 0.90."""
+    assert um.finite.smallest_epsilon(um.grid((31, 31))) == pytest.approx(1.136080, abs=6e-7)
+
+
+def test_the_published_mechanism_is_refused():
+    """REG's case study at epsilon = 0.80 has a negative diagonal entry; the error says so, and from where it exists."""
+    with pytest.raises(NoSuchMechanism, match=r"would be -0\.070.*from epsilon = 0\.96813") as refused:
+        um.finite.tight_constraints(um.sums(150, 5), 0.80)
+    assert refused.value.entry == pytest.approx(-0.070, abs=5e-4)
+
+
+def test_utilities_of_the_case_study():
+    """Sums of 150 people with values 0..5, and two counts of 30 people."""
+    for epsilon, expected in ((1.0, 0.1483), (1.2, 0.1900)):
+        assert 1 - um.finite.tight_constraints(um.sums(150, 5), epsilon).value == pytest.approx(expected, abs=5e-5)
+    assert utility(um.finite.geometric(751, 0.2)) == pytest.approx(0.1009, abs=5e-4)
+    assert 1 - um.finite.tight_constraints(um.grid((31, 31)), 1.2).value == pytest.approx(0.1900, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("x", "exists"), [(0.45, True), (0.50, True), (0.53, False), (0.69, False), (0.73, True), (0.9, True)]
+)
+def test_existence_comes_goes_and_comes_back(x, exists):
+    """On a graph of six points, at e^-epsilon = x, decided in exact rationals."""
+    space = um.Space.from_edges(COMES_AND_GOES, points=range(6))
+    level = um.PureDP.from_ratio(1 / Fraction(str(x)))
+    if exists:
+        assert um.finite.tight_constraints(space, level).verify()
+    else:
+        with pytest.raises(NoSuchMechanism):
+            um.finite.tight_constraints(space, level)
+    assert math.exp(-um.finite.smallest_epsilon(space)) == pytest.approx(0.5, abs=1e-6)
+
+
+def test_singular_phi():
+    """The 3-cube with antipodes joined at e^-epsilon = 1/3 has a singular Phi, and a mechanism all the same."""
+    cube = um.hamming(3, 2)
+    antipodes = [(p, tuple(1 - x for x in p)) for p in cube.points if p[0] == 0]
+    space = um.Space.from_edges([*cube.edges, *antipodes], points=cube.points)
+    phi = 3.0 ** -space.distances()
+    assert abs(np.linalg.det(phi)) < 1e-9
+    tight = um.finite.tight_constraints(space, um.PureDP.from_ratio(3))
+    assert tight.mechanism.matrix == pytest.approx(phi / phi.sum(axis=1, keepdims=True), abs=1e-12)
+    assert um.finite.regularity(None, space, um.PureDP.from_ratio(3)) is not None
+
+
+def test_per_edge_levels():
+    """With an epsilon per edge, columns fall off as the weighted distance allows, and the LP finds nothing better."""
+    space = um.path(5)
+    levels = um.per_edge(space, epsilon=[0.5, 1.0, 0.7, 1.3])
+    tight = um.finite.tight_constraints(space, levels)
+    assert tight.verify()
+    assert tight.value == pytest.approx(um.finite.optimal(space, levels, method="linear-program").value, abs=1e-7)
+
+
+# ---- regular priors ----
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=40)
+def test_regular_priors_are_mixtures_of_corner_priors(seed):
+    """Any mixture of corner priors is regular with the coefficients it was made of; beyond a corner it is not."""
+    rng = np.random.default_rng(seed)
+    n, edges, _, _ = random_question(rng)
+    space = um.Space.from_edges(edges, points=range(n))
+    level = um.PureDP(round(float(rng.uniform(0.5, 3)), 3))
+    corners = um.finite.corner_priors(space, level)
+    if np.linalg.cond(corners) > 1e6:
+        return
+    share = rng.dirichlet(np.ones(n))
+    y = um.finite.regularity(share @ corners, space, level)
+    phi = np.exp(-float(level.epsilon) * space.distances())
+    assert y == pytest.approx(share / phi.sum(axis=1), abs=1e-8)
+    inside = share @ corners
+    assert um.finite.utility_bound(inside, space, level) == pytest.approx(y.sum())
+    k = int(rng.integers(n))
+    beyond = corners[k] + 0.05 * (corners[k] - corners[(k + 1) % n])
+    if beyond.min() >= 0:
+        assert um.finite.regularity(beyond / beyond.sum(), space, level) is None
+    apart = np.exp(float(level.epsilon) * space.distances())
+    assert (inside[:, None] <= inside[None, :] * apart * (1 + 1e-9)).all()  # REG Prop. 2
+    assert (inside <= 1 / phi.sum(axis=1) + 1e-12).all()  # REG Prop. 3
+    assert (inside >= 1 / apart.sum(axis=1) - 1e-12).all()
+
+
+def test_the_prior_of_reg_example_3():
+    """Values with probabilities .3, .27, .23, .2 for each person: regular from epsilon = log 2 on, not from 0.48."""
+    shares = np.array([0.3, 0.27, 0.23, 0.2])
+    for people in (1, 2, 3):
+        space, prior = um.hamming(people, 4), np.ones(1)
+        for _ in range(people):
+            prior = np.kron(prior, shares)
+        for epsilon, regular in ((0.48, False), (0.6931, False), (0.6932, True), (1.0, True)):
+            assert (um.finite.regularity(prior, space, epsilon) is not None) == regular
+
+
+def test_what_five_people_leak_at_one_half():
+    """REG's "at most 1.2 bits at epsilon = 0.5" is false: a 0.5-private mechanism leaks 1.345 bits of five people."""
+    shares, growth = np.array([0.3, 0.27, 0.23, 0.2]), math.exp(0.5)
+    rows = np.vstack([(np.ones((3, 3)) + (growth - 1) * np.eye(3)) / (growth + 2), np.full((1, 3), 1 / 3)])
+    mechanism = um.FiniteMechanism(rows, range(4), range(3))
+    assert mechanism.epsilon(um.complete(4)) <= 0.5 + 1e-12
+    assert 5 * mechanism.leakage(shares) == pytest.approx(1.345, abs=1e-3)
+
+
+@pytest.mark.parametrize(("people", "values"), [(1, 2), (2, 2), (3, 2), (2, 3), (2, 4)])
+def test_leakage_of_databases_meets_theorem_2(people, values):
+    """On all databases the tight constraints leak exactly people · log2(V e^eps / (V - 1 + e^eps))."""
+    space, growth = um.hamming(people, values), math.exp(0.8)
+    tight = um.finite.tight_constraints(space, 0.8)
+    bound = people * math.log2(values * growth / (values - 1 + growth))
+    assert tight.mechanism.leakage() == pytest.approx(bound, abs=1e-9)
+    assert um.finite.leakage_bound(None, space, 0.8) == pytest.approx(bound, abs=1e-9)
+    assert tight.verify()
+
+
+# ---- the optimum ----
+
+
+def random_problem(seed, most=7):
+    rng = np.random.default_rng(seed)
+    n, edges, _, _ = random_question(rng)
+    n = min(n, most)
+    edges = [(a, b) for a, b in edges if b < n]
+    space = um.Space.from_edges(edges, points=range(n))
+    epsilon = rng.uniform(0.1, 2, len(edges))
+    delta = rng.choice([0, 0.02, 0.1], len(edges)) if seed % 2 else np.zeros(len(edges))
+    return rng, n, edges, space, epsilon, delta
+
+
+@pytest.mark.parametrize("criterion", ["average", "worst"])
+@pytest.mark.parametrize("seed", range(20))
+def test_optimal_is_the_dense_lp(seed, criterion):
+    """Random spaces, priors, losses and levels: the value of an independent LP, with a bound that proves it."""
+    rng, n, edges, space, epsilon, delta = random_problem(seed)
+    prior, loss = rng.dirichlet(np.ones(n)), rng.random((n, n))
+    levels = um.per_edge(space, epsilon=epsilon, delta=delta)
+    solution = um.finite.optimal(space, levels, prior, loss, criterion)
+    best = least_loss_lp(n, edges, epsilon, delta, prior, loss, criterion == "worst")
+    assert solution.value == pytest.approx(best, abs=1e-7)
+    assert solution.certificate.gap < 1e-6
+    assert solution.verify(), solution.verify()
+    assert solution.certified.moved < 1e-5
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_for_regular_priors_tight_constraints_are_optimal(seed):
+    """Where a prior is regular, "auto" takes tight constraints, and the LP agrees."""
+    rng = np.random.default_rng(seed)
+    space, level = um.sums(5, 2), um.PureDP(0.6)
+    prior = rng.dirichlet(np.ones(11)) @ um.finite.corner_priors(space, level)
+    solution = um.finite.optimal(space, level, prior)
+    assert "tight" in solution.certificate.method
+    assert solution.verify(), solution.verify()
+    program = um.finite.optimal(space, level, prior, method="linear-program")
+    assert solution.value == pytest.approx(program.value, abs=1e-7)
+    assert solution.value <= um.finite.geometric(11, 0.3).expected_loss(prior) + 1e-9
+
+
+@pytest.mark.parametrize("loss", ["zero-one", "absolute", "squared"])
+@pytest.mark.parametrize("seed", range(6))
+def test_on_a_path_geometric_with_its_best_remap_is_optimal(seed, loss):
+    """Ghosh, Roughgarden and Sundararajan: for every prior and every monotone loss."""
+    rng = np.random.default_rng(seed)
+    n, epsilon = int(rng.integers(3, 9)), float(rng.uniform(0.2, 2))
+    prior = rng.dirichlet(0.7 * np.ones(n))
+    solution = um.finite.optimal(um.path(n), epsilon, prior, loss, method="linear-program")
+    assert solution.value == pytest.approx(um.finite.geometric(n, epsilon).expected_loss(prior, loss), abs=1e-7)
+
+
+def test_below_the_threshold_the_optimum_is_found_by_the_lp():
+    """Where no tight-constraints mechanism exists, "auto" solves the LP, which beats geometric noise."""
+    solution = um.finite.optimal(um.sums(6, 5), 0.8)
+    assert solution.certificate.claim == "bound"
+    assert 1 - solution.value >= utility(um.finite.geometric(31, 0.16)) - 1e-9
+    assert solution.verify()
+
+
+@pytest.mark.long
+def test_the_optimum_of_a_sum_below_its_threshold():
+    """sums(20, 5) at epsilon = 0.8, uniform prior: 0.12110877 right guesses."""
+    assert 1 - um.finite.optimal(um.sums(20, 5), 0.8).value == pytest.approx(0.12110877, abs=1e-7)
+
+
+def test_refusals():
+    """Levels, criteria, methods and sizes that the theory or the solver does not cover."""
+    with pytest.raises(UnsupportedLevel, match="pure"):
+        um.finite.tight_constraints(um.path(3), um.ApproxDP(1, 0.1))
+    with pytest.raises(UnsupportedLevel, match="epsilon, delta"):
+        um.finite.optimal(um.path(3), um.GaussianDP(1))
+    with pytest.raises(InvalidInput, match="criterion"):
+        um.finite.optimal(um.path(3), 1.0, criterion="median")
+    with pytest.raises(InvalidInput, match="method"):
+        um.finite.optimal(um.path(3), 1.0, method="magic")
+    with pytest.raises(InvalidInput, match="not regular"):
+        um.finite.optimal(um.path(3), 1.0, prior=[0.98, 0.01, 0.01], method="tight-constraints")
+    with pytest.raises(InvalidInput, match="not regular"):
+        um.finite.utility_bound([0.98, 0.01, 0.01], um.path(3), 1.0)
+    with pytest.raises(TooLarge, match="200"):
+        um.finite.optimal(um.path(300), 1.0, loss="absolute")
+    with pytest.raises(InvalidInput, match="1 or more"):
+        um.finite.geometric(0, 1.0)
