@@ -6,7 +6,7 @@ import numpy as np
 
 from utmost.certification import Check
 from utmost.errors import InvalidInput
-from utmost.optimality.chains import Outcome, Problem, Solved, read, read_distribution, stated
+from utmost.optimality.chains import Outcome, Problem, Solved, read, read_distribution, read_positions, stated
 from utmost.optimality.rainbow import mechanism_bound
 from utmost.privacy import ApproxDP
 from utmost.sparse import dijkstra
@@ -48,7 +48,9 @@ def check_optimal(problem: Problem, solved: Solved) -> Outcome:
     if criterion not in ("average", "worst"):
         raise InvalidInput("the criterion is neither average nor worst.")
     weights = read_distribution(evidence, "least_favourable", n) if criterion == "worst" else prior
-    duals = np.maximum(read(evidence, "duals", "f", (2, len(problem.privacy), n)), 0.0)
+    duals = np.zeros((2, len(problem.privacy), n))
+    places = read_positions(evidence, "dual_places", (None,), max(duals.size, 1))
+    np.add.at(duals.reshape(-1), places, np.maximum(read(evidence, "dual_values", "f", places.shape), 0.0))
     losses = (solved.mechanism.matrix * table).sum(axis=1)
     value = float(losses.max(initial=0.0)) if criterion == "worst" else float(prior @ losses)
     bound = -mechanism_bound(problem.privacy, -weights[:, None] * table, duals)
