@@ -214,7 +214,8 @@ class Solution:
             f"  found by: {c.method}",
         ]
         if c.bound is not None:
-            lines.append(f"  bound: no private mechanism exceeds {c.bound:.10g} (gap {c.gap:.2g})")
+            does = "loses less than" if "loss" in c.quantity else "exceeds"
+            lines.append(f"  bound: no private mechanism {does} {c.bound:.10g} (gap {c.gap or 0:.2g})")
         return "\n".join(lines + [f"  note: {note}" for note in c.notes])
 
     def __repr__(self) -> str:

@@ -23,8 +23,9 @@ from utmost.errors import SolverFailed
 from utmost.sparse import coo_array
 
 Floats: TypeAlias = NDArray[np.float64]
-CLOSED = 1e-9
-MOST_ROUNDS = 60
+CLOSED = 1e-8
+MOST_ROUNDS, STALLED = 60, 4
+"""How many rounds at most, and how many in a row that bring the bound no closer."""
 
 
 class Generated(NamedTuple):
@@ -46,9 +47,11 @@ def generate_columns(
     mirror = _has_mirror(apart, prior, loss)
     price = _Pricing(levels)
     guesses, columns = _first_columns(levels, decay, costs)
-    start, rounds = time.monotonic(), 0
+    start, rounds, idle = time.monotonic(), 0, 0
+    bound, duals = -np.inf, price.duals
     while True:
         rounds += 1
+        idle += 1
         shares, prices, value = _mix(columns, np.einsum("ik,ki->k", columns, costs.T[guesses]))
         if mirror:
             prices = (prices + prices[::-1]) / 2
@@ -60,20 +63,20 @@ def generate_columns(
                 full = (decay * x).max(axis=1)  # the least function of K above x: solvers round small entries to zero
                 new_guesses.append(k)
                 new_columns.append(full / full.max())
-                if mirror:
-                    new_guesses.append(n - 1 - k)
-                    new_columns.append(new_columns[-1][::-1])
-        gap = value - (float(prices.sum()) + n * cheapest)
+        found = float(prices.sum()) + n * cheapest
+        if found > bound + 1e-12:
+            bound, duals, idle = found, price.duals.copy(), 0
+        gap = value - bound
         if say:
             say(f"round {rounds}: loss {value:.9g}, at most {gap:.2g} above the best, {columns.shape[1]} columns")
-        done = gap <= CLOSED or rounds == MOST_ROUNDS or not new_guesses or time.monotonic() - start > seconds
-        if done:
+        late = rounds == MOST_ROUNDS or idle == STALLED or time.monotonic() - start > seconds
+        if gap <= CLOSED or late or not new_guesses:
             break
         guesses = np.concatenate([guesses, np.array(new_guesses)])
         columns = np.column_stack([columns, *new_columns])
     matrix = np.zeros((n, n))
     np.add.at(matrix.T, guesses, shares[:, None] * columns.T)
-    return Generated(matrix / matrix.sum(axis=1, keepdims=True), price.duals, rounds)
+    return Generated(matrix / matrix.sum(axis=1, keepdims=True), duals, rounds)
 
 
 class _Pricing:
@@ -128,7 +131,7 @@ def _mix(columns: Floats, costs: Floats) -> tuple[Floats, Floats, float]:
 
 
 def _first_columns(levels: EdgeLevels, decay: Floats, costs: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Tight columns, those of geometric noise where these are private, and the constant one, with their best guesses."""
+    """Tight columns, those of geometric noise where private, and the constant one, each with its best guess."""
     n = len(decay)
     reach = max(1, int(np.isclose(decay[0], decay[0].max(initial=0.0, where=decay[0] < 1)).sum()))
     noise = geometric(n, max(float(levels.log_growth().min(initial=1.0)) / reach, 1e-9)).matrix
