@@ -7,24 +7,14 @@ peak memory below 1.5 GiB at 10^6 points.
 
 import subprocess
 import sys
-import time
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 from scipy.sparse.csgraph import dijkstra
+from timing import seconds
 
 import utmost as um
-
-
-def seconds(work, repeats=3):
-    """The least time of several runs."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def grid_question(side, seed=0):

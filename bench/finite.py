@@ -5,29 +5,24 @@ results of a path at least 5 times; 60 and 100 results solved, where libqif's pr
 values 0..5 at epsilon = 0.8, below the threshold of tight constraints: gap at most 1e-2 after ten minutes, aim 1e-6.
 """
 
-import time
-
 import numpy as np
 import qif
+from timing import seconds
 
 import utmost as um
 
 
-def seconds(work, repeats=3):
+def timed(work, repeats=3):
     """The least time of several runs, and what the last returned."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        found = work()
-        times.append(time.perf_counter() - start)
-    return min(times), found
+    found = []
+    return seconds(lambda: found.append(work()), repeats), found[-1]
 
 
 def tight():
     space, epsilon = um.grid((31, 31)), 1.2
     digits = [divmod(i, 31) for i in range(961)]
-    ours, solution = seconds(lambda: um.finite.tight_constraints(space, epsilon))
-    theirs, matrix = seconds(
+    ours, solution = timed(lambda: um.finite.tight_constraints(space, epsilon))
+    theirs, matrix = timed(
         lambda: qif.mechanism.d_privacy.tight_constraints(
             961, lambda i, j: epsilon * max(abs(digits[i][0] - digits[j][0]), abs(digits[i][1] - digits[j][1]))
         ),
@@ -42,7 +37,7 @@ def program():
     for n in (40, 60, 100):
         prior = np.random.default_rng(n).dirichlet(np.ones(n))
         method = "columns"
-        ours, solution = seconds(
+        ours, solution = timed(
             lambda n=n, prior=prior, method=method: um.finite.optimal(
                 um.path(n), 1.0, prior, "absolute", method=method
             ),
@@ -53,7 +48,7 @@ def program():
         print(line + f"off the known optimum by {abs(solution.value - best):.1e}")
         if n > 40:
             continue
-        theirs, matrix = seconds(
+        theirs, matrix = timed(
             lambda n=n, prior=prior: qif.mechanism.d_privacy.min_loss_given_d(
                 prior, n, lambda i, j: float(abs(i - j)), lambda i, j: float(abs(i - j))
             ),
@@ -65,12 +60,12 @@ def program():
 
 
 def sums():
-    plain, few = seconds(lambda: um.finite.optimal(um.sums(12, 5), 0.8, method="linear-program"), repeats=1)
-    columns, same = seconds(lambda: um.finite.optimal(um.sums(12, 5), 0.8, method="columns"), repeats=1)
+    plain, few = timed(lambda: um.finite.optimal(um.sums(12, 5), 0.8, method="linear-program"), repeats=1)
+    columns, same = timed(lambda: um.finite.optimal(um.sums(12, 5), 0.8, method="columns"), repeats=1)
     print(
         f"plain linear program / columns at 61 results: {plain / columns:.1f}; values {few.value:.9f}, {same.value:.9f}"
     )
-    taken, large = seconds(lambda: um.finite.optimal(um.sums(150, 5), 0.8, seconds=600), repeats=1)
+    taken, large = timed(lambda: um.finite.optimal(um.sums(150, 5), 0.8), repeats=1)
     right = f"{1 - large.value:.8f} right guesses"
     print(f"sums(150, 5) at 0.8: {right}, gap {large.certificate.gap:.1e} after {taken:.0f} s   (<= 1e-2, aim 1e-6)")
 

@@ -4,24 +4,13 @@ A 300 x 300 grid with three regions in closed form, against the lexicographic li
 distance against a near one (aim: the same time).
 """
 
-import time
-
 import numpy as np
+from timing import seconds
 
 import utmost as um
 
 BOUNDARY = {("a", "b", "c"): [0.4, 0.3, 0.3], ("b", "c", "a"): [0.4, 0.3, 0.3], ("c", "a", "b"): [0.4, 0.3, 0.3]}
 RANKINGS = list(BOUNDARY)
-
-
-def seconds(work, repeats=3):
-    """The least time of several runs."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def regions(width):

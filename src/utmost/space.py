@@ -212,6 +212,14 @@ class Space:
         n = len(self.points)
         if n * n > MOST_ENTRIES:
             raise TooLarge(f"{n} x {n} distances do not fit; ask distances_from(points) or distance(a, b) instead.")
+        return self._small_distances.copy() if n <= 2000 else self._all_distances()
+
+    @cached_property
+    def _small_distances(self) -> Floats:
+        return self._all_distances()
+
+    def _all_distances(self) -> Floats:
+        n = len(self.points)
         if self.metric:
             here, table = np.arange(n), np.empty((n, n))
             rows = max(1, 2**20 // max(n, 1))  # so many at a time

@@ -5,53 +5,23 @@ SciPy's graph module alone takes longer to import than all of Utmost and numpy, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 
-def csr_array(*arguments: Any, **options: Any) -> Any:
-    """`scipy.sparse.csr_array`."""
-    from scipy.sparse import csr_array as make
+def _when_used(module: str, name: str) -> Callable[..., Any]:
+    def call(*arguments: Any, **options: Any) -> Any:
+        return getattr(import_module(module), name)(*arguments, **options)
 
-    return make(*arguments, **options)
-
-
-def coo_array(*arguments: Any, **options: Any) -> Any:
-    """`scipy.sparse.coo_array`."""
-    from scipy.sparse import coo_array as make
-
-    return make(*arguments, **options)
+    call.__name__, call.__doc__ = name, f"`{module}.{name}`."
+    return call
 
 
-def vstack(*arguments: Any, **options: Any) -> Any:
-    """`scipy.sparse.vstack`."""
-    from scipy.sparse import vstack as stack
-
-    return stack(*arguments, **options)
-
-
-def hstack(*arguments: Any, **options: Any) -> Any:
-    """`scipy.sparse.hstack`."""
-    from scipy.sparse import hstack as stack
-
-    return stack(*arguments, **options)
-
-
-def dijkstra(*arguments: Any, **options: Any) -> Any:
-    """`scipy.sparse.csgraph.dijkstra`."""
-    from scipy.sparse.csgraph import dijkstra as run
-
-    return run(*arguments, **options)
-
-
-def connected_components(*arguments: Any, **options: Any) -> Any:
-    """`scipy.sparse.csgraph.connected_components`."""
-    from scipy.sparse.csgraph import connected_components as run
-
-    return run(*arguments, **options)
-
-
-def maximum_bipartite_matching(*arguments: Any, **options: Any) -> Any:
-    """`scipy.sparse.csgraph.maximum_bipartite_matching`."""
-    from scipy.sparse.csgraph import maximum_bipartite_matching as run
-
-    return run(*arguments, **options)
+csr_array = _when_used("scipy.sparse", "csr_array")
+coo_array = _when_used("scipy.sparse", "coo_array")
+hstack = _when_used("scipy.sparse", "hstack")
+vstack = _when_used("scipy.sparse", "vstack")
+dijkstra = _when_used("scipy.sparse.csgraph", "dijkstra")
+connected_components = _when_used("scipy.sparse.csgraph", "connected_components")
+maximum_bipartite_matching = _when_used("scipy.sparse.csgraph", "maximum_bipartite_matching")
