@@ -87,6 +87,16 @@ def certified_mechanisms():
     for level in (0, 1e-6, 0.3, 5, 40, um.ApproxDP(0, 0.1), um.ApproxDP(1, 1e-9), um.ApproxDP.from_ratio(3, "1/7")):
         yield um.certify(um.binary.balanced(um.counts(12), lambda yes: yes > 6, level))
         yield um.certify(um.binary.best_boundary(um.counts(5), lambda yes: yes > 1, level))
+    rankings = lambda votes: ("a", "b", "c") if votes < 5 else ("b", "c", "a")  # noqa: E731
+    boundary = {("a", "b", "c"): ["1/2", "3/10", "1/5"], ("b", "c", "a"): ["2/5", "3/10", "3/10"]}
+    for level in (0.9, um.ApproxDP(0.6, 0.05)):
+        yield um.certify(um.rainbow.extend(um.counts(12), rankings, boundary, level))
+        yield um.certify(um.rainbow.best_boundary(um.counts(12), rankings, level, [1, 0.5, 0]))
+        yield um.certify(um.rainbow.plurality(30, "xyz", level).solution)
+        yield um.certify(um.finite.optimal(um.counts(4), level, loss="absolute"))
+    yield um.certify(um.finite.tight_constraints(um.sums(6, 3), 1.0))
+    yield um.certify(um.finite.optimal(um.sums(5, 3), 0.4, loss="squared", method="columns"))
+    yield um.certify(um.finite.geometric(9, 0.5), um.path(9), 0.5)
     for seed in range(40):
         mechanism, space, epsilon = random_private_mechanism(seed)
         yield um.certify(mechanism, space, epsilon)
