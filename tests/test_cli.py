@@ -11,6 +11,7 @@ from unittest import mock
 
 import pytest
 
+import utmost as um
 from utmost.cli import main
 
 MAJORITY = """
@@ -192,6 +193,15 @@ def test_certify_your_own_mechanism(tmp_path):
     wrong = utmost("sample", saved, given="secret\n")
     assert wrong.returncode == 2
     assert "secret" not in wrong.stderr
+
+
+def test_points_that_read_alike_are_refused(tmp_path):
+    """A mechanism on 1 and "1" cannot be sampled from by text, which would pick one of them."""
+    space = um.Space.from_edges([(1, "1")])
+    saved = um.binary.balanced(space, [True, False], 1.0).save(tmp_path / "s.json")
+    result = utmost("sample", saved, given="1\n")
+    assert result.returncode == 2
+    assert "read alike" in result.stderr
 
 
 def test_certify_names_the_edge_that_breaks_it(tmp_path):

@@ -163,6 +163,71 @@ def test_integers_far_from_the_design_do_not_certify_it(tmp_path):
         forged.certified.sample(0)
 
 
+def test_negative_slopes_bound_nothing(tmp_path):
+    """A line of negative slope needs a higher intercept than 1; with the wrong one a coin toss would look optimal."""
+    path = um.binary.best_boundary(um.path(2), [False, True], um.GaussianDP(1)).save(tmp_path / "s.json")
+
+    def tilt(content):
+        evidence = content["certificate"]["evidence"]
+        m = len(evidence["slopes"]["array"])
+        evidence["slopes"]["array"], evidence["duals"]["array"] = [-5e5] * m, [1e-6] * m
+        content["mechanism"]["matrix"], content["certified"]["weights"] = [[0.5, 0.5]] * 2, [[str(2**61)] * 2] * 2
+        content["value"], content["certificate"]["bound"] = 0.5, 0.5
+
+    assert not forge(path, tilt).verify()
+    assert um.GaussianDP(1).intercept(np.array([-2.0])) >= 3
+    assert um.PureDP(np.inf).intercept(np.array([-2.0])) >= 3
+
+
+def test_both_columns_of_a_known_value_count(tmp_path):
+    """A known 1 with 10^-9 left for the other output would allow far points what a true 1 forbids."""
+    path = um.binary.extend(um.path(26), [True] + [False] * 25, {0: 1}, um.ApproxDP(1, 0)).save(tmp_path / "s.json")
+    assert Solution.load(path).verify()
+
+    def leave_some(content):
+        content["mechanism"]["matrix"][0] = [9e-10, 1.0]
+        content["certified"] = None
+
+    assert not forge(path, leave_some).verify()
+
+
+def test_outputs_cannot_be_swapped(tmp_path):
+    """The mechanism's outputs are those of the question, in its order."""
+    path = um.binary.balanced(um.counts(3), lambda yes: yes > 1, 1.0).save(tmp_path / "s.json")
+    assert not forge(path, lambda content: content["mechanism"]["outputs"].reverse()).verify()
+
+
+def test_pairs_that_are_not_concave_leave_no_room_for_slack(tmp_path):
+    """A steep pair stretches a small slack along its chain: a value that is not quite attained is not proved."""
+    steep = um.SuitablePair(
+        [(0, 0), ("3/10", "3/10"), ("31/100", "69/100"), ("7/10", "7/10"), (1, 1)], binary_only=True
+    )
+    levels = um.per_edge(um.path(3), {(0, 1): um.PureDP.from_ratio(3), (1, 2): steep})
+    solution = um.binary.extend(um.path(3), [True] * 3, {0: "1/10"}, levels)
+    path = solution.save(tmp_path / "s.json")
+    assert solution.verify()
+
+    def lower(content):
+        matrix = content["mechanism"]["matrix"]
+        for row in (1, 2):
+            matrix[row] = [1 - matrix[row][1] * (1 - 1e-10), matrix[row][1] * (1 - 1e-10)]
+        content["value"] = float(np.mean([row[1] for row in matrix]))
+        content["certified"] = None
+
+    assert not forge(path, lower).verify()
+
+
+@pytest.mark.parametrize("epsilon", ["1e100000000", "1e-100000000", "1000000000000"])
+def test_absurd_numbers_in_a_file_end(epsilon, tmp_path):
+    """Numbers with too many digits are refused; huge ones are no reason to compute for ever."""
+    path = um.binary.balanced(um.counts(3), lambda yes: yes > 1, 1.0).save(tmp_path / "s.json")
+    try:
+        verification = forge(path, lambda content: content["problem"]["privacy"].update(epsilon=epsilon)).verify()
+    except BadFile:
+        return
+    assert not verification
+
+
 def test_a_claim_cannot_be_raised(tmp_path):
     """A file that calls a mechanism optimal whose kind proves nothing of the sort is not verified."""
     known = {2: [0.5, 0.3, 0.2], 3: [0.2, 0.3, 0.5]}
