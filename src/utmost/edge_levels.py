@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import Number
 from utmost.points import Tuples
 from utmost.privacy import (
@@ -27,7 +27,8 @@ from utmost.privacy import (
     as_level,
     level_from_json,
 )
-from utmost.space import Space, edge_positions
+from utmost.space import MOST_ENTRIES, Space, edge_positions
+from utmost.sparse import dijkstra
 
 Privacy: TypeAlias = "Level | Number | EdgeLevels"
 
@@ -92,6 +93,15 @@ class EdgeLevels:
         assert self._which is not None
         table = [v.log_growth if isinstance(v, ApproxDP) else math.nan for v in self._named]
         return np.array(table, dtype=float)[self._which] if table else np.zeros(0)
+
+    def lengths(self) -> Floats:
+        """The least sum of epsilons over paths between each two points, as a matrix; pure levels."""
+        if isinstance(self.single, ApproxDP):
+            return self.space.distances() * self.single.log_growth
+        n = len(self.space.points)
+        if n * n > MOST_ENTRIES:
+            raise TooLarge(f"{n} x {n} distances do not fit; use a smaller space.")
+        return np.asarray(dijkstra(self.space.graph(self.log_growth()))) if n else np.zeros((0, 0))
 
     def kinds(self) -> tuple[Level, ...]:
         """The distinct levels, where they were given as levels; an example each of pure and approximate otherwise."""

@@ -78,7 +78,11 @@ class CannotCertify(UtmostError):
 
 
 class SolverFailed(UtmostError):
-    """A numerical solver gave up; nothing is claimed."""
+    """A numerical solver gave up, or (`infeasible`) found that nothing fits; nothing is claimed."""
+
+    def __init__(self, message: str, *, infeasible: bool = False) -> None:
+        super().__init__(message)
+        self.infeasible = infeasible
 
 
 class BadFile(InvalidInput):

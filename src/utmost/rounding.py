@@ -66,13 +66,12 @@ def _needed(here: Floats, there: Floats, floor: Floats, levels: EdgeLevels, part
         overall = np.where(delta > 0, np.maximum(spent - delta, UNIT) / delta, 0.0)
     needed = np.where(growth[:, 0] > 1, per_output.max(axis=1), overall)
     needed = np.maximum(needed, np.where(delta > 0, np.minimum(overall, UNIT * 8), 0.0))
-    other = np.flatnonzero(np.isnan(levels.growth[part]))
     result = float(np.max(np.where(tight, needed, 0.0), initial=0.0))
-    for i in other.tolist():  # concave levels of other kinds: the floor gains upper(u) - u on every event
-        level = levels[part.start + i]
-        least = float(floor[i][floor[i] > 0].min())
-        gain = min(level.upper(least) - least, level.upper(1 - least) - (1 - least))
-        result = max(result, 16 * UNIT / gain if gain > 0 else 0.0)
+    other = np.flatnonzero(np.isnan(levels.growth[part]))
+    if len(other):  # concave levels of other kinds: the floor gains upper(u) - u on every event
+        least = np.where(floor[other] > 0, floor[other], 1.0).min(axis=1)
+        gain = np.minimum(*(levels.upper(part.start + other, u) - u for u in (least, 1 - least)))
+        result = max(result, float((16 * UNIT / gain[gain > 0]).max(initial=0.0)))
     return result
 
 
@@ -161,15 +160,10 @@ def bits_to_hold(matrix: Floats) -> int:
 
 def is_edgewise_zero(levels: EdgeLevels) -> NDArray[np.bool_]:
     """Which edges promise that both ends are the same: epsilon = 0 and delta = 0, or a level that moves nothing."""
-    same = (levels.growth == 1) & (levels.delta == 0)
-    for i in np.flatnonzero(np.isnan(levels.growth)).tolist():
-        same[i] = levels[i].upper(0.5) == 0.5
-    return np.asarray(same)
+    still = levels.upper(np.arange(len(levels)), np.full(len(levels), 0.5)) == 0.5
+    return np.where(np.isnan(levels.growth), still, (levels.growth == 1) & (levels.delta == 0))
 
 
 def allows_zero(levels: EdgeLevels) -> NDArray[np.bool_]:
     """Which edges allow a probability of 0 next to a positive one: upper(0) > 0, or no promise at all."""
-    allowed = (levels.delta > 0) | np.isinf(levels.log_growth())
-    for i in np.flatnonzero(np.isnan(levels.growth)).tolist():
-        allowed[i] = levels[i].upper(0.0) > 0
-    return np.asarray(allowed)
+    return np.asarray((levels.upper(np.arange(len(levels)), np.zeros(len(levels))) > 0) | np.isinf(levels.log_growth()))

@@ -150,16 +150,16 @@ class Solution:
         """Re-prove privacy and optimality from the problem and the mechanism alone; never raises for "no"."""
         problem, claim = self.problem, self.certificate.claim
         privacy, lost = self._check_privacy()
-        expected, check = CHECKERS[problem.question]
+        expected, checker = CHECKERS[problem.question]
         try:
-            optimality, gap = check(problem, self)
+            optimality, gap = checker(problem, self)
         except (UtmostError, *NONSENSE) as reason:
             optimality, gap = (Check("optimality", False, f"the evidence cannot be used: {reason}"),), float("inf")
         if claim != expected or (expected != "bound" and self.certificate.bound is not None):
             optimality += (Check("claim", False, f"it claims {claim!r}, which its kind of certificate does not prove"),)
         held = all(check.passed for check in optimality)
         proved: Any = expected if held else "unproved"
-        relied = (check.__doc__ or "").partition("\n")[0]
+        relied = (checker.__doc__ or "").partition("\n")[0]
         return Verification(privacy.passed, proved, gap + lost, (privacy, *optimality), relied)
 
     def _check_privacy(self) -> tuple[Check, float]:

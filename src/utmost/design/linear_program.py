@@ -19,6 +19,8 @@ from utmost.sparse import coo_array, csr_array, hstack, vstack
 
 Floats: TypeAlias = NDArray[np.float64]
 MOST_MIXED = 1e-3
+INFEASIBLE = 2
+"""How SciPy's linprog says that no point fits."""
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -26,7 +28,7 @@ class Optimum(NamedTuple):
     """A mechanism in floating point, private within the solver's tolerance, and the dual prices of its constraints.
 
     `duals[d, e, o]` belongs to edge e in direction d (0: its first end against its second) and output o; `favoured` is
-    the prior under which the worst case is an average (None otherwise: zeros).
+    the prior under which the worst case is an average (zeros where no worst case was asked for).
     """
 
     matrix: Floats
@@ -93,7 +95,8 @@ def best_mechanism(
         cost = np.append(np.zeros(variables), 1.0)
     result = linprog(cost, upper, limits, sums, np.ones(n), bounds=bounds, method="highs", options=TIGHT)
     if result.x is None:
-        raise SolverFailed(f"the linear program over mechanisms failed: {result.message}")
+        message = f"the linear program over mechanisms failed: {result.message}"
+        raise SolverFailed(message, infeasible=result.status == INFEASIBLE)
     duals = np.zeros((2 * m, k))
     duals[bounded] = np.maximum(-result.ineqlin.marginals[: len(row)].reshape(-1, k), 0.0) * scale[bounded, None]
     matrix = np.clip(result.x[: n * k].reshape(n, k), 0.0, 1.0)
@@ -111,6 +114,8 @@ def mix_until_private(matrix: Floats, levels: EdgeLevels) -> tuple[Floats, float
     while True:
         mixed = (1 - eta) * matrix + eta * floors
         worst = max(promise_excess(mixed[i], mixed[j], levels).max(initial=-1.0) for i, j in ((a, b), (b, a)))
-        if worst <= 2.0**-44 or eta > MOST_MIXED:
+        if eta > MOST_MIXED:
+            raise SolverFailed("the solver's answer is too far from private to be mended; try a level nearer to 1.")
+        if worst <= 2.0**-44:
             return mixed / mixed.sum(axis=1, keepdims=True), float(np.abs(mixed - matrix).max(initial=0.0))
         eta = 1e-13 if eta == 0 else 2 * eta

@@ -9,7 +9,6 @@ from utmost.errors import InvalidInput
 from utmost.optimality.chains import Outcome, Problem, Solved, read, read_distribution, read_positions, stated
 from utmost.optimality.rainbow import mechanism_bound
 from utmost.privacy import ApproxDP
-from utmost.sparse import dijkstra
 
 
 def check_tight(problem: Problem, solved: Solved) -> Outcome:
@@ -77,6 +76,4 @@ def _lengths(problem: Problem) -> np.ndarray:
     levels = problem.privacy
     if not all(isinstance(level, ApproxDP) and level.delta == 0 for level in levels.kinds()):
         raise InvalidInput("tight constraints need pure levels.")
-    if isinstance(levels.single, ApproxDP):
-        return problem.space.distances() * levels.single.log_growth
-    return np.asarray(dijkstra(problem.space.graph(levels.log_growth())))
+    return levels.lengths()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from utmost.design.binary.carry import carry
 from utmost.design.binary.extension import carry_from
 from utmost.design.binary.question import Floats, Outputs, as_truth, boundary_edges
+from utmost.design.linear_program import TIGHT
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import InvalidInput, SolverFailed
 from utmost.mechanism import FiniteMechanism
@@ -25,7 +26,6 @@ from utmost.space import Space
 from utmost.sparse import coo_array, vstack
 
 MOST_ROUNDS = 40
-TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 MARGINS = (0.0, 1e-12, 1e-9, 1e-7, 1e-5)
 CLOSED = 1e-10
 """Tangent cuts are added until bound and value are this close."""

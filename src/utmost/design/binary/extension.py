@@ -10,7 +10,6 @@ from utmost.design.binary.carry import Bounds, carry
 from utmost.design.binary.conflict import find_conflict, raise_conflict
 from utmost.design.binary.question import (
     Floats,
-    Known,
     Mask,
     Outputs,
     Truth,
@@ -77,9 +76,8 @@ def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outp
     conflict = find_conflict(levels, right, fixed.mask, matrix, fixed.exact)
     if conflict:
         raise_conflict(conflict, levels, outputs, fixed.exact)
-    return _extension_solution(
-        "binary.extend", levels, right, fixed, matrix, outputs, method, "BIN Theorem 2, HET Theorem 1"
-    )
+    data = {"outputs": tuple(outputs), "truth": right, "known": fixed.mask, "known_values": fixed.as_given()}
+    return _solution("binary.extend", levels, data, fixed.mask, matrix, method, "BIN Theorem 2, HET Theorem 1")
 
 
 def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
@@ -102,25 +100,22 @@ def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (Fal
     ends = space.edge_indices[edges]
     on_boundary = np.zeros(len(right), dtype=bool)
     on_boundary[ends.ravel()] = True
-    start_p, start_q = np.ones(len(right)), np.zeros(len(right))
-    shares = levels.even_shares(edges)
-    for side in (0, 1):
-        np.minimum.at(start_p, ends[:, side], shares[0])
-        np.maximum.at(start_q, ends[:, side], shares[1])
-    inner = levels.space.edge_indices
-    same = right[inner[:, 0]] == right[inner[:, 1]]
+    p, q = levels.even_shares(edges)
     if levels.single is not None and len(edges):
         points = [space.points[int(i)] for i in np.flatnonzero(on_boundary)]
-        p, q = _by_distance(levels.single, space.distances_from(points), float(shares[0][0]), float(shares[1][0]))
+        bounds = _by_distance(levels.single, space.distances_from(points), float(p[0]), float(q[0]))
         method = "closed form in the distance to the boundary"
     else:
-        regions = Space(space.points, inner[same])
-        (p, q), method = carry(
-            levels.take(np.flatnonzero(same), regions), (start_p, start_q), np.ones(len(right), dtype=bool)
-        )
-    matrix = _columns(right, p, q)
-    fixed = Known(on_boundary, matrix[:, 1].copy(), None)
-    return _extension_solution("binary.balanced", levels, right, fixed, matrix, outputs, method, "BIN Corollary 2")
+        start = np.ones(len(right)), np.zeros(len(right))
+        for side in (0, 1):
+            np.minimum.at(start[0], ends[:, side], p)
+            np.maximum.at(start[1], ends[:, side], q)
+        same = np.flatnonzero(~boundary_edges(space, right))
+        regions = Space(space.points, space.edge_indices[same])
+        bounds, method = carry(levels.take(same, regions), start, np.ones(len(right), dtype=bool))
+    matrix = _columns(right, *bounds)
+    data = {"outputs": tuple(outputs), "truth": right}
+    return _solution("binary.balanced", levels, data, on_boundary, matrix, method, "BIN Corollary 2")
 
 
 def carry_from(levels: EdgeLevels, truth: Truth, known: Mask, columns: Floats) -> tuple[Floats, str]:
@@ -148,36 +143,23 @@ def _columns(truth: Truth, p: Floats, q: Floats) -> Floats:
     return np.column_stack([np.where(truth == 0, p, q), np.where(truth == 1, p, q)])
 
 
-def _extension_solution(
-    question: str,
-    levels: EdgeLevels,
-    truth: Truth,
-    fixed: Known,
-    matrix: Floats,
-    outputs: Outputs,
-    method: str,
-    reason: str,
+def _solution(
+    question: str, levels: EdgeLevels, data: dict[str, Any], anchors: Mask, matrix: Floats, method: str, reason: str
 ) -> Solution:
+    """The solution with this matrix, and a note on the parts of the space that no anchor reaches."""
     space = levels.space
-    told = matrix[np.arange(len(truth)), truth]
-    value = average(told)
+    value = average(matrix[np.arange(len(matrix)), data["truth"]])
     notes = []
-    reached = np.isin(space.components, space.components[fixed.mask])
+    reached = np.isin(space.components, space.components[anchors])
     if not reached.all():
         parts = len(np.unique(space.components[~reached]))
         notes.append(
             f"{parts} component{'s' * (parts > 1)} of the space ha{'s' if parts == 1 else 've'} neither a boundary "
             f"nor a known point: the truth is told there with probability 1 ({int((~reached).sum())} points)."
         )
-    data = {"outputs": tuple(outputs), "truth": truth}
-    if question == "binary.extend":  # a balanced boundary follows from the levels
-        data |= {"known": fixed.mask, "known_values": fixed.as_given()}
     certificate = Certificate("theorem", reason, AVERAGE, method, notes=tuple(notes))
-    mechanism = FiniteMechanism(matrix, space.points, outputs)
+    mechanism = FiniteMechanism(matrix, space.points, data["outputs"])
     return Solution(Problem(question, space, levels, data), mechanism, value, certificate)
-
-
-# ---- the balanced boundary ----
 
 
 def _by_distance(level: Level, distance: Floats, p: float, q: float) -> Bounds:

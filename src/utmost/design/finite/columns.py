@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.design.finite.geometric import geometric
-from utmost.design.finite.phi import lengths
 from utmost.design.linear_program import TIGHT
 from utmost.edge_levels import EdgeLevels
 from utmost.errors import SolverFailed
@@ -41,7 +40,7 @@ def generate_columns(
 ) -> Generated:
     """The mechanism with the least expected loss, by generating columns until the gap closes or time runs out."""
     n = len(prior)
-    apart = lengths(levels)
+    apart = levels.lengths()
     decay = np.exp(-apart)
     costs = prior[:, None] * loss
     mirror = _has_mirror(apart, prior, loss)

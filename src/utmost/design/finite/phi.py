@@ -16,11 +16,10 @@ from flint import arb, arb_mat, ctx, fmpq_mat
 from numpy.typing import NDArray
 
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
-from utmost.errors import TooLarge, UnsupportedLevel
+from utmost.errors import UnsupportedLevel
 from utmost.exact import ExpSum, as_fmpq
 from utmost.privacy import ApproxDP
-from utmost.space import MOST_ENTRIES, Space
-from utmost.sparse import dijkstra
+from utmost.space import Space
 
 Floats: TypeAlias = NDArray[np.float64]
 UNIT = 2.0**-52
@@ -36,18 +35,6 @@ def pure_levels(space: Space, privacy: Privacy) -> EdgeLevels:
     if (levels.delta > 0).any() or not np.isfinite(levels.log_growth()).all():
         raise UnsupportedLevel("regular priors need pure levels with a finite epsilon; use finite.optimal for a delta.")
     return levels
-
-
-def lengths(levels: EdgeLevels) -> Floats:
-    """Epsilon times the distance of each two points: the least sum of epsilons over paths."""
-    space, n = levels.space, len(levels.space.points)
-    if n * n > MOST_ENTRIES:
-        raise TooLarge(f"{n} x {n} entries of Phi do not fit; use a smaller space.")
-    if isinstance(levels.single, ApproxDP):
-        return space.distances() * levels.single.log_growth
-    if not n:
-        return np.zeros((0, 0))
-    return np.asarray(dijkstra(space.graph(levels.log_growth())))
 
 
 @dataclass(frozen=True)
@@ -67,7 +54,7 @@ class Solved:
 
 def solve_phi(levels: EdgeLevels, right: Floats) -> Solved | None:
     """Phi y = right with proved signs; None if Phi is singular, or so nearly that nothing can be said."""
-    exponents = lengths(levels)
+    exponents = levels.lengths()
     n = len(right)
     if not n:
         return Solved(np.zeros(0), ())
@@ -169,6 +156,6 @@ def nonnegative_solution(levels: EdgeLevels, right: Any) -> Floats | None:
     """Some y >= 0 with Phi y = right up to rounding, for a singular Phi; None if there is none."""
     from scipy.optimize import linprog
 
-    phi = np.exp(-lengths(levels))
+    phi = np.exp(-levels.lengths())
     result = linprog(np.zeros(len(right)), A_eq=phi, b_eq=right, bounds=(0, None), method="highs")
     return np.asarray(result.x) if result.status == 0 else None

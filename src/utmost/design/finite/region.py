@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.design.finite.phi import lengths, nonnegative_solution, pure_levels, solve_phi
+from utmost.design.finite.phi import nonnegative_solution, pure_levels, solve_phi
 from utmost.edge_levels import Privacy
 from utmost.errors import InvalidInput
 from utmost.space import Space
@@ -41,7 +41,7 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
 
 def corner_priors(space: Space, privacy: Privacy) -> Floats:
     """The corners of the region of regular priors: the rows of Phi, each divided by its sum (REG Prop. 4)."""
-    phi = np.exp(-lengths(pure_levels(space, privacy)))
+    phi = np.exp(-pure_levels(space, privacy).lengths())
     return np.asarray(phi / phi.sum(axis=1, keepdims=True))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from utmost.design.finite.phi import Floats, Solved, lengths, nonnegative_solution, pure_levels, solve_phi
+from utmost.design.finite.phi import Floats, Solved, nonnegative_solution, pure_levels, solve_phi
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import NoSuchMechanism
 from utmost.mechanism import FiniteMechanism
@@ -46,7 +46,7 @@ def tight_constraints(space: Space, privacy: Privacy) -> Solution:
             point=space.points[k],
             entry=float(z.y[k]),
         )
-    matrix = np.exp(-lengths(levels)) * np.maximum(z.y, 0.0)
+    matrix = np.exp(-levels.lengths()) * np.maximum(z.y, 0.0)
     matrix = matrix / matrix.sum(axis=1, keepdims=True) if n else matrix
     notes = () if z.nonnegative else ("the signs could not all be proved: they are non-negative up to rounding",)
     value = 1 - float(np.trace(matrix)) / n if n else 0.0
@@ -104,9 +104,9 @@ def smallest_epsilon(space: Space) -> SmallestEpsilon:
 
 
 def _weights(levels: EdgeLevels) -> Solved:
-    """Z with Phi z = 1; constant where all rows of Phi have one sum, some solution where Phi is singular."""
+    """The z with Phi z = 1; constant where all rows of Phi have one sum, some solution where Phi is singular."""
     n = len(levels.space.points)
-    sums = np.exp(-lengths(levels)).sum(axis=1)
+    sums = np.exp(-levels.lengths()).sum(axis=1)
     if n and levels.single is not None and _is_regular(levels.space):
         return Solved(1 / sums, (1,) * n)
     solved = solve_phi(levels, np.ones(n))
@@ -138,7 +138,7 @@ def _proved_from(distances: Floats) -> float:
 
 
 def _least_entry(distances: Floats) -> Any:
-    """Epsilon -> the least entry of z, in floating point; by Toeplitz solves where the space is a line."""
+    """The least entry of z as a function of epsilon, in floats; by Toeplitz solves on a line."""
     line = len(distances) > 1 and all(
         np.array_equal(np.diag(distances, k), np.full(len(distances) - k, distances[0, k]))
         for k in range(len(distances))

@@ -12,10 +12,10 @@ from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.design.rainbow.regions import (
     Floats,
     Regions,
-    as_exact_distribution,
-    boundary_space,
     find_regions,
+    lines_of,
     one_concave_level,
+    read_row,
     solve_inside,
 )
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
@@ -59,7 +59,7 @@ def best_boundary(
     regions = find_regions(space, preferences)
     worth = _weights(weights, len(regions.outputs))
     mass = space.as_prior(prior)
-    lines, onto = boundary_space(space, preferences)
+    lines, onto = lines_of(regions)
     small = on_edges(lines, level)
     rankings = np.array([regions.rainbows.index(name[0]) for name in lines.points], dtype=np.int64)
     gains = np.zeros((len(lines.points), len(regions.outputs)))
@@ -115,7 +115,11 @@ def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) 
     levels.require(ApproxDP, "lexicographic needs (epsilon, delta) levels.")
     regions = find_regions(space, preferences)
     order = regions.order[regions.region]
-    fixed = {space.index(p): _row(regions, space.index(p), given) for p, given in known.items()}
+    fixed = {}
+    for point, given in known.items():
+        i = space.index(point)
+        row = read_row(regions, regions.rainbows[regions.region[i]], given, f"the distribution known at {point!r}")
+        fixed[i] = np.array([float(x) for x in row])
     held: list[tuple[Floats, float]] = []
     matrix = np.zeros((len(space.points), len(regions.outputs)))
     for position in range(1, max(len(regions.outputs), 2)):
@@ -123,8 +127,8 @@ def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) 
         np.put_along_axis(gains, order[:, :position], 1.0, axis=1)
         try:
             matrix = best_mechanism(levels, gains, fixed, held).matrix
-        except SolverFailed:
-            if held:
+        except SolverFailed as failure:
+            if held or not failure.infeasible:
                 raise
             raise _infeasible(space, fixed, levels, regions) from None
         held.append((gains, float((gains * matrix).sum()) - 1e-9 * len(matrix)))
@@ -170,19 +174,6 @@ def _mend(regions: Regions, rows: dict[int, Floats], levels: EdgeLevels) -> list
         exact = [Fraction(float(x)) for x in row]
         result[number] = [x / sum(exact) for x in exact]
     return result
-
-
-def _row(regions: Regions, point: int, given: Any) -> Floats:
-    name = f"the distribution known at {regions.space.points[point]!r}"
-    ranking = regions.rainbows[regions.region[point]]
-    if isinstance(given, dict):
-        if set(given) != set(regions.outputs):
-            raise InvalidInput(f"{name} must give a probability to each of {regions.outputs!r}.")
-        return np.array([float(x) for x in as_exact_distribution([given[o] for o in regions.outputs], name)])
-    ordered = as_exact_distribution(given, name)
-    if len(ordered) != len(ranking):
-        raise InvalidInput(f"{name} has {len(ordered)} entries for {len(ranking)} outputs.")
-    return np.array([float(ordered[ranking.index(o)]) for o in regions.outputs])
 
 
 def _infeasible(space: Space, fixed: dict[int, Floats], levels: EdgeLevels, regions: Regions) -> NoExtension:

@@ -92,7 +92,12 @@ def boundary_space(space: Space, preferences: Any) -> tuple[Space, Morphism]:
     >>> onto(0), onto(4)
     ((('a', 'b'), 2.0), (('b', 'a'), 1.0))
     """
-    regions = find_regions(space, preferences)
+    return lines_of(find_regions(space, preferences))
+
+
+def lines_of(regions: Regions) -> tuple[Space, Morphism]:
+    """The boundary rainbow graph of known regions, and the morphism onto it."""
+    space = regions.space
     names: list[Any] = [
         (regions.rainbows[r], d) for r, d in zip(regions.region.tolist(), regions.distance.tolist(), strict=True)
     ]
@@ -219,22 +224,20 @@ def _read_boundary(regions: Regions, boundary: Mapping[Rainbow, Any]) -> list[li
         ranking = regions.rainbows[i]
         if ranking not in boundary:
             raise InvalidInput(f"the boundary says nothing about the ranking {ranking!r}; give its distribution.")
-        given = boundary[ranking]
-        if isinstance(given, Mapping):
-            if set(given) != set(regions.outputs):
-                raise InvalidInput(
-                    f"the boundary of {ranking!r} must give a probability to each of {regions.outputs!r}."
-                )
-            values = as_exact_distribution([given[o] for o in regions.outputs], f"the boundary of {ranking!r}")
-        else:
-            ordered = as_exact_distribution(given, f"the boundary of {ranking!r}")
-            if len(ordered) != len(ranking):
-                raise InvalidInput(
-                    f"the boundary of {ranking!r} has {len(ordered)} entries for {len(ranking)} outputs."
-                )
-            values = [ordered[ranking.index(o)] for o in regions.outputs]
-        rows[i] = values
+        rows[i] = read_row(regions, ranking, boundary[ranking], f"the boundary of {ranking!r}")
     return rows
+
+
+def read_row(regions: Regions, ranking: Rainbow, given: Any, name: str) -> list[Fraction]:
+    """A distribution in the order of the outputs, from a mapping or from probabilities in the order of a ranking."""
+    if isinstance(given, Mapping):
+        if set(given) != set(regions.outputs):
+            raise InvalidInput(f"{name} must give a probability to each of {regions.outputs!r}.")
+        return as_exact_distribution([given[o] for o in regions.outputs], name)
+    ordered = as_exact_distribution(given, name)
+    if len(ordered) != len(ranking):
+        raise InvalidInput(f"{name} has {len(ordered)} entries for {len(ranking)} outputs.")
+    return [ordered[ranking.index(o)] for o in regions.outputs]
 
 
 def _require_private(regions: Regions, rows: Sequence[list[Fraction] | None], levels: EdgeLevels) -> None:
