@@ -161,7 +161,7 @@ def bits_to_hold(matrix: Floats) -> int:
 def is_edgewise_zero(levels: EdgeLevels) -> NDArray[np.bool_]:
     """Which edges promise that both ends are the same: epsilon = 0 and delta = 0, or a level that moves nothing."""
     still = levels.upper(np.arange(len(levels)), np.full(len(levels), 0.5)) == 0.5
-    return np.where(np.isnan(levels.growth), still, (levels.growth == 1) & (levels.delta == 0))
+    return np.asarray(np.where(np.isnan(levels.growth), still, (levels.growth == 1) & (levels.delta == 0)))
 
 
 def allows_zero(levels: EdgeLevels) -> NDArray[np.bool_]:
