@@ -52,14 +52,14 @@ wheel: $(ENV) ## Build the wheel into dist/ and run its demonstration in a clean
 	rm -rf dist $(WHEEL_VENV)
 	$(BIN)/python -m build --wheel --no-isolation
 	$(BIN)/python -m venv $(WHEEL_VENV)
-	$(WHEEL_VENV)/bin/python $(PIP_INSTALL) -c requirements.lock "$$(echo dist/*.whl)[plot,cli]"
+	$(WHEEL_VENV)/bin/python $(PIP_INSTALL) -c requirements.lock "$$(echo dist/*.whl)[all]"
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cd "$$dir" && $(WHEEL_VENV)/bin/utmost demo --out demo
 
 lock: | python ## Resolve the newest versions into requirements.lock and bench.lock
 	rm -rf build/lock-venv
 	$(PYTHON) -m venv build/lock-venv
-	build/lock-venv/bin/python $(PIP_INSTALL) -e '.[plot,cli,dev]'
-	{ echo '# Made by `make lock` from the extras plot, cli and dev in pyproject.toml; not edited by hand.'; \
+	build/lock-venv/bin/python $(PIP_INSTALL) -e '.[all,postgres,dev]'
+	{ echo '# Made by `make lock` from the extras all, postgres and dev in pyproject.toml; not edited by hand.'; \
 	  build/lock-venv/bin/python -m pip freeze --exclude-editable; } > build/requirements.lock
 	mv build/requirements.lock requirements.lock
 	rm -rf build/lock-venv

@@ -1,28 +1,18 @@
-"""Pictures: a graph of datasets coloured by truth and shaded by probability, a mechanism along a line.
-
-Every function takes a `Solution` and returns a matplotlib `Figure`; `save(figure, path)` writes it. Needs the extra
-`utmost[plot]`.
-"""
+"""A yes/no question: a graph of datasets coloured by truth and shaded by probability, a mechanism along a line."""
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from utmost.design.rainbow import line
-from utmost.edge_levels import Privacy
-from utmost.errors import InvalidInput, UtmostError
-from utmost.mechanism import FiniteMechanism
+from utmost.errors import InvalidInput
+from utmost.plot.canvas import Figure, canvas, caption
 from utmost.points import Tuples
 from utmost.solution import Solution
 from utmost.space import Space
 
-Figure: TypeAlias = Any
 COLOURS = ("#c44e52", "#4271ae")
 MOST_POINTS = 200
 
@@ -44,7 +34,7 @@ def graph(solution: Solution, title: str | None = None) -> Figure:
     if n > MOST_POINTS:
         raise InvalidInput(f"{n} points are too many to draw one by one (at most {MOST_POINTS}); use plot.curve.")
     at = layout(space)
-    figure, axes = _canvas(title or f"{problem.question} at {problem.privacy}")
+    figure, axes = canvas(title or f"{problem.question} at {problem.privacy}")
     widths = _widths(solution)
     for (a, b), width in zip(space.edge_indices.tolist(), widths, strict=True):
         axes.plot(*at[[a, b]].T, color="#888888", linewidth=width, zorder=1)
@@ -68,7 +58,7 @@ def graph(solution: Solution, title: str | None = None) -> Figure:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=2, frameon=False, fontsize=9)
     axes.set_axis_off()
     axes.margins(0.15)
-    _caption(figure, f"number: Pr[{outputs[1]}]; shade: how often the truth is told; thicker edge: stronger promise")
+    caption(figure, f"number: Pr[{outputs[1]}]; shade: how often the truth is told; thicker edge: stronger promise")
     return figure
 
 
@@ -77,7 +67,7 @@ def curve(solution: Solution, title: str | None = None) -> Figure:
     problem = solution.problem
     xs = np.array(problem.space.points, dtype=float)
     truth, outputs = _truth(solution), problem.data["outputs"]
-    figure, axes = _canvas(title or f"{problem.question} at {problem.privacy}", size=(7.2, 4.2))
+    figure, axes = canvas(title or f"{problem.question} at {problem.privacy}", size=(7.2, 4.2))
     axes.plot(xs, solution.mechanism.matrix[:, 1], color="#333333", linewidth=1, zorder=1)
     for j in (0, 1):
         here = truth == j
@@ -90,52 +80,6 @@ def curve(solution: Solution, title: str | None = None) -> Figure:
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
     return figure
-
-
-def rainbow(
-    boundary: Sequence[float], privacy: Privacy, length: int, outputs: Sequence[Any], title: str | None = None
-) -> Figure:
-    """The probabilities of ranked outputs against the distance to the boundary (RAIN Figure 2)."""
-    rows = line(boundary, privacy, length)
-    figure, axes = _canvas(title or "Probability of each output", size=(7.2, 4.2))
-    for j, output in enumerate(outputs):
-        colour = output if output in ("blue", "red", "green") else None
-        axes.plot(rows[:, j], marker="o", markersize=3, linewidth=1, color=colour, label=str(output))
-    axes.set_xlabel("distance to the boundary")
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_ylabel("probability")
-    axes.set_ylim(-0.03, 1.03)
-    axes.grid(alpha=0.25)
-    axes.legend(frameon=False)
-    return figure
-
-
-def heat_map(mechanism: FiniteMechanism, title: str | None = None) -> Figure:
-    """A mechanism as a picture: points downwards, outputs across, darker where likelier."""
-    figure, axes = _canvas(title or f"{len(mechanism.points)} points, {len(mechanism.outputs)} outputs")
-    image = axes.imshow(mechanism.matrix, cmap="Blues", vmin=0.0, aspect="auto", interpolation="nearest")
-    axes.set_xlabel("output")
-    axes.set_ylabel("point")
-    figure.colorbar(image, ax=axes, label="probability")
-    return figure
-
-
-def losses(epsilons: Sequence[float], curves: Mapping[str, Sequence[float]], title: str, what: str) -> Figure:
-    """Expected losses of several mechanisms against epsilon, one curve each."""
-    figure, axes = _canvas(title, size=(7.2, 4.2))
-    for name, values in curves.items():
-        axes.plot(epsilons, values, marker="o", markersize=3, linewidth=1, label=name)
-    axes.set_xlabel("ε")
-    axes.set_ylabel(what)
-    axes.grid(alpha=0.25)
-    axes.legend(frameon=False)
-    return figure
-
-
-def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write a picture; the ending of the path says how (.png, .svg, .pdf)."""
-    figure.savefig(path, dpi=150, bbox_inches="tight")
-    return Path(path)
 
 
 def layout(space: Space) -> np.ndarray[Any, Any]:
@@ -161,21 +105,6 @@ def layout(space: Space) -> np.ndarray[Any, Any]:
     order = np.argsort(values)[::-1][:2]
     placed = vectors[:, order] * np.sqrt(np.maximum(values[order], 1e-9))
     return np.column_stack([placed, np.zeros((n, 2 - placed.shape[1]))])
-
-
-def _canvas(title: str, size: tuple[float, float] = (6.4, 5.2)) -> tuple[Any, Any]:
-    try:
-        from matplotlib.figure import Figure as Canvas
-    except ImportError:
-        raise UtmostError("pictures need matplotlib; install it with: pip install 'utmost[plot]'") from None
-    figure = Canvas(figsize=size, layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_title(title, fontsize=11)
-    return figure, axes
-
-
-def _caption(figure: Any, text: str) -> None:
-    figure.supxlabel(text, fontsize=8, color="#555555")
 
 
 def _truth(solution: Solution) -> Any:

@@ -1,11 +1,7 @@
-"""The `utmost` command: thin, no mathematics.
-
-Exit code 0: done; 1: the answer is no (no extension, not verified); 2: wrong use.
-"""
+"""`utmost design`, `show`, `certify`, `verify`, `sample` and `demo`: solutions and their proofs."""
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from getpass import getpass
@@ -17,25 +13,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from utmost import __version__
+from utmost.cli.output import Json, print_json
 from utmost.demo import run_demo
-from utmost.errors import CannotCertify, InvalidInput, NoExtension, UtmostError
+from utmost.errors import InvalidInput
 from utmost.matrix_file import certify_table
 from utmost.problem_file import LevelTable, solve_file
 from utmost.solution import Solution, Verification
 
-app = typer.Typer(
-    help="Design the differentially private mechanism with the utmost utility, and prove it.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Picture = Annotated[Path | None, typer.Option(help="Also draw the mechanism to this file (.png, .svg or .pdf).")]
 
 
-@app.command()
 def design(
     file: Annotated[Path, typer.Argument(help="A problem in TOML; see docs/problem-files.md.")],
     out: Annotated[Path | None, typer.Option(help="Save the solution with its proof to this JSON file.")] = None,
@@ -46,7 +33,6 @@ def design(
     _present(solve_file(file), out, picture, as_json)
 
 
-@app.command()
 def show(
     file: Annotated[Path, typer.Argument(help="A solution saved by `utmost design --out`.")],
     picture: Picture = None,
@@ -56,7 +42,6 @@ def show(
     _present(Solution.load(file), None, picture, as_json)
 
 
-@app.command()
 def certify(
     matrix: Annotated[Path, typer.Argument(help="A CSV file: a row per point, a column per output.")],
     space: Annotated[str, typer.Option(help="path, cycle, complete, or such as sums:people=30,largest=5.")] = "path",
@@ -71,7 +56,6 @@ def certify(
     _present(certify_table(matrix, space, level), out, None, as_json)
 
 
-@app.command()
 def verify(
     file: Annotated[Path, typer.Argument(help="A solution saved by `utmost design` or `utmost certify`.")],
     as_json: Json = False,
@@ -80,14 +64,13 @@ def verify(
     solution = Solution.load(file)
     verification = solution.verify()
     if as_json:
-        _print_json(_proof(solution, verification))
+        print_json(_proof(solution, verification))
     else:
         print(verification)
     if not verification:
         raise typer.Exit(1)
 
 
-@app.command()
 def sample(
     file: Annotated[Path, typer.Argument(help="A solution saved by `utmost design` or `utmost certify`.")],
     size: Annotated[int, typer.Option(min=1, help="How many answers; each one spends the privacy again.")] = 1,
@@ -107,12 +90,11 @@ def sample(
         raise InvalidInput("that is not a point of this mechanism; `utmost show` lists its points.")
     answers = [str(answer) for answer in certified.sample(names[text], size)]
     if as_json:
-        _print_json({"answers": answers, "privacy": str(certified.levels), "draws": size})
+        print_json({"answers": answers, "privacy": str(certified.levels), "draws": size})
     else:
         print("\n".join(answers))
 
 
-@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Where the pictures and solutions go.")] = Path("demo"),
     as_json: Json = False,
@@ -121,29 +103,9 @@ def demo(
     console = Console(quiet=as_json, soft_wrap=True, highlight=False)
     result = run_demo(out, console.print)
     if as_json:
-        _print_json(result)
+        print_json(result)
     if not result["verified"]:
         raise typer.Exit(1)
-
-
-@app.callback(invoke_without_command=True)
-def options(version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False) -> None:
-    """Design the differentially private mechanism with the utmost utility, and prove it."""
-    if version:
-        print(f"utmost {__version__}")
-        raise typer.Exit
-
-
-def main() -> None:
-    """The entry point: errors in words on standard error, and their exit codes."""
-    try:
-        app()
-    except (NoExtension, CannotCertify) as reason:
-        print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
-        sys.exit(1)
-    except UtmostError as reason:
-        print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
-        sys.exit(2)
 
 
 def _present(solution: Solution, out: Path | None, picture: Path | None, as_json: bool) -> None:
@@ -155,7 +117,7 @@ def _present(solution: Solution, out: Path | None, picture: Path | None, as_json
 
         plot.save(plot.draw(solution), picture)
     if as_json:
-        _print_json(_summary(solution, verification))
+        print_json(_summary(solution, verification))
     else:
         console = Console(soft_wrap=True, highlight=False)
         console.print(str(solution), markup=False)
@@ -211,7 +173,3 @@ def _proof(solution: Solution, verification: Verification) -> dict[str, Any]:
         "private": verification.private,
         "checks": [{"name": k.name, "passed": k.passed, "detail": k.detail} for k in verification.checks],
     }
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    print(json.dumps(content, indent=2, ensure_ascii=False))

@@ -1,0 +1,10 @@
+"""Pictures of mechanisms, regions and trade-offs.
+
+Every function returns a matplotlib `Figure`; `save(figure, path)` writes it. Needs the extra `utmost[plot]`.
+"""
+
+from utmost.plot.canvas import save
+from utmost.plot.graphs import curve, draw, graph, layout
+from utmost.plot.probabilities import heat_map, losses, rainbow
+
+__all__ = ["curve", "draw", "graph", "heat_map", "layout", "losses", "rainbow", "save"]

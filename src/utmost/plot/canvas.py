@@ -1,0 +1,34 @@
+"""Figures without a screen: an empty canvas, its caption, and how it is saved."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from utmost.errors import UtmostError
+
+Figure: TypeAlias = Any
+
+
+def canvas(title: str, size: tuple[float, float] = (6.4, 5.2)) -> tuple[Figure, Any]:
+    """An empty figure with a title, and its axes."""
+    try:
+        from matplotlib.figure import Figure as Canvas
+    except ImportError:
+        raise UtmostError("pictures need matplotlib; install it with: pip install 'utmost[plot]'") from None
+    figure = Canvas(figsize=size, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(title, fontsize=11)
+    return figure, axes
+
+
+def caption(figure: Figure, text: str) -> None:
+    """A line of small print under a figure."""
+    figure.supxlabel(text, fontsize=8, color="#555555")
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
+    """Write a picture; the ending of the path says how (.png, .svg, .pdf)."""
+    figure.savefig(path, dpi=150, bbox_inches="tight")
+    return Path(path)
