@@ -5,7 +5,7 @@ index, `reproduce.json` and the pictures. The modules `bin`, `het`, `rain`, `reg
 per claim: the call that makes each figure.
 """
 
-from utmost.reproduce import bin, het, rain, reg
+from utmost.reproduce import bin, het, lim_composition, lim_local, lim_noise, lim_parties, rain, reg
 from utmost.reproduce.entry import COMPUTATIONS, PAPERS, Claim, Entry, Finding, claims, judge, reproduces
 from utmost.reproduce.index import write
 from utmost.reproduce.run import choose, run
@@ -21,6 +21,10 @@ __all__ = [
     "claims",
     "het",
     "judge",
+    "lim_composition",
+    "lim_local",
+    "lim_noise",
+    "lim_parties",
     "rain",
     "reg",
     "reproduces",

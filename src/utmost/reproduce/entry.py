@@ -66,7 +66,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was computed for a claim, under the names it uses, and how to draw it where the paper has a figure."""
+    """What was computed for a claim, under the names it uses, and how to draw it where the paper has a figure.
+
+    What the paper does not state may be computed beside it, for the reader.
+    """
 
     computed: Mapping[str, Any]
     draw: Callable[[], Any] | None = None
@@ -137,9 +140,9 @@ def claims() -> tuple[Claim, ...]:
 
 def judge(claim: Claim, computed: Mapping[str, Any]) -> tuple[Verdict, float | None, str]:
     """The verdict on a claim, the distance, and, if it is not reproduced, why."""
-    missing = sorted(set(claim.stated) ^ set(computed))
+    missing = [name for name in claim.stated if name not in computed]
     if missing:
-        return "not reproduced", None, f"stated and computed do not name the same things: {', '.join(missing)}"
+        return "not reproduced", None, f"not computed: {', '.join(missing)}"
     right = {**claim.stated, **claim.corrected}
     distance = _distance(right, computed)
     if claim.corrected and _agree(claim.stated, computed, claim.tolerance):

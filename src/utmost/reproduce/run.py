@@ -24,7 +24,7 @@ def run(
 
     Parameters
     ----------
-    keys : which; a paper ("BIN"), an item ("BIN-example-3") or the beginning of one ("LIM-figure"), in any case
+    keys : which; a paper ("BIN"), an item ("BIN-example-3") or the beginning of one ("LIM-figure-3"), in any case
     quick : reduced sizes: fewer random instances, smaller tables
     pictures : a folder for the pictures; None draws none
     started, finished : called before and after each entry, for a progress bar
@@ -60,8 +60,9 @@ def choose(keys: Iterable[str]) -> Sequence[Claim]:
 
 
 def _named(claim: Claim, key: str) -> bool:
+    """Whether a key names a claim: all of its name, or the beginning up to a dash or a dot."""
     name = claim.key.upper()
-    return name == key or name.startswith(key if key.endswith("-") else key + "-")
+    return name == key or name.startswith((f"{key}-", f"{key}."))
 
 
 def _compute(claim: Claim, quick: bool, pictures: Path | None) -> Entry:

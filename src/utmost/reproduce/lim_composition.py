@@ -1,0 +1,326 @@
+"""LIM 2.2 and 2.4: what privacy means for tests, and how it degrades over many releases."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+import utmost as um
+from utmost.reproduce.entry import Finding, Given, reproduces
+from utmost.reproduce.instances import Floats, generator
+from utmost.reproduce.pictures import panels
+
+PAIR = um.path(2)
+
+
+def _two_rows(rng: np.random.Generator, outputs: int) -> um.FiniteMechanism:
+    rows = rng.dirichlet(np.ones(outputs) * rng.uniform(0.5, 4), size=2)
+    return um.FiniteMechanism(rows, range(2), range(outputs))
+
+
+def _errors(mechanism: um.FiniteMechanism) -> Floats:
+    """(missed detection, false alarm) of every deterministic test between the two points."""
+    rejects = np.array(list(itertools.product((0.0, 1.0), repeat=len(mechanism.outputs))))
+    return np.column_stack([1 - rejects @ mechanism.matrix[1], rejects @ mechanism.matrix[0]])
+
+
+@reproduces("LIM-theorem-2.2.1")
+def theorem_2_2_1(given: Given, quick: bool) -> Finding:
+    """Private if and only if every test satisfies (2.1), on random mechanisms (Theorem 2.2.1, Corollary 2.2.2)."""
+    rng = generator("LIM-theorem-2.2.1")
+    agree, private, count = 0, 0, 60 if quick else 500
+    for _ in range(count):
+        mechanism, epsilon, delta = _two_rows(rng, 5), float(rng.uniform(0.1, 1.5)), float(rng.uniform(0, 0.3))
+        missed, alarm = _errors(mechanism).T
+        growth = math.exp(epsilon)
+        tests = min((alarm + growth * missed).min(), (growth * alarm + missed).min()) >= 1 - delta - 1e-12
+        edges = mechanism.delta(PAIR, epsilon) <= delta + 1e-12
+        agree += bool(tests) == edges
+        private += edges
+    return Finding({"share on which both agree": agree / count, "share that is private": private / count})
+
+
+def _excess(mechanism: um.FiniteMechanism, slopes: Floats) -> Floats:
+    """The largest Pr0[S] - t Pr1[S] over sets S, for slopes t: the lines that bound the privacy region."""
+    first, second = mechanism.matrix
+    return np.asarray(np.maximum(first[:, None] - second[:, None] * slopes, 0).sum(axis=0))
+
+
+def _channel(better: um.FiniteMechanism, worse: um.FiniteMechanism) -> bool:
+    """Whether some channel turns one mechanism's output into the other's: a linear program."""
+    from scipy.optimize import linprog
+
+    m, n = len(better.outputs), len(worse.outputs)
+    same = np.kron(better.matrix, np.eye(n))
+    rows = np.kron(np.eye(m), np.ones(n))
+    right = np.concatenate([worse.matrix.ravel(), np.ones(m)])
+    return bool(linprog(np.zeros(m * n), A_eq=np.vstack([same, rows]), b_eq=right, bounds=(0, 1)).status == 0)
+
+
+@reproduces("LIM-theorem-2.2.4")
+def theorem_2_2_4(given: Given, quick: bool) -> Finding:
+    """A mechanism can be simulated from another if and only if its region lies inside (Theorems 2.2.3 and 2.2.4)."""
+    rng = generator("LIM-theorem-2.2.4")
+    slopes = np.concatenate([np.linspace(0, 3, 301), np.geomspace(3, 1000, 100)])
+    agree, inside, count = 0, 0, 30 if quick else 200
+    for _ in range(count):
+        better = _two_rows(rng, 4)
+        if rng.random() < 0.5:  # made from the first by a channel
+            worse = um.FiniteMechanism(better.matrix @ rng.dirichlet(np.ones(3), size=4), range(2), range(3))
+        else:
+            worse = _two_rows(rng, 3)
+        ratios = np.concatenate([m.matrix[0] / m.matrix[1] for m in (better, worse)])
+        every = np.concatenate([slopes, ratios])
+        contained = bool((_excess(worse, every) <= _excess(better, every) + 1e-9).all())
+        agree += contained == _channel(better, worse)
+        inside += contained
+    return Finding({"share on which both agree": agree / count, "share inside": inside / count})
+
+
+def _boundary(deltas: Any, epsilons: Floats, missed: Floats) -> Floats:
+    """The least false alarm at each missed detection, from the lines P_FA + e^eps P_MD >= 1 - delta and their mirror."""
+    alarm = np.zeros_like(missed)
+    for e in epsilons:
+        room = 1 - deltas(float(e))
+        alarm = np.maximum(alarm, np.maximum(room - math.exp(e) * missed, (room - missed) * math.exp(-e)))
+    return alarm
+
+
+@reproduces("LIM-figure-2.1")
+def figure_2_1(given: Given, quick: bool) -> Finding:
+    """The privacy region of a level: its corner, its total variation (Remark 2b), and its symmetry."""
+    epsilon, delta = given["epsilon"], given["delta"]
+    growth = math.exp(epsilon)
+    quaternary = um.FiniteMechanism(
+        [
+            [delta, (1 - delta) * growth / (1 + growth), (1 - delta) / (1 + growth), 0],
+            [0, (1 - delta) / (1 + growth), (1 - delta) * growth / (1 + growth), delta],
+        ],
+        range(2),
+        range(4),
+    )
+    missed, alarm = _errors(quaternary).T
+
+    def inside(p_missed: float, p_alarm: float) -> bool:
+        return p_alarm + growth * p_missed >= 1 - delta and growth * p_alarm + p_missed >= 1 - delta
+
+    computed = {
+        "total variation of the mechanism that fills it": quaternary.delta(PAIR, 0),
+        "it less 1 - 2(1 - delta)/(1 + e^eps)": quaternary.delta(PAIR, 0) - (1 - 2 * (1 - delta) / (1 + growth)),
+        "it less 1 - P_MD - P_FA at the corner": quaternary.delta(PAIR, 0) - float(1 - (missed + alarm).min()),
+        "excess of its delta at epsilon": quaternary.delta(PAIR, epsilon) - delta,
+        "(2.2) is symmetric to P_FA + P_MD = 1": inside(1.0, 1.0) == inside(0.0, 0.0),
+    }
+
+    def draw() -> Any:
+        figure, (axis,) = panels(["LIM Figure 2.1: privacy region"], 4.8, 4.4)
+        xs = np.linspace(0, 1, 400)
+        lower = _boundary(lambda e: delta, np.array([epsilon]), xs)
+        axis.fill_between(xs, lower, np.maximum(lower, 1 - xs), alpha=0.25)
+        axis.plot(xs, lower, linewidth=1.2)
+        axis.plot([0, 1], [1, 0], linestyle=":", color="#888888")
+        axis.set_xlabel("$P_{MD}$")
+        axis.set_ylabel("$P_{FA}$")
+        return figure
+
+    return Finding(computed, draw)
+
+
+@reproduces("LIM-remark-2")
+def remark_2(given: Given, quick: bool) -> Finding:
+    """(eps, delta) implies (eps', delta') when (1 - delta)/(1 + e^eps) >= (1 - delta')/(1 + e^eps'), delta' >= delta."""
+    rng = generator("LIM-remark-2")
+    agree, implied, count = 0, 0, 100 if quick else 1000
+    for _ in range(count):
+        e1, e2, d1 = (float(x) for x in rng.uniform(0, 1.5, 3))
+        d1, d2 = d1 / 4, d1 / 4 + float(rng.uniform(0, 0.3))
+        level = um.compose(um.ApproxDP(e1, d1))
+        holds = level.delta(e2) <= d2 + 1e-12
+        rule = (1 - d1) / (1 + math.exp(e1)) >= (1 - d2) / (1 + math.exp(e2)) - 1e-12
+        agree += holds == rule
+        implied += holds
+    return Finding({"share on which both agree": agree / count, "share that is implied": implied / count})
+
+
+@reproduces("LIM-theorem-2.4.1")
+def theorem_2_4_1(given: Given, quick: bool) -> Finding:
+    """Basic composition holds; whether it can be tightened at the same total delta."""
+    worst = -math.inf
+    for k, epsilon, delta in itertools.product((1, 2, 5, 20), (0.1, 0.5, 1.0), (0.0, 0.01)):
+        total = um.compose(um.ApproxDP(epsilon, delta), times=k)
+        worst = max(worst, total.delta(k * epsilon) - k * delta)
+    k, epsilon, delta = given["k"], given["epsilon"], given["delta"]
+    return Finding(
+        {
+            "largest excess of delta at k eps over k delta": worst,
+            "least epsilon at total delta = k delta": um.compose(um.ApproxDP(epsilon, delta), times=k).epsilon(
+                k * delta
+            ),
+        }
+    )
+
+
+def _advanced(k: int, epsilon: float, slack: float) -> float:
+    """(2.10)."""
+    return k * epsilon * (math.exp(epsilon) - 1) + epsilon * math.sqrt(2 * k * math.log(1 / slack))
+
+
+def _closed(epsilons: Floats, slack: float) -> float:
+    """(2.13), which for equal epsilons is (2.12)."""
+    drift, squares = float((np.tanh(epsilons / 2) * epsilons).sum()), float((epsilons**2).sum())
+    return min(
+        float(epsilons.sum()),
+        drift + math.sqrt(2 * squares * math.log(math.e + math.sqrt(squares) / slack)),
+        drift + math.sqrt(2 * squares * math.log(1 / slack)),
+    )
+
+
+@reproduces("LIM-theorem-2.4.2")
+def theorem_2_4_2(given: Given, quick: bool) -> Finding:
+    """Advanced composition (2.10) holds: the exact total is below it."""
+    worst = -math.inf
+    for k, epsilon, delta, slack in itertools.product((2, 10, 100), (0.01, 0.1, 0.5), (0.0, 0.001), (1e-6, 1e-2)):
+        exact = um.compose(um.ApproxDP(epsilon, delta), times=k).delta(_advanced(k, epsilon, slack))
+        worst = max(worst, exact - (k * delta + slack))
+    return Finding({"largest excess of the exact delta": worst})
+
+
+@reproduces("LIM-theorem-2.4.3")
+def theorem_2_4_3(given: Given, quick: bool) -> Finding:
+    """The exact total at (k - 2i) eps, against the printed sum and against all outcomes of randomised response."""
+    worst, regions = 0.0, 0
+    for k, epsilon, delta in itertools.product((1, 2, 3, 10, 30), (0.05, 0.4, 1.0), (0.0, 0.1)):
+        total = um.compose(um.ApproxDP(epsilon, delta), times=k)
+        for i in range(k // 2 + 1):
+            sums = sum(
+                math.comb(k, j) * (math.exp((k - j) * epsilon) - math.exp((k - 2 * i + j) * epsilon)) for j in range(i)
+            )
+            printed = 1 - (1 - delta) ** k * (1 - sums / (1 + math.exp(epsilon)) ** k)
+            worst = max(worst, abs(total.delta(round((k - 2 * i) * epsilon, 12)) - printed))
+    k = given["k"]
+    yes = math.exp(given["epsilon"]) / (1 + math.exp(given["epsilon"]))
+    losses = {sum(signs) for signs in itertools.product((1, -1), repeat=k)}
+    regions = sum(loss >= 0 for loss in losses)
+    outcomes = [
+        (yes ** signs.count(1) * (1 - yes) ** signs.count(-1), sum(signs))
+        for signs in itertools.product((1, -1), repeat=k)
+    ]
+    exact = um.compose(um.PureDP(given["epsilon"]), times=k).delta(given["epsilon"])
+    summed = sum(p * max(0.0, 1 - math.exp(given["epsilon"] * (1 - loss))) for p, loss in outcomes)
+    return Finding(
+        {
+            "largest difference from (2.11)": worst,
+            "difference from all 2^k outcomes": abs(exact - summed),
+            "regions that are intersected, k = 5": regions,
+        }
+    )
+
+
+@reproduces("LIM-figure-2.4")
+def figure_2_4(given: Given, quick: bool) -> Finding:
+    """The privacy region of k = 1..5 releases at eps = 0.4 shrinks to the corner as k grows."""
+    epsilon = given["epsilon"]
+    variation = {
+        delta: [um.compose(um.ApproxDP(epsilon, delta), times=k).delta(0) for k in range(1, 6)]
+        for delta in given["deltas"]
+    }
+    computed = {
+        "regions grow with k": all(sorted(v) == v for v in variation.values()),
+        "total variation, delta = 0": variation[given["deltas"][0]],
+        "total variation, delta = 0.1": variation[given["deltas"][1]],
+    }
+
+    def draw() -> Any:
+        figure, axes = panels([f"LIM Figure 2.4: ε = {epsilon}, δ = {delta:g}" for delta in given["deltas"]], 4.6, 4.2)
+        xs = np.linspace(0, 1, 300)
+        for axis, delta in zip(axes, given["deltas"], strict=True):
+            for k in range(1, 6):
+                total = um.compose(um.ApproxDP(epsilon, delta), times=k)
+                slopes = np.array([round((k - 2 * i) * epsilon, 12) for i in range(k // 2 + 1)])
+                axis.plot(xs, _boundary(total.delta, slopes, xs), linewidth=1.2, label=f"k = {k}")
+            axis.plot([0, 1], [1, 0], linestyle=":", color="#888888")
+            axis.set_xlabel("$P_{MD}$")
+            axis.set_ylabel("$P_{FA}$")
+            axis.legend(frameon=False, fontsize=8)
+        return figure
+
+    return Finding(computed, draw)
+
+
+@reproduces("LIM-figure-2.5")
+def figure_2_5(given: Given, quick: bool) -> Finding:
+    """30 releases at (0.1, 0.001): the three theorems; the exact one is the tightest."""
+    k, epsilon, delta = given["k"], given["epsilon"], given["delta"]
+    total = um.compose(um.ApproxDP(epsilon, delta), times=k)
+    budget = given["total delta"]
+    slack = budget - k * delta
+    computed = {
+        "epsilon by Theorem 2.4.1": k * epsilon,
+        "epsilon by Theorem 2.4.2 at total delta 0.05": _advanced(k, epsilon, slack),
+        "epsilon by Theorem 2.4.3 at total delta 0.05": total.epsilon(budget),
+        "Theorem 2.4.3 is the tightest": total.epsilon(budget) < min(k * epsilon, _advanced(k, epsilon, slack)),
+    }
+
+    def draw() -> Any:
+        figure, (axis,) = panels(["LIM Figure 2.5, left: 30 × (0.1, 0.001)"], 5.2, 4.6)
+        xs = np.linspace(0, 1, 300)
+        slopes = np.array([round((k - 2 * i) * epsilon, 12) for i in range(k // 2 + 1)])
+        axis.plot(xs, _boundary(lambda e: k * delta, np.array([k * epsilon]), xs), label="Theorem 2.4.1")
+        slacks = np.geomspace(1e-6, 1, 60)
+        lines = {_advanced(k, epsilon, s): k * delta + s for s in slacks}
+        axis.plot(xs, _boundary(lambda e: min(1.0, lines[e]), np.array(list(lines)), xs), label="Theorem 2.4.2")
+        axis.plot(xs, _boundary(total.delta, slopes, xs), label="Theorem 2.4.3")
+        axis.plot([0, 1], [1, 0], linestyle=":", color="#888888")
+        axis.set_xlabel("$P_{MD}$")
+        axis.set_ylabel("$P_{FA}$")
+        axis.legend(frameon=False, fontsize=8)
+        return figure
+
+    return Finding(computed, draw)
+
+
+@reproduces("LIM-theorem-2.4.4")
+def theorem_2_4_4(given: Given, quick: bool) -> Finding:
+    """(2.12) and its short form hold, and improve on (2.10); what Section 2.4.2 says of their order."""
+    worst = short = gain = -math.inf
+    for k, epsilon, delta, slack in itertools.product((2, 10, 100), (0.01, 0.1, 0.5, 0.9), (0.0, 0.001), (1e-6, 1e-2)):
+        total = um.compose(um.ApproxDP(epsilon, delta), times=k)
+        bound = _closed(np.full(k, epsilon), slack)
+        worst = max(worst, total.delta(bound) - (1 - (1 - delta) ** k * (1 - slack)))
+        simple = min(
+            k * epsilon,
+            k * epsilon**2 + epsilon * math.sqrt(2 * k * math.log(math.e + math.sqrt(k) * epsilon / slack)),
+            k * epsilon**2 + epsilon * math.sqrt(2 * k * math.log(1 / slack)),
+        )
+        short = max(short, bound - simple)
+        gain = max(gain, bound - _advanced(k, epsilon, slack))
+    ratios = []
+    for k in given["ks"]:
+        epsilon = 1 / k  # so that epsilon = delta and the printed order is k eps^2 alone
+        ratios.append(um.compose(um.PureDP(epsilon), times=k).epsilon(epsilon) / (k * epsilon**2))
+    return Finding(
+        {
+            "largest excess of the exact delta over (2.12)": worst,
+            "largest excess of (2.12) over its short form": short,
+            "largest excess of (2.12) over (2.10)": gain,
+            "exact epsilon over the order of Section 2.4.2, k = 10000, eps = delta = 1/k": ratios[-1],
+        }
+    )
+
+
+@reproduces("LIM-theorem-2.4.5")
+def theorem_2_4_5(given: Given, quick: bool) -> Finding:
+    """(2.13) for different levels, against certified bounds on the exact total."""
+    rng = generator("LIM-theorem-2.4.5")
+    worst = -math.inf
+    for _ in range(3 if quick else 20):
+        k = int(rng.integers(2, 12))
+        epsilons, deltas = np.round(rng.uniform(0.01, 0.6, k), 3), np.round(rng.uniform(0, 0.01, k), 4)
+        slack = float(10 ** rng.uniform(-6, -1))
+        total = um.compose([um.ApproxDP(float(e), float(d)) for e, d in zip(epsilons, deltas, strict=True)])
+        lower, _ = total.bounds(_closed(epsilons, slack))
+        worst = max(worst, lower - (1 - (1 - slack) * float(np.prod(1 - deltas))))
+    return Finding({"largest excess of the exact delta over (2.13)": worst})

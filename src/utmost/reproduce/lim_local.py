@@ -1,0 +1,534 @@
+"""LIM 3: local privacy, from the best mechanism for two hypotheses to what it keeps of information."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import utmost as um
+from utmost.reproduce.entry import Finding, Given, reproduces
+from utmost.reproduce.instances import Floats, generator, random_prior
+from utmost.reproduce.pictures import curves, panels
+
+DIVERGENCES = ("kl", "tv", "chi2", "hellinger", "js")
+
+
+def _random_local(rng: np.random.Generator, k: int, outputs: int, epsilon: float) -> um.FiniteMechanism:
+    """A random mechanism that is private between all letters: weights within e^(eps/2) of each other, normalised."""
+    weights = np.exp(epsilon / 2 * rng.choice([0.0, 1.0], (k, outputs)) * rng.random((k, 1)) ** 0.2)
+    weights *= rng.exponential(size=outputs)
+    return um.FiniteMechanism(weights / weights.sum(axis=1, keepdims=True), range(k), range(outputs))
+
+
+@reproduces("LIM-theorem-3.2.1")
+def theorem_3_2_1(given: Given, quick: bool) -> Finding:
+    """Private if and only if no test between two sets of letters has both errors small; errors need the prior."""
+    rng = generator("LIM-theorem-3.2.1")
+    agree, private, spread, count = 0, 0, 0.0, 40 if quick else 300
+    for _ in range(count):
+        epsilon, k = float(rng.uniform(0.3, 1.5)), 4
+        mechanism = _random_local(rng, k, 3, epsilon * rng.uniform(0.8, 2.4))
+        matrix, growth = mechanism.matrix, math.exp(epsilon)
+        prior = random_prior(rng, k)
+        tests = True
+        for a, b in itertools.permutations(range(k), 2):
+            for s in itertools.product((0.0, 1.0), repeat=3):
+                alarm, missed = matrix[b] @ s, 1 - matrix[a] @ s
+                tests &= alarm + growth * missed >= 1 - 1e-12 and growth * alarm + missed >= 1 - 1e-12
+        edges = mechanism.epsilon(um.complete(k)) <= epsilon + 1e-12
+        agree += tests == edges
+        private += edges
+        pair, even = [2, 3], np.ones(k) / k
+        errors = [(p[pair] / p[pair].sum()) @ matrix[pair, 0] for p in (prior, even)]
+        spread = max(spread, abs(errors[0] - errors[1]))
+    return Finding(
+        {
+            "share on which both agree": agree / count,
+            "share that is private": private / count,
+            "largest change of a false alarm with the prior": spread,
+        }
+    )
+
+
+def _kl(p: Floats, q: Floats) -> Any:
+    def utility(columns: Any) -> Any:
+        first, second = columns @ p, columns @ q
+        return first * np.log(first / second)
+
+    return utility
+
+
+@reproduces("LIM-theorem-3.3.2")
+def theorem_3_3_2(given: Given, quick: bool) -> Finding:
+    """Staircases with at most k outputs are optimal: the program over patterns beats random private mechanisms."""
+    rng = generator("LIM-theorem-3.3.2")
+    excess, ratios, outputs, same = -math.inf, 0.0, -math.inf, 0.0
+    for _ in range(10 if quick else 60):
+        k, epsilon = int(rng.integers(2, 6)), round(float(rng.uniform(0.2, 3)), 2)
+        p, q = random_prior(rng, k), random_prior(rng, k)
+        best = um.local.linear_program(_kl(p, q), k, epsilon)
+        other = _random_local(rng, k, 6, epsilon)
+        excess = max(excess, um.local.divergence_of(other, p, q) - best.value)
+        logs = np.log(best.mechanism.matrix)
+        apart = (logs - logs.min(axis=0)) / epsilon
+        ratios = max(ratios, float(np.abs(apart - apart.round()).max()), float(apart.max() - 1))
+        outputs = max(outputs, len(best.mechanism.outputs) - k)
+        same = max(same, abs(um.local.for_testing(p, q, epsilon).value - best.value))
+    return Finding(
+        {
+            "largest excess of a random mechanism": excess,
+            "log ratios off 0 or eps by": ratios,
+            "outputs beyond letters": outputs,
+            "difference from the partition optimum": same,
+        }
+    )
+
+
+@reproduces("LIM-theorem-3.4.1")
+def theorem_3_4_1(given: Given, quick: bool) -> Finding:
+    """At small epsilon the binary mechanism is optimal for every divergence, unless a letter is equally likely."""
+    rng = generator("LIM-theorem-3.4.1")
+    least = 1.0
+    for _ in range(5 if quick else 40):
+        k = int(rng.integers(2, 7))
+        p, q = random_prior(rng, k), random_prior(rng, k)
+        least = min([least, *(_share(p, q, given["epsilon"], d) for d in DIVERGENCES)])
+    p, q = given["P0"], given["P1"]
+    return Finding(
+        {
+            "least share of the optimum, random distributions": least,
+            "share with an equally likely letter, eps = 0.1": _share(p, q, 0.1, "kl"),
+            "share with an equally likely letter, eps = 0.01": _share(p, q, 0.01, "kl"),
+        }
+    )
+
+
+def _share(p: Any, q: Any, epsilon: float, divergence: str, mechanism: Any = None) -> float:
+    """What share of the best divergence a mechanism reaches; the binary one unless another is given."""
+    mine = um.local.binary(p, q, epsilon) if mechanism is None else mechanism
+    best = um.local.for_testing(p, q, epsilon, divergence).value
+    return float(um.local.divergence_of(mine, p, q, divergence) / best)
+
+
+@reproduces("LIM-theorem-3.4.2")
+def theorem_3_4_2(given: Given, quick: bool) -> Finding:
+    """Total variation: the binary mechanism is optimal at every epsilon, and Corollary 3.4.7 is its value."""
+    rng = generator("LIM-theorem-3.4.2")
+    least, worst = 1.0, 0.0
+    for _ in range(20 if quick else 150):
+        k, epsilon = int(rng.integers(2, 8)), round(float(rng.uniform(0.05, 8)), 2)
+        p, q = random_prior(rng, k), random_prior(rng, k)
+        least = min(least, _share(p, q, epsilon, "tv"))
+        closed = math.tanh(epsilon / 2) * np.abs(p - q).sum() / 2
+        worst = max(worst, abs(um.local.divergence_of(um.local.binary(p, q, epsilon), p, q, "tv") - closed))
+    return Finding({"least share of the optimum": least, "largest difference from Corollary 3.4.7": worst})
+
+
+@reproduces("LIM-theorem-3.4.3")
+def theorem_3_4_3(given: Given, quick: bool) -> Finding:
+    """How far the binary mechanism can be from the best divergence."""
+    rng = generator("LIM-theorem-3.4.3")
+    least = math.inf
+    for _ in range(20 if quick else 200):
+        k, epsilon = int(rng.integers(2, 8)), round(float(rng.uniform(0.05, 6)), 2)
+        p, q = random_prior(rng, k), random_prior(rng, k)
+        least = min(least, _share(p, q, epsilon, "kl") * 2 * (math.exp(epsilon) + 1) ** 2)
+    return Finding(
+        {
+            "least share times 2(e^eps + 1)^2": least,
+            "2(e^eps + 1)^2 at eps = 1": 2 * (math.e + 1) ** 2,
+        }
+    )
+
+
+@reproduces("LIM-theorem-3.4.4")
+def theorem_3_4_4(given: Given, quick: bool) -> Finding:
+    """At large epsilon randomised response is optimal for the KL divergence, unless two letters share a ratio."""
+    rng = generator("LIM-theorem-3.4.4")
+    least = 1.0
+    for _ in range(5 if quick else 40):
+        k = int(rng.integers(2, 7))
+        p, q = random_prior(rng, k), random_prior(rng, k)
+        epsilon = given["epsilon"]
+        least = min(least, _share(p, q, epsilon, "kl", um.local.randomized_response(k, epsilon)))
+    p, q = given["P0"], given["P1"]
+    shares = [_share(p, q, e, "kl", um.local.randomized_response(3, e)) for e in given["epsilons"]]
+    return Finding(
+        {
+            "least share of the optimum, random distributions": least,
+            "share with two letters of one ratio, eps = 5": shares[0],
+            "share with two letters of one ratio, eps = 8": shares[1],
+        }
+    )
+
+
+@lru_cache(maxsize=4)
+def _testing_instances(k: int, count: int) -> tuple[tuple[tuple[float, ...], tuple[float, ...]], ...]:
+    rng = generator(f"LIM-figures-3.3-{k}")
+    return tuple((tuple(random_prior(rng, k)), tuple(random_prior(rng, k))) for _ in range(count))
+
+
+@lru_cache(maxsize=8)
+def _testing_table(k: int, count: int, epsilons: tuple[float, ...]) -> Floats:
+    """Divergences of every instance and epsilon: optimal, binary, randomised response, geometric, and without noise."""
+    rows = []
+    for p, q in _testing_instances(k, count):
+        row = []
+        for e in epsilons:
+            simple = (um.local.binary(p, q, e), um.local.randomized_response(k, e), um.local.geometric(k, e))
+            values = [um.local.divergence_of(m, p, q) for m in simple]
+            row.append([um.local.for_testing(p, q, e).value, *values, float(np.dot(p, np.log(np.divide(p, q))))])
+        rows.append(row)
+    return np.array(rows)
+
+
+@lru_cache(maxsize=8)
+def _information_table(k: int, count: int, epsilons: tuple[float, ...]) -> Floats:
+    """Mutual information likewise: optimal, binary, randomised response, geometric, and the entropy."""
+    rows = []
+    for p, _ in _testing_instances(k, count):
+        row = []
+        for e in epsilons:
+            simple = (
+                um.local.binary_for_information(p, e),
+                um.local.randomized_response(k, e),
+                um.local.geometric(k, e),
+            )
+            values = [um.local.information(m, p) for m in simple]
+            row.append([um.local.for_information(p, e).value, *values, float(-np.dot(p, np.log(p)))])
+        rows.append(row)
+    return np.array(rows)
+
+
+def _compare(table: Floats) -> dict[str, Any]:
+    """What Figures 3.3 and 3.6 say of a table: shares of the optimum, and averages."""
+    best, binary, response, geometric = (table[:, :, j] for j in range(4))
+    return {
+        "binary is optimal at the least epsilon, share": (binary / best)[:, 0].min(),
+        "randomised response is optimal at the largest epsilon, share": (response / best)[:, -1].min(),
+        "average of the optimum at the largest epsilon, normalised": (best / table[:, :, 4])[:, -1].mean(),
+        "the better of both beats geometric noise on average everywhere": bool(
+            (np.maximum(binary, response).mean(axis=0) >= geometric.mean(axis=0)).all()
+        ),
+        "worst share of randomised response": (response / best).min(),
+        "worst share of the binary mechanism": (binary / best).min(),
+    }
+
+
+def _draw_comparison(table: Floats, epsilons: list[float], title: str, what: str) -> Any:
+    figure, axes = panels([f"{title}, left: average", "right: share of the optimum, every instance"], 5.2, 4)
+    averages = {
+        name: (table[:, :, j] / table[:, :, 4]).mean(axis=0).tolist()
+        for j, name in enumerate(("optimal", "binary", "randomised response", "geometric"))
+    }
+    curves(axes[0], epsilons, averages, "ε", what)
+    for j, colour, name in ((1, "#c44e52", "binary"), (2, "#4271ae", "randomised response")):
+        axes[1].plot(epsilons, (table[:, :, j] / table[:, :, 0]).T, color=colour, linewidth=0.4, alpha=0.5)
+        axes[1].plot([], [], color=colour, label=name)
+    axes[1].set_xlabel("ε")
+    axes[1].grid(alpha=0.25)
+    axes[1].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _grid(given: Given, quick: bool) -> tuple[tuple[float, ...], int]:
+    epsilons = given["epsilons"]
+    return (tuple(epsilons[::3]) if quick else tuple(epsilons)), (12 if quick else given["instances"])
+
+
+@reproduces("LIM-figure-3.3")
+def figure_3_3(given: Given, quick: bool) -> Finding:
+    """KL divergence of four mechanisms on random pairs of distributions over six letters."""
+    epsilons, count = _grid(given, quick)
+    table = _testing_table(given["letters"], count, epsilons)
+    return Finding(
+        _compare(table),
+        lambda: _draw_comparison(table, list(epsilons), "LIM Figure 3.3", "D(M0‖M1) / D(P0‖P1)"),
+    )
+
+
+@reproduces("LIM-figure-3.6")
+def figure_3_6(given: Given, quick: bool) -> Finding:
+    """Mutual information of four mechanisms on random priors over six letters."""
+    epsilons, count = _grid(given, quick)
+    table = _information_table(given["letters"], count, epsilons)
+    return Finding(_compare(table), lambda: _draw_comparison(table, list(epsilons), "LIM Figure 3.6", "I(X;Y) / H(X)"))
+
+
+def _better_of_both(given: Given, quick: bool, table_of: Any, title: str) -> Finding:
+    epsilons, count = _grid(given, quick)
+    shares = {}
+    for k in given["sizes"]:
+        table = table_of(k, count, epsilons)
+        shares[k] = np.maximum(table[:, :, 1], table[:, :, 2]) / table[:, :, 0]
+
+    def draw() -> Any:
+        figure, axes = panels([f"{title}, k = {k}" for k in given["sizes"]], 3.2, 3.2)
+        for axis, k in zip(axes, given["sizes"], strict=True):
+            axis.plot(epsilons, shares[k].T, color="#4271ae", linewidth=0.4, alpha=0.5)
+            axis.set_ylim(0.5, 1.02)
+            axis.set_xlabel("ε")
+            axis.grid(alpha=0.25)
+        return figure
+
+    return Finding({"least share of the optimum": min(s.min() for s in shares.values())}, draw)
+
+
+@reproduces("LIM-figure-3.4")
+def figure_3_4(given: Given, quick: bool) -> Finding:
+    """The better of the binary mechanism and randomised response, as a share of the best divergence."""
+    return _better_of_both(given, quick, _testing_table, "LIM Figure 3.4")
+
+
+@reproduces("LIM-figure-3.7")
+def figure_3_7(given: Given, quick: bool) -> Finding:
+    """The better of the binary mechanism and randomised response, as a share of the most information."""
+    return _better_of_both(given, quick, _information_table, "LIM Figure 3.7")
+
+
+def _scatter(pairs: list[tuple[Floats, dict[str, Floats], str, str]], titles: list[str]) -> Any:
+    figure, axes = panels(titles, 4.8, 3.8)
+    for axis, (xs, series, x, y) in zip(axes, pairs, strict=True):
+        for name, ys in series.items():
+            axis.scatter(xs, ys, s=9, label=name)
+        axis.set_xlabel(x)
+        axis.set_ylabel(y)
+        axis.grid(alpha=0.25)
+        axis.legend(frameon=False, fontsize=8)
+    return figure
+
+
+@reproduces("LIM-figure-3.5")
+def figure_3_5(given: Given, quick: bool) -> Finding:
+    """The scaling (3.17) at epsilon = 0.1 and (3.18) at epsilon = 10."""
+    small, large = given["epsilons"]
+    count = 12 if quick else given["instances"]
+    table = _testing_table(given["letters"], count, (small, large))
+    variation = np.array([np.abs(np.subtract(p, q)).sum() / 2 for p, q in _testing_instances(given["letters"], count)])
+    predicted = (math.exp(small) - 1) ** 2 / (math.exp(small) + 1) * variation**2
+    series = [
+        {
+            name: table[:, i, j]
+            for j, name in ((0, "optimal"), (1 + i, ("binary", "randomised response")[i]), (3, "geometric"))
+        }
+        for i in (0, 1)
+    ]
+    computed = {
+        "largest relative difference from (3.17) at 0.1": np.abs(table[:, 0, 1] / predicted - 1).max(),
+        "least share of the binary mechanism at 0.1": (table[:, 0, 1] / table[:, 0, 0]).min(),
+        "least share of randomised response at 10": (table[:, 1, 2] / table[:, 1, 0]).min(),
+        "geometric noise is below both everywhere": bool(
+            (table[:, 0, 3] < table[:, 0, 1]).all() and (table[:, 1, 3] < table[:, 1, 2]).all()
+        ),
+    }
+    pairs = [
+        (variation, series[0], "‖P0 − P1‖ (total variation)", "D(M0‖M1)"),
+        (table[:, 1, 4], series[1], "D(P0‖P1)", "D(M0‖M1)"),
+    ]
+    return Finding(computed, lambda: _scatter(pairs, ["LIM Figure 3.5: ε = 0.1", "ε = 10"]))
+
+
+@reproduces("LIM-figure-3.8")
+def figure_3_8(given: Given, quick: bool) -> Finding:
+    """The scaling (3.23) at epsilon = 0.1 and (3.24) at epsilon = 10."""
+    small, large = given["epsilons"]
+    count = 12 if quick else given["instances"]
+    table = _information_table(given["letters"], count, (small, large))
+    halves = np.array([_nearest_half(p) for p, _ in _testing_instances(given["letters"], count)])
+    predicted = halves * (1 - halves) * small**2 / 2
+    series = [
+        {
+            name: table[:, i, j]
+            for j, name in ((0, "optimal"), (1 + i, ("binary", "randomised response")[i]), (3, "geometric"))
+        }
+        for i in (0, 1)
+    ]
+    computed = {
+        "largest relative difference from (3.23) at 0.1": np.abs(table[:, 0, 1] / predicted - 1).max(),
+        "least share of the binary mechanism at 0.1": (table[:, 0, 1] / table[:, 0, 0]).min(),
+        "least share of randomised response at 10": (table[:, 1, 2] / table[:, 1, 0]).min(),
+        "geometric noise is below both everywhere": bool(
+            (table[:, 0, 3] < table[:, 0, 1]).all() and (table[:, 1, 3] < table[:, 1, 2]).all()
+        ),
+    }
+    pairs = [(halves * (1 - halves), series[0], "P(T) P(Tᶜ)", "I(X;Y)"), (table[:, 1, 4], series[1], "H(X)", "I(X;Y)")]
+    return Finding(computed, lambda: _scatter(pairs, ["LIM Figure 3.8: ε = 0.1", "ε = 10"]))
+
+
+def _nearest_half(p: Any) -> float:
+    """The probability of the set of (3.21), read off the binary mechanism."""
+    matrix = um.local.binary_for_information(p, 1.0).matrix
+    return float(np.dot(p, matrix[:, 0] > 0.5))
+
+
+@reproduces("LIM-corollary-3.4.5")
+def corollary_3_4_5(given: Given, quick: bool) -> Finding:
+    """The symmetrised divergence at small epsilon, and both lines of (3.17)."""
+    rng = generator("LIM-corollary-3.4.5")
+    epsilon = given["epsilon"]
+    scale = (math.exp(epsilon) - 1) ** 2 / (math.exp(epsilon) + 1)
+    largest, last, middle = 0.0, [], []
+    for _ in range(10 if quick else 60):
+        k = int(rng.integers(2, 7))
+        p, q = random_prior(rng, k), random_prior(rng, k)
+        variation = np.abs(p - q).sum() / 2
+        both = um.local.for_testing(p, q, epsilon, lambda x: (x - 1) * np.log(x)).value
+        largest = max(largest, both / (2 * scale * variation**2))
+        binary = um.local.divergence_of(um.local.binary(p, q, epsilon), p, q)
+        last.append(binary / (scale * variation**2))
+        middle.append(binary / (scale * variation))
+    return Finding(
+        {
+            "largest symmetrised divergence over the bound without (1 + delta)": largest,
+            "(3.17), last line: least ratio": min(last),
+            "(3.17), last line: largest ratio": max(last),
+            "(3.17), middle line: largest ratio": max(middle),
+        }
+    )
+
+
+@reproduces("LIM-corollary-3.4.6")
+def corollary_3_4_6(given: Given, quick: bool) -> Finding:
+    """The coefficient of e^-eps in (3.18), and the bound of the corollary."""
+    rng = generator("LIM-corollary-3.4.6")
+    epsilon = given["epsilon"]
+    printed = corrected = 0.0
+    holds = alone = True
+    for _ in range(10 if quick else 60):
+        k = int(rng.integers(2, 6))
+        p, q = (0.7 * random_prior(rng, k) + 0.3 / k for _ in range(2))  # no letter too rare for e^-eps to be small
+        whole = float(p @ np.log(p / q))
+        response = um.local.randomized_response(k, epsilon)
+        forth, back = um.local.divergence_of(response, p, q), um.local.divergence_of(response, q, p)
+        lost = (whole - forth) * math.exp(epsilon)
+        theirs = float((1 - p) @ np.log(q / p))
+        ours = float(k * whole - np.log(p / q).sum() + (p / q).sum() - k)
+        printed, corrected = max(printed, abs(lost - theirs)), max(corrected, abs(lost - ours) / max(1, abs(ours)))
+        holds &= forth + back <= whole - 0.9 * theirs * math.exp(-epsilon)
+        alone &= forth <= whole - 0.9 * ours * math.exp(-epsilon)
+    return Finding(
+        {
+            "largest difference of (D(P0|P1) - D(M0|M1)) e^eps from G as printed": printed,
+            "largest relative difference from our G": corrected,
+            "the bound holds as printed": holds,
+            "the bound holds for D(M0|M1) alone with our G": alone,
+        }
+    )
+
+
+def _information_share(p: Any, epsilon: float, mechanism: Any) -> float:
+    return float(um.local.information(mechanism, p) / um.local.for_information(p, epsilon).value)
+
+
+@reproduces("LIM-theorem-3.5.1")
+def theorem_3_5_1(given: Given, quick: bool) -> Finding:
+    """At small epsilon the binary mechanism keeps most information, unless several sets are nearest to one half."""
+    rng = generator("LIM-theorem-3.5.1")
+    least = 1.0
+    for _ in range(5 if quick else 40):
+        p = random_prior(rng, int(rng.integers(2, 6)))
+        epsilon = given["epsilon"]
+        least = min(least, _information_share(p, epsilon, um.local.binary_for_information(p, epsilon)))
+    even = [1 / 3] * 3
+    shares = [_information_share(even, e, um.local.binary_for_information(even, e)) for e in given["epsilons"]]
+    return Finding(
+        {
+            "least share of the optimum, random priors": least,
+            "share for three equally likely letters, eps = 0.1": shares[0],
+            "share for three equally likely letters, eps = 0.01": shares[1],
+        }
+    )
+
+
+@reproduces("LIM-theorem-3.5.2")
+def theorem_3_5_2(given: Given, quick: bool) -> Finding:
+    """How far the binary mechanism can be from the most information, for epsilon up to 1."""
+    rng = generator("LIM-theorem-3.5.2")
+    least = math.inf
+    for _ in range(20 if quick else 200):
+        p, epsilon = random_prior(rng, int(rng.integers(2, 8))), round(float(rng.uniform(0.05, 1)), 2)
+        share = _information_share(p, epsilon, um.local.binary_for_information(p, epsilon))
+        least = min(least, share * (1 + math.exp(epsilon)))
+    return Finding({"least share times 1 + e^eps": least, "1 + e^eps at eps = 1": 1 + math.e})
+
+
+@reproduces("LIM-theorem-3.5.3")
+def theorem_3_5_3(given: Given, quick: bool) -> Finding:
+    """At large epsilon randomised response keeps most information."""
+    rng = generator("LIM-theorem-3.5.3")
+    least = 1.0
+    for _ in range(5 if quick else 40):
+        k = int(rng.integers(2, 6))
+        share = _information_share(
+            random_prior(rng, k), given["epsilon"], um.local.randomized_response(k, given["epsilon"])
+        )
+        least = min(least, share)
+    return Finding({"least share of the optimum": least})
+
+
+@reproduces("LIM-corollary-3.5.4")
+def corollary_3_5_4(given: Given, quick: bool) -> Finding:
+    """The most information at small epsilon, and (3.23)."""
+    rng = generator("LIM-corollary-3.5.4")
+    epsilon = given["epsilon"]
+    largest, worst = 0.0, 0.0
+    for _ in range(10 if quick else 60):
+        p = random_prior(rng, int(rng.integers(2, 7)))
+        half = _nearest_half(p)
+        scale = half * (1 - half) * epsilon**2 / 2
+        largest = max(largest, um.local.for_information(p, epsilon).value / scale)
+        binary = um.local.information(um.local.binary_for_information(p, epsilon), p)
+        worst = max(worst, abs(binary / scale - 1))
+    return Finding(
+        {"largest information over the bound without (1 + delta)": largest, "largest difference from (3.23)": worst}
+    )
+
+
+@reproduces("LIM-corollary-3.5.5")
+def corollary_3_5_5(given: Given, quick: bool) -> Finding:
+    """The most information at large epsilon, and the remainder of (3.24)."""
+    rng = generator("LIM-corollary-3.5.5")
+    epsilon = given["epsilon"]
+    holds, remainder, ours = True, 0.0, 0.0
+    for _ in range(10 if quick else 60):
+        k = int(rng.integers(2, 6))
+        p = 0.7 * random_prior(rng, k) + 0.3 / k
+        entropy = float(-p @ np.log(p))
+        best = um.local.for_information(p, epsilon).value
+        holds &= best <= entropy - (1 - given["slack"]) * (k - 1) * epsilon * math.exp(-epsilon)
+        response = um.local.information(um.local.randomized_response(k, epsilon), p)
+        rest = (response - entropy + (k - 1) * epsilon * math.exp(-epsilon)) * math.exp(epsilon)
+        remainder = max(remainder, abs(rest) * math.exp(epsilon))
+        ours = max(ours, abs(rest + (k - 1) + np.log(p).sum() + k * entropy))
+    return Finding(
+        {
+            "the bound holds": holds,
+            "largest remainder of (3.24) times e^(2 eps)": remainder,
+            "difference from -e^-eps [(k - 1) + sum log P + k H], times e^eps": ours,
+        }
+    )
+
+
+@reproduces("LIM-theorem-3.6.1")
+def theorem_3_6_1(given: Given, quick: bool) -> Finding:
+    """On one bit the quaternary mechanism tells at least as much as any other that is (eps, delta)-private."""
+    rng = generator("LIM-theorem-3.6.1")
+    worst, divergence = -math.inf, -math.inf
+    pair = um.path(2)
+    for _ in range(20 if quick else 200):
+        rows = rng.dirichlet(np.ones(5) * rng.uniform(0.3, 3), size=2)
+        mechanism = um.FiniteMechanism(rows, range(2), range(5))
+        epsilon = round(float(rng.uniform(0.1, 2)), 2)
+        delta = min(1.0, math.ceil(mechanism.delta(pair, epsilon) * 1e9) / 1e9)
+        best = um.local.quaternary(um.ApproxDP(epsilon, delta))
+        grid = np.linspace(0, 4, 41)
+        worst = max(worst, max(mechanism.delta(pair, float(e)) - best.delta(pair, float(e)) for e in grid))
+        p, q = random_prior(rng, 2), random_prior(rng, 2)
+        for d in ("tv", "hellinger", "js", "kl"):
+            mine, its = (um.local.divergence_of(m, p, q, d) for m in (mechanism, best))
+            divergence = max(divergence, mine - its)
+    return Finding({"largest excess of a privacy profile": worst, "largest excess of a divergence": divergence})
