@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from utmost.certification import Check
+from utmost.decaying import DecayingMechanism, sum_error
 from utmost.errors import InvalidInput
 from utmost.optimality.chains import Outcome, Problem, Solved, read, read_distribution, read_positions, stated
 from utmost.optimality.rainbow import mechanism_bound
@@ -60,20 +61,32 @@ def check_optimal(problem: Problem, solved: Solved) -> Outcome:
 
 
 def _tight(problem: Problem, solved: Solved, prior: np.ndarray) -> Outcome:
-    matrix = solved.mechanism.matrix
-    if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
+    mechanism = solved.mechanism
+    if tuple(mechanism.outputs) != tuple(problem.space.points):
         raise InvalidInput("the outputs must be the points.")
-    diagonal = np.diag(matrix)
-    expected = np.exp(-_lengths(problem)) * diagonal
-    off = float(np.abs(matrix - expected).max(initial=0.0))
+    if isinstance(mechanism, DecayingMechanism):
+        _require_pure(problem)
+        if mechanism.space is not problem.space or mechanism.law.level != problem.privacy.single:
+            raise InvalidInput("the columns decay on another space or at another level.")
+        diagonal = mechanism.diagonal
+        off = float(np.abs(mechanism.sums - 1).max()) + sum_error(mechanism.space, mechanism.law.level, mechanism.peaks)
+        detail = f"every entry is e^-distance times its peak, and rows add up to 1 (within {off:.1g})"
+    else:
+        diagonal = np.diag(mechanism.matrix)
+        expected = np.exp(-_lengths(problem)) * diagonal
+        off = float(np.abs(mechanism.matrix - expected).max(initial=0.0))
+        detail = f"every entry is e^-distance times its diagonal (within {off:.1g})"
     fine = off <= 1e-12 and bool((diagonal >= 0).all())
     told = 1 - float(prior @ diagonal) if len(prior) else 0.0
-    detail = f"every entry is e^-distance times its diagonal (within {off:.1g})"
-    return (stated(solved.value, told), Check("tight columns", fine, detail)), off * max(len(prior), 1)
+    gap = 4 * off if isinstance(mechanism, DecayingMechanism) else off * max(len(prior), 1)
+    return (stated(solved.value, told), Check("tight columns", fine, detail)), gap
+
+
+def _require_pure(problem: Problem) -> None:
+    if not all(isinstance(level, ApproxDP) and level.delta == 0 for level in problem.privacy.kinds()):
+        raise InvalidInput("tight constraints need pure levels.")
 
 
 def _lengths(problem: Problem) -> np.ndarray:
-    levels = problem.privacy
-    if not all(isinstance(level, ApproxDP) and level.delta == 0 for level in levels.kinds()):
-        raise InvalidInput("tight constraints need pure levels.")
-    return levels.lengths()
+    _require_pure(problem)
+    return problem.privacy.lengths()
