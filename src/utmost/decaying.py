@@ -71,6 +71,20 @@ def has_structure(space: Space) -> bool:
     return space.family is not None and (space.family[0] in TRANSITIVE or _adder(space) is not None)
 
 
+def is_path(space: Space) -> bool:
+    """Whether the points are numbers in a row, each a neighbour of the next."""
+    return space.family is not None and space.family[0] in LINES and (reach_of(space) == 1 or len(space.points) < 3)
+
+
+def path_peaks(n: int, b: float) -> Floats:
+    """The peaks of a path at b = e^-epsilon: those of the truncated geometric mechanism."""
+    if n < 2:
+        return np.ones(n)
+    z = np.full(n, (1 - b) / (1 + b))
+    z[[0, -1]] = 1 / (1 + b)
+    return z
+
+
 def is_transitive(space: Space) -> bool:
     """Whether every point looks like every other, by the family of the space."""
     return space.family is not None and space.family[0] in TRANSITIVE

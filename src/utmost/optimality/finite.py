@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from utmost.certification import Check
-from utmost.decaying import DecayingMechanism, sum_error
+from utmost.decaying import DecayingMechanism, is_path, path_peaks, sum_error
 from utmost.errors import InvalidInput
+from utmost.mechanism import grows_with_distance
+from utmost.optimality.bounds import mechanism_bound
 from utmost.optimality.chains import Outcome, Problem, Solved, read, read_distribution, read_positions, stated
-from utmost.optimality.rainbow import mechanism_bound
 from utmost.privacy import ApproxDP
 
 
@@ -58,6 +59,31 @@ def check_optimal(problem: Problem, solved: Solved) -> Outcome:
     sound = bound <= value + 1e-15 and np.isfinite(bound) and claimed is not None and abs(claimed - bound) <= 1e-9
     detail = f"no private mechanism loses less than {bound:.12g}; the value is {value:.12g}"
     return (stated(solved.value, value), Check("bound", bool(sound), detail)), max(value - bound, 0.0)
+
+
+def check_count(problem: Problem, solved: Solved) -> Outcome:
+    """Ghosh, Roughgarden, Sundararajan 2012: on a count, geometric noise with its best remap is best for every prior.
+
+    It holds for every loss that grows with the distance between result and guess; so the value must be the least that
+    any remap of geometric noise attains.
+    """
+    n = len(problem.space.points)
+    level = problem.privacy.single
+    _require_pure(problem)
+    if not is_path(problem.space) or not isinstance(level, ApproxDP) or not np.isfinite(level.log_growth):
+        raise InvalidInput("the theorem is about counts at one pure level.")
+    if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
+        raise InvalidInput("the outputs must be the points: guesses.")
+    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, n))
+    if not grows_with_distance(table):
+        raise InvalidInput("the loss does not grow with the distance between result and guess.")
+    noise = np.exp(-_lengths(problem)) * path_peaks(n, float(np.exp(-level.log_growth)))
+    least = float((table.T @ (prior[:, None] * noise)).min(axis=0).sum()) if n else 0.0
+    value = float(prior @ (solved.mechanism.matrix * table).sum(axis=1))
+    off = value - least
+    fine = abs(off) <= 1e-12 * max(1.0, float(np.abs(table).max(initial=0.0)))
+    detail = f"geometric noise with its best remap loses {least:.12g}; the value is {value:.12g}"
+    return (stated(solved.value, value), Check("least loss", fine, detail)), max(off, 0.0)
 
 
 def _tight(problem: Problem, solved: Solved, prior: np.ndarray) -> Outcome:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utmost.decaying import LINES, has_structure, is_transitive, reach_of, row_sums, sum_error
+from utmost.decaying import LINES, has_structure, is_transitive, path_peaks, reach_of, row_sums, sum_error
 from utmost.design.finite.phi import Floats, Solved
 from utmost.privacy import ApproxDP
 from utmost.space import Space
@@ -36,7 +36,7 @@ def solve_structured(space: Space, level: ApproxDP) -> Solved | None:
     if metric == "manhattan" or (len(shape) < 2 and reach_of(space) == 1):
         z = np.ones(1)
         for size in shape:
-            z = np.multiply.outer(z, _path_weights(size, b)).ravel()
+            z = np.multiply.outer(z, path_peaks(size, b)).ravel()
         return Solved(z, (1,) * n)
     return _solve_toeplitz(space, level, shape)
 
@@ -48,15 +48,6 @@ def _shape(space: Space) -> tuple[tuple[int, ...], str]:
     if name in LINES:
         return (len(space.points),), "line"
     return tuple(size for size in arguments["shape"] if size != 1), arguments["metric"]
-
-
-def _path_weights(n: int, b: float) -> Floats:
-    """The weights of a path: those of the truncated geometric mechanism."""
-    if n == 1:
-        return np.ones(1)
-    z = np.full(n, (1 - b) / (1 + b))
-    z[[0, -1]] = 1 / (1 + b)
-    return z
 
 
 def _solve_toeplitz(space: Space, level: ApproxDP, shape: tuple[int, ...]) -> Solved | None:

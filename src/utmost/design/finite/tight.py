@@ -62,7 +62,7 @@ def tight_constraints(space: Space, privacy: Privacy) -> Solution:
         told, how = np.diag(matrix), "the equations of tight constraints"
     notes = () if z.nonnegative else ("the signs could not all be proved: they are non-negative up to rounding",)
     value = 1 - float(told.mean()) if n else 0.0
-    certificate = Certificate("theorem", "REG Theorem 1", GUESS, how, notes=notes)
+    certificate = Certificate("theorem", "REG Theorem 1", GUESS, how, gap=0.0, notes=notes)
     return Solution(Problem("finite.tight_constraints", space, levels, {}), mechanism, value, certificate)
 
 
