@@ -81,7 +81,7 @@ def theorem_2_2_4(given: Given, quick: bool) -> Finding:
 
 
 def _boundary(deltas: Any, epsilons: Floats, missed: Floats) -> Floats:
-    """The least false alarm at each missed detection, from the lines P_FA + e^eps P_MD >= 1 - delta and their mirror."""
+    """The least false alarm at each missed detection, from P_FA + e^eps P_MD >= 1 - delta and its mirror image."""
     alarm = np.zeros_like(missed)
     for e in epsilons:
         room = 1 - deltas(float(e))
@@ -131,7 +131,7 @@ def figure_2_1(given: Given, quick: bool) -> Finding:
 
 @reproduces("LIM-remark-2")
 def remark_2(given: Given, quick: bool) -> Finding:
-    """(eps, delta) implies (eps', delta') when (1 - delta)/(1 + e^eps) >= (1 - delta')/(1 + e^eps'), delta' >= delta."""
+    """When a level implies another, by the rule of Remark 2(a) and by the least delta."""
     rng = generator("LIM-remark-2")
     agree, implied, count = 0, 0, 100 if quick else 1000
     for _ in range(count):

@@ -15,8 +15,10 @@ from utmost.reproduce.pictures import curves, panels
 
 
 def _random_protocol(rng: np.random.Generator, epsilons: list[float], rounds: int) -> Floats:
-    """Pr[transcript | bits] of a random interactive protocol: in each round every party says a bit that depends on all
-    that was said, and spends a share of its epsilon, so that the whole transcript is private for it.
+    """Pr[transcript | bits] of a random interactive protocol.
+
+    In each round every party says a bit that depends on all that was said, and spends a share of its epsilon, so that
+    the whole transcript is private for it.
     """
     k = len(epsilons)
     bits = list(itertools.product((0, 1), repeat=k))
@@ -36,7 +38,7 @@ def _random_protocol(rng: np.random.Generator, epsilons: list[float], rounds: in
 
 @reproduces("LIM-theorem-4.4.1")
 def theorem_4_4_1(given: Given, quick: bool) -> Finding:
-    """Randomised response against random interactive protocols, delta = 0; and a conversation that beats it, delta > 0."""
+    """Randomised response against random interactive protocols; and, with a delta, a conversation that beats it."""
     rng = generator("LIM-theorem-4.4.1")
     excess = -math.inf
     for _ in range(20 if quick else 200):

@@ -57,7 +57,7 @@ def _graphs(spaces: list[um.Space], titles: list[str]) -> Any:
             bend = abs(a - b) > 1 and isinstance(space.points, range) and not at[:, 1].any()
             xs = np.linspace(at[a], at[b], 20)
             if bend:  # on a line, longer edges as arcs
-                xs[:, 1] += 0.35 * abs(a - b) * np.sin(np.linspace(0, np.pi, 20))
+                xs[:, 1] += 0.15 * abs(a - b) * np.sin(np.linspace(0, np.pi, 20))
             axis.plot(*xs.T, color="#888888", linewidth=1, zorder=1)
         axis.scatter(*at.T, s=260, color="white", edgecolors="black", zorder=2)
         for i, point in enumerate(space.points):
@@ -115,16 +115,18 @@ def _regular(rng: np.random.Generator, space: um.Space, epsilon: float) -> Float
 def proposition_2(given: Given, quick: bool) -> Finding:
     """Ratios of a regular prior are bounded by distance; the converse fails."""
     rng = generator("REG-proposition-2")
-    worst = -math.inf
+    worst, held = -math.inf, True
     for _ in range(40 if quick else 400):
         space, epsilon = random_graph(rng, int(rng.integers(2, 9))), float(rng.uniform(0.2, 2))
         prior = _regular(rng, space, epsilon)
         worst = max(worst, float((np.log(prior[:, None] / prior) - epsilon * space.distances()).max()))
+        held &= um.finite.necessary_conditions(prior, space, epsilon)[0].passed
     path, level = um.path(3), um.PureDP.from_ratio(given["ratio"])
     prior = np.array(given["prior"])
     bounded = (prior[:, None] / prior <= given["ratio"] ** path.distances()).all()
     computed = {
         "largest excess of a log ratio": worst,
+        "necessary_conditions finds it so": held,
         "a prior with bounded ratios": bool(bounded),
         "it is regular": um.finite.regularity(prior, path, level) is not None,
     }
@@ -136,15 +138,21 @@ def proposition_3(given: Given, quick: bool) -> Finding:
     """Every entry of a regular prior lies between two bounds; corner priors meet the upper one."""
     rng = generator("REG-proposition-3")
     low = high = -math.inf
-    corner = 0.0
+    corner, held = 0.0, True
     for _ in range(40 if quick else 400):
         space, epsilon = random_graph(rng, int(rng.integers(2, 9))), float(rng.uniform(0.2, 2))
         prior = _regular(rng, space, epsilon)
         least, most = 1 / np.exp(epsilon * space.distances()).sum(axis=1), 1 / _phi(space, epsilon).sum(axis=1)
         low, high = max(low, float((least - prior).max())), max(high, float((prior - most).max()))
+        held &= um.finite.necessary_conditions(prior, space, epsilon)[1].passed
         corner = max(corner, float(np.abs(np.diag(um.finite.corner_priors(space, epsilon)) - most).max()))
     return Finding(
-        {"largest fall below": low, "largest excess above": high, "corner priors miss the upper bound by": corner}
+        {
+            "largest fall below": low,
+            "largest excess above": high,
+            "corner priors miss the upper bound by": corner,
+            "necessary_conditions finds it so": held,
+        }
     )
 
 
@@ -173,75 +181,55 @@ def proposition_4(given: Given, quick: bool) -> Finding:
     )
 
 
-def _regions(space: um.Space, ratios: list[str], limit: str) -> dict[str, Any]:
-    corners = {r: um.finite.corner_priors(space, um.PureDP.from_ratio(r)) for r in (*ratios, limit)}
-    grows = all(um.finite.regularity(c, space, um.PureDP.from_ratio(ratios[1])) is not None for c in corners[ratios[0]])
-    return {"corners": corners, "grows": grows}
+def _region(space: um.Space, given: Given, title: str) -> Finding:
+    """The corners of a region at two levels, that it grows as privacy falls, and its picture."""
+    levels = [um.PureDP.from_ratio(r) for r in given["ratios"]]
+    inner = um.finite.corner_priors(space, levels[0])
+    computed = {
+        "corner priors": len(inner),
+        "less privacy, larger region": all(um.finite.regularity(c, space, levels[1]) is not None for c in inner),
+        "all priors lie in the larger region": all(
+            um.finite.regularity(c, space, levels[1]) is not None for c in np.eye(len(space))
+        ),
+    }
+    return Finding(computed, lambda: um.plot.region_of_priors(space, levels, title))
+
+
+@reproduces("REG-figure-2a")
+def figure_2a(given: Given, quick: bool) -> Finding:
+    """The regions of three results in a row."""
+    return _region(um.path(3), given, "REG Figure 2: f1, three results in a row")
+
+
+@reproduces("REG-figure-2b")
+def figure_2b(given: Given, quick: bool) -> Finding:
+    """The regions of three results in a ring."""
+    return _region(um.cycle(3), given, "REG Figure 2: f2, three results in a ring")
+
+
+@reproduces("REG-figure-3")
+def figure_3(given: Given, quick: bool) -> Finding:
+    """The regions of a pair of counts over at most one record."""
+    return _region(um.grid((2, 2)), given, "REG Figure 3: a pair of counts, at most one record")
 
 
 @reproduces("REG-example-1")
 def example_1(given: Given, quick: bool) -> Finding:
-    """Figure 2: the regions of three results, in a row and in a ring, grow as privacy falls."""
-    computed: dict[str, Any] = {}
-    for name, space in (("row", um.path(3)), ("ring", um.cycle(3))):
-        found = _regions(space, given["ratios"], given["limit"])
-        computed[f"corner priors: {name}"] = len(found["corners"][given["ratios"][0]])
-        computed[f"less privacy, larger region: {name}"] = found["grows"]
-        computed[f"corners as e^-eps goes to 0: {name}"] = found["corners"][given["limit"]].round(6)
-    return Finding(computed, lambda: _figure_2(given))
-
-
-def _figure_2(given: Given) -> Any:
-    figure, axes = panels(["$f_1$: three results in a row", "$f_2$: three results in a ring"])
-    triangle = np.array([[0, 0], [1, 0], [0.5, math.sqrt(0.75)]])
-    for axis, space in zip(axes, (um.path(3), um.cycle(3)), strict=True):
-        _polygon(axis, triangle, "#888888", "all priors")
-        for ratio, colour in zip(reversed(given["ratios"]), ("#9ecae1", "#3182bd"), strict=True):
-            corners = um.finite.corner_priors(space, um.PureDP.from_ratio(ratio)) @ triangle
-            _polygon(axis, corners, colour, f"$e^{{-ε}}$ = {1 / float(ratio):g}")
-        for i, place in enumerate(triangle):
-            axis.annotate(f"$π_{i}=1$", place, fontsize=8, ha="center", va="top" if i < 2 else "bottom")
-        axis.set_axis_off()
-        axis.legend(frameon=False, fontsize=8, loc="upper left")
-    return figure
-
-
-def _polygon(axis: Any, corners: Floats, colour: str, label: str) -> None:
-    closed = np.vstack([corners, corners[:1]])
-    axis.fill(*closed.T, color=colour, alpha=0.25)
-    axis.plot(*closed.T, color=colour, linewidth=1.2, label=label)
+    """The corners of the region of three results as privacy vanishes."""
+    level = um.PureDP.from_ratio(given["limit"])
+    corners = [um.finite.corner_priors(space, level).round(6) for space in (um.path(3), um.cycle(3))]
+    return Finding({"corners in a row": corners[0], "corners in a ring": corners[1]})
 
 
 @reproduces("REG-example-2")
 def example_2(given: Given, quick: bool) -> Finding:
-    """Figure 3: the region of a pair of counts on at most one record."""
-    space = um.grid((2, 2))
-    found = _regions(space, given["ratios"], given["limit"])
+    """The results of a pair of counts over at most one record, and the corners as privacy vanishes."""
+    space, level = um.grid((2, 2)), um.PureDP.from_ratio(given["limit"])
     computed = {
         "results": [list(p) for p in sorted(space.points)],
-        "corner priors": len(found["corners"][given["ratios"][0]]),
-        "less privacy, larger region": found["grows"],
-        "corners as e^-eps goes to 0": found["corners"][given["limit"]].round(6),
+        "corners as e^-eps goes to 0": um.finite.corner_priors(space, level).round(6),
     }
-    return Finding(computed, lambda: _figure_3(space, given["ratios"]))
-
-
-def _figure_3(space: um.Space, ratios: list[str]) -> Any:
-    from matplotlib.figure import Figure as Canvas
-
-    figure = Canvas(figsize=(9.2, 4.2), layout="constrained")
-    for number, ratio in enumerate(ratios):
-        axis: Any = figure.add_subplot(1, len(ratios), number + 1, projection="3d")
-        axis.set_title(f"$e^{{-ε}}$ = {1 / float(ratio):g}", fontsize=10)
-        for corners, colour in (
-            (np.vstack([np.eye(3), np.zeros(3)]), "#bbbbbb"),
-            (um.finite.corner_priors(space, um.PureDP.from_ratio(ratio))[:, :3], "#3182bd"),
-        ):
-            for a, b in itertools.combinations(range(4), 2):
-                axis.plot(*corners[[a, b]].T, color=colour, linewidth=1.2)
-        for name, setter in zip("012", (axis.set_xlabel, axis.set_ylabel, axis.set_zlabel), strict=True):
-            setter(f"$π_{name}$")
-    return figure
+    return Finding(computed)
 
 
 @reproduces("REG-lemma-2")
@@ -308,7 +296,7 @@ def proposition_6(given: Given, quick: bool) -> Finding:
         prior = _regular(rng, space, epsilon)
         regular = max(regular, mechanism.leakage(prior) - um.finite.leakage_bound(prior, space, epsilon))
         if um.finite.regularity(None, space, epsilon) is not None:
-            bound = um.finite.leakage_bound(None, space, epsilon)
+            bound = um.finite.leakage_bound_for_all(space, epsilon)
             every = max(every, mechanism.leakage(random_prior(rng, len(space))) - bound)
     return Finding({"largest excess over (9)": regular, "largest excess over Corollary 1": every})
 
@@ -320,7 +308,11 @@ def theorem_2(given: Given, quick: bool) -> Finding:
     for people, values, epsilon in itertools.product(given["people"], given["values"], given["epsilons"]):
         space, growth = um.hamming(people, values), math.exp(epsilon)
         closed = people * math.log2(values * growth / (values - 1 + growth))
-        worst = max(worst, abs(um.finite.leakage_bound(None, space, epsilon) - closed))
+        worst = max(
+            worst,
+            abs(um.finite.leakage_bound_for_all(space, epsilon) - closed),
+            abs(um.finite.leakage_bound(None, space, epsilon) - closed),
+        )
         attained = max(attained, abs(um.finite.tight_constraints(space, epsilon).mechanism.leakage() - closed))
     return Finding({"largest difference from the closed form": worst, "the best mechanism misses it by": attained})
 
@@ -328,7 +320,7 @@ def theorem_2(given: Given, quick: bool) -> Finding:
 def _five_people(given: Given, epsilon: float) -> tuple[float, float]:
     """Bits for all priors (Theorem 2), and what the formula of Proposition 6 gives for the prior of Example 3."""
     space, shares = um.complete(len(given["shares"])), np.array(given["shares"])
-    every = given["people"] * um.finite.leakage_bound(None, space, epsilon)
+    every = um.finite.leakage_bound_for_all(um.hamming(given["people"], len(shares)), epsilon)
     y = np.linalg.solve(_phi(space, epsilon), shares)
     return every, given["people"] * math.log2(y.sum() / shares.max())
 
