@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from utmost.cli.output import Json, print_json
 
@@ -26,7 +25,7 @@ def reproduce(
 ) -> None:
     """Recompute what the five papers state, and judge each claim; all of them take a few minutes."""
     from utmost.reproduce import choose, run, write
-    from utmost.reproduce.index import summary
+    from utmost.reproduce.index import summary, tally
 
     chosen = choose(keys or [])
     console = Console(stderr=True)
@@ -51,14 +50,10 @@ def reproduce(
     if as_json:
         print_json(summary(entries))
     else:
-        table = Table("entry", "where", "verdict", "distance")
         for e in entries:
-            table.add_row(e.claim.key, e.claim.where, e.verdict, "" if e.distance is None else f"{e.distance:.2g}")
-        screen = Console(soft_wrap=True, highlight=False)
-        screen.print(table)
-        for e in entries:
+            print(f"{e.claim.key:22} {e.verdict:31} {e.claim.where}")
             if e.why:
-                screen.print(f"{e.claim.key}: {e.why}", markup=False)
-        screen.print(f"index: {page}\ndata:  {data}", markup=False)
+                print(f"    {e.why}")
+        print(f"\n{tally(entries)}\nindex: {page}\ndata:  {data}")
     if any(not e.computed for e in entries):  # an entry that could not be computed at all
         raise typer.Exit(1)

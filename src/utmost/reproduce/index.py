@@ -42,6 +42,14 @@ def summary(entries: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
+def tally(entries: Sequence[Entry]) -> str:
+    """How many entries have which verdict, in words."""
+    counts = Counter(entry.verdict for entry in entries)
+    return f"{len(entries)} entr{'ies' if len(entries) != 1 else 'y'}: " + ", ".join(
+        f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict]
+    )
+
+
 def write(entries: Sequence[Entry], folder: Path) -> tuple[Path, Path]:
     """Write `index.html` and `reproduce.json` to a folder; pictures are expected in its `pictures`."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,8 +60,6 @@ def write(entries: Sequence[Entry], folder: Path) -> tuple[Path, Path]:
 
 
 def _page(entries: Sequence[Entry]) -> str:
-    counts = Counter(entry.verdict for entry in entries)
-    tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict])
     papers = list(dict.fromkeys(entry.claim.paper for entry in entries))
     links = "".join(f'<a href="#{paper}">{paper}</a>' for paper in papers)
     sections = "".join(_section(paper, [e for e in entries if e.claim.paper == paper]) for paper in papers)
@@ -61,7 +67,7 @@ def _page(entries: Sequence[Entry]) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Utmost: the five papers reproduced</title>'
         f"<style>{STYLE}</style></head><body><h1>The five papers, reproduced</h1>"
         "<p>Every figure, example, theorem and corollary with something to check: what the paper states, what Utmost "
-        f"computes, and the verdict. {len(entries)} entries: {tally}.</p><nav>{links}</nav>{sections}</body></html>\n"
+        f"computes, and the verdict. {tally(entries)}.</p><nav>{links}</nav>{sections}</body></html>\n"
     )
 
 
