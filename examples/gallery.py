@@ -10,9 +10,10 @@ PAGE, IMAGES = HERE / "docs" / "gallery.md", HERE / "docs" / "images" / "papers"
 SUMMARY = HERE / "tests" / "reproduced.json"
 OPENING = """# The papers, reproduced
 
-Every figure, example, theorem and corollary of the five papers with something to check. `utmost reproduce` computes all of
-them in a few minutes and writes an HTML index with what each paper states, what Utmost computes, how far apart they are and
-the code; `utmost reproduce LIM-figure-3.3` computes one. This page is made by `examples/gallery.py` from such a run.
+Every figure, example, theorem and corollary of the five papers with something to check. `utmost reproduce` computes
+all of them in a few minutes and writes an HTML index with what each paper states, what Utmost computes, how far apart
+they are and the code; `utmost reproduce LIM-figure-3.3` computes one. This page is made by `examples/gallery.py` from
+such a run.
 
 ```python
 >>> from utmost.reproduce import run

@@ -75,10 +75,10 @@ def test_every_claim_has_a_computation_and_says_where_it_stands():
         "REG-example-2 REG-example-3 REG-theorem-1 REG-theorem-2 REG-theorem-3 REG-lemma-4 REG-appendix-B",
         "LIM-figure-2.1 LIM-figure-2.2 LIM-figure-2.3 LIM-figure-2.4 LIM-figure-2.5 LIM-corollary-2.3.2 "
         "LIM-theorem-2.4.1 LIM-theorem-2.4.2 LIM-theorem-2.4.3 LIM-theorem-2.4.4 LIM-theorem-2.4.5 LIM-figure-3.3 "
-        "LIM-figure-3.4 LIM-figure-3.5 LIM-figure-3.6 LIM-figure-3.7 LIM-figure-3.8 LIM-theorem-3.4.1 LIM-theorem-3.4.2 "
-        "LIM-theorem-3.4.3 LIM-theorem-3.4.4 LIM-theorem-3.5.1 LIM-theorem-3.5.2 LIM-theorem-3.5.3 LIM-corollary-3.4.5 "
-        "LIM-corollary-3.4.6 LIM-corollary-3.5.4 LIM-corollary-3.5.5 LIM-theorem-3.6.1 LIM-theorem-4.4.1 "
-        "LIM-corollary-4.5.1 LIM-figure-4.2-left LIM-figure-4.2-right",
+        "LIM-figure-3.4 LIM-figure-3.5 LIM-figure-3.6 LIM-figure-3.7 LIM-figure-3.8 LIM-theorem-3.4.1 "
+        "LIM-theorem-3.4.2 LIM-theorem-3.4.3 LIM-theorem-3.4.4 LIM-theorem-3.5.1 LIM-theorem-3.5.2 LIM-theorem-3.5.3 "
+        "LIM-corollary-3.4.5 LIM-corollary-3.4.6 LIM-corollary-3.5.4 LIM-corollary-3.5.5 LIM-theorem-3.6.1 "
+        "LIM-theorem-4.4.1 LIM-corollary-4.5.1 LIM-figure-4.2-left LIM-figure-4.2-right",
     ],
 )
 def test_no_figure_or_theorem_is_missing(names):
@@ -176,7 +176,7 @@ def test_a_failing_entry_does_not_stop_the_rest(tmp_path):
         raise ZeroDivisionError("no luck")
 
     def cannot_draw(given, quick):
-        return Finding(COMPUTATIONS["BIN-lemma-3"](given, quick).computed, lambda: 1 / 0)
+        return Finding({"largest difference": 0.0}, lambda: 1 / 0)
 
     with mock.patch.dict(COMPUTATIONS, {"BIN-lemma-3": cannot_draw}):
         assert run(["BIN-lemma-3"])[0].verdict == "reproduced"
