@@ -43,28 +43,10 @@ def theorem_2_2_1(given: Given, quick: bool) -> Finding:
     return Finding({"share on which both agree": agree / count, "share that is private": private / count})
 
 
-def _excess(mechanism: um.FiniteMechanism, slopes: Floats) -> Floats:
-    """The largest Pr0[S] - t Pr1[S] over sets S, for slopes t: the lines that bound the privacy region."""
-    first, second = mechanism.matrix
-    return np.asarray(np.maximum(first[:, None] - second[:, None] * slopes, 0).sum(axis=0))
-
-
-def _channel(better: um.FiniteMechanism, worse: um.FiniteMechanism) -> bool:
-    """Whether some channel turns one mechanism's output into the other's: a linear program."""
-    from scipy.optimize import linprog
-
-    m, n = len(better.outputs), len(worse.outputs)
-    same = np.kron(better.matrix, np.eye(n))
-    rows = np.kron(np.eye(m), np.ones(n))
-    right = np.concatenate([worse.matrix.ravel(), np.ones(m)])
-    return bool(linprog(np.zeros(m * n), A_eq=np.vstack([same, rows]), b_eq=right, bounds=(0, 1)).status == 0)
-
-
 @reproduces("LIM-theorem-2.2.4")
 def theorem_2_2_4(given: Given, quick: bool) -> Finding:
     """A mechanism can be simulated from another if and only if its region lies inside (Theorems 2.2.3 and 2.2.4)."""
     rng = generator("LIM-theorem-2.2.4")
-    slopes = np.concatenate([np.linspace(0, 3, 301), np.geomspace(3, 1000, 100)])
     agree, inside, count = 0, 0, 30 if quick else 200
     for _ in range(count):
         better = _two_rows(rng, 4)
@@ -72,21 +54,24 @@ def theorem_2_2_4(given: Given, quick: bool) -> Finding:
             worse = um.FiniteMechanism(better.matrix @ rng.dirichlet(np.ones(3), size=4), range(2), range(3))
         else:
             worse = _two_rows(rng, 3)
-        ratios = np.concatenate([m.matrix[0] / m.matrix[1] for m in (better, worse)])
-        every = np.concatenate([slopes, ratios])
-        contained = bool((_excess(worse, every) <= _excess(better, every) + 1e-9).all())
-        agree += contained == _channel(better, worse)
+        contained = um.accounting.region_between(worse, 0, 1) in um.accounting.region_between(better, 0, 1)
+        agree += contained == (um.accounting.simulating_channel(better, worse) is not None)
         inside += contained
     return Finding({"share on which both agree": agree / count, "share inside": inside / count})
 
 
-def _boundary(deltas: Any, epsilons: Floats, missed: Floats) -> Floats:
-    """The least false alarm at each missed detection, from P_FA + e^eps P_MD >= 1 - delta and its mirror image."""
-    alarm = np.zeros_like(missed)
-    for e in epsilons:
-        room = 1 - deltas(float(e))
-        alarm = np.maximum(alarm, np.maximum(room - math.exp(e) * missed, (room - missed) * math.exp(-e)))
-    return alarm
+def _regions(regions: dict[str, Any], titles: list[str], split: int | None = None) -> Any:
+    """Lower boundaries of privacy regions, in one panel, or so many to each of several."""
+    figure, axes = panels(titles, 4.8, 4.4)
+    for number, (name, region) in enumerate(regions.items()):
+        axis = axes[0 if split is None else number // split]
+        axis.plot(*region.corners.T, linewidth=1.2, label=name)
+    for axis in axes:
+        axis.plot([0, 1], [1, 0], linestyle=":", color="#888888")
+        axis.set_xlabel("$P_{MD}$")
+        axis.set_ylabel("$P_{FA}$")
+        axis.legend(frameon=False, fontsize=8)
+    return figure
 
 
 @reproduces("LIM-figure-2.1")
@@ -94,39 +79,21 @@ def figure_2_1(given: Given, quick: bool) -> Finding:
     """The privacy region of a level: its corner, its total variation (Remark 2b), and its symmetry."""
     epsilon, delta = given["epsilon"], given["delta"]
     growth = math.exp(epsilon)
-    quaternary = um.FiniteMechanism(
-        [
-            [delta, (1 - delta) * growth / (1 + growth), (1 - delta) / (1 + growth), 0],
-            [0, (1 - delta) / (1 + growth), (1 - delta) * growth / (1 + growth), delta],
-        ],
-        range(2),
-        range(4),
-    )
-    missed, alarm = _errors(quaternary).T
+    level = um.ApproxDP(epsilon, delta)
+    region = um.accounting.region(level)
+    filled = um.accounting.region_between(um.local.quaternary(level), 0, 1)
 
     def inside(p_missed: float, p_alarm: float) -> bool:
-        return p_alarm + growth * p_missed >= 1 - delta and growth * p_alarm + p_missed >= 1 - delta
+        return bool(p_alarm + growth * p_missed >= 1 - delta and growth * p_alarm + p_missed >= 1 - delta)
 
     computed = {
-        "total variation of the mechanism that fills it": quaternary.delta(PAIR, 0),
-        "it less 1 - 2(1 - delta)/(1 + e^eps)": quaternary.delta(PAIR, 0) - (1 - 2 * (1 - delta) / (1 + growth)),
-        "it less 1 - P_MD - P_FA at the corner": quaternary.delta(PAIR, 0) - float(1 - (missed + alarm).min()),
-        "excess of its delta at epsilon": quaternary.delta(PAIR, epsilon) - delta,
+        "the quaternary mechanism fills it": region in filled and filled in region,
+        "total variation less 1 - 2(1 - delta)/(1 + e^eps)": region.total_variation
+        - (1 - 2 * (1 - delta) / (1 + growth)),
         "(2.2) is symmetric to P_FA + P_MD = 1": inside(1.0, 1.0) == inside(0.0, 0.0),
+        "total variation": region.total_variation,
     }
-
-    def draw() -> Any:
-        figure, (axis,) = panels(["LIM Figure 2.1: privacy region"], 4.8, 4.4)
-        xs = np.linspace(0, 1, 400)
-        lower = _boundary(lambda e: delta, np.array([epsilon]), xs)
-        axis.fill_between(xs, lower, np.maximum(lower, 1 - xs), alpha=0.25)
-        axis.plot(xs, lower, linewidth=1.2)
-        axis.plot([0, 1], [1, 0], linestyle=":", color="#888888")
-        axis.set_xlabel("$P_{MD}$")
-        axis.set_ylabel("$P_{FA}$")
-        return figure
-
-    return Finding(computed, draw)
+    return Finding(computed, lambda: _regions({f"ε = {epsilon:g}, δ = {delta:g}": region}, ["LIM Figure 2.1"]))
 
 
 @reproduces("LIM-remark-2")
@@ -137,9 +104,8 @@ def remark_2(given: Given, quick: bool) -> Finding:
     for _ in range(count):
         e1, e2, d1 = (float(x) for x in rng.uniform(0, 1.5, 3))
         d1, d2 = d1 / 4, d1 / 4 + float(rng.uniform(0, 0.3))
-        level = um.compose(um.ApproxDP(e1, d1))
-        holds = level.delta(e2) <= d2 + 1e-12
-        rule = (1 - d1) / (1 + math.exp(e1)) >= (1 - d2) / (1 + math.exp(e2)) - 1e-12
+        holds = um.compose(um.ApproxDP(e1, d1)).delta(e2) <= d2
+        rule = um.accounting.theorems.implies(um.ApproxDP(e1, d1), um.ApproxDP(e2, d2))
         agree += holds == rule
         implied += holds
     return Finding({"share on which both agree": agree / count, "share that is implied": implied / count})
@@ -163,27 +129,14 @@ def theorem_2_4_1(given: Given, quick: bool) -> Finding:
     )
 
 
-def _advanced(k: int, epsilon: float, slack: float) -> float:
-    """(2.10)."""
-    return k * epsilon * (math.exp(epsilon) - 1) + epsilon * math.sqrt(2 * k * math.log(1 / slack))
-
-
-def _closed(epsilons: Floats, slack: float) -> float:
-    """(2.13), which for equal epsilons is (2.12)."""
-    drift, squares = float((np.tanh(epsilons / 2) * epsilons).sum()), float((epsilons**2).sum())
-    return min(
-        float(epsilons.sum()),
-        drift + math.sqrt(2 * squares * math.log(math.e + math.sqrt(squares) / slack)),
-        drift + math.sqrt(2 * squares * math.log(1 / slack)),
-    )
-
-
 @reproduces("LIM-theorem-2.4.2")
 def theorem_2_4_2(given: Given, quick: bool) -> Finding:
     """Advanced composition (2.10) holds: the exact total is below it."""
     worst = -math.inf
     for k, epsilon, delta, slack in itertools.product((2, 10, 100), (0.01, 0.1, 0.5), (0.0, 0.001), (1e-6, 1e-2)):
-        exact = um.compose(um.ApproxDP(epsilon, delta), times=k).delta(_advanced(k, epsilon, slack))
+        exact = um.compose(um.ApproxDP(epsilon, delta), times=k).delta(
+            um.accounting.theorems.advanced(epsilon, k, slack)
+        )
         worst = max(worst, exact - (k * delta + slack))
     return Finding({"largest excess of the exact delta": worst})
 
@@ -234,18 +187,14 @@ def figure_2_4(given: Given, quick: bool) -> Finding:
     }
 
     def draw() -> Any:
-        figure, axes = panels([f"LIM Figure 2.4: ε = {epsilon}, δ = {delta:g}" for delta in given["deltas"]], 4.6, 4.2)
-        xs = np.linspace(0, 1, 300)
-        for axis, delta in zip(axes, given["deltas"], strict=True):
-            for k in range(1, 6):
-                total = um.compose(um.ApproxDP(epsilon, delta), times=k)
-                slopes = np.array([round((k - 2 * i) * epsilon, 12) for i in range(k // 2 + 1)])
-                axis.plot(xs, _boundary(total.delta, slopes, xs), linewidth=1.2, label=f"k = {k}")
-            axis.plot([0, 1], [1, 0], linestyle=":", color="#888888")
-            axis.set_xlabel("$P_{MD}$")
-            axis.set_ylabel("$P_{FA}$")
-            axis.legend(frameon=False, fontsize=8)
-        return figure
+        regions = {
+            f"k = {k}" + " " * split: um.compose(
+                um.ApproxDP(epsilon, delta), times=k
+            ).region()  # labels differ by panel
+            for split, delta in enumerate(given["deltas"])
+            for k in range(1, 6)
+        }
+        return _regions(regions, [f"LIM Figure 2.4: ε = {epsilon}, δ = {d:g}" for d in given["deltas"]], split=5)
 
     return Finding(computed, draw)
 
@@ -259,25 +208,20 @@ def figure_2_5(given: Given, quick: bool) -> Finding:
     slack = budget - k * delta
     computed = {
         "epsilon by Theorem 2.4.1": k * epsilon,
-        "epsilon by Theorem 2.4.2 at total delta 0.05": _advanced(k, epsilon, slack),
+        "epsilon by Theorem 2.4.2 at total delta 0.05": um.accounting.theorems.advanced(epsilon, k, slack),
         "epsilon by Theorem 2.4.3 at total delta 0.05": total.epsilon(budget),
-        "Theorem 2.4.3 is the tightest": total.epsilon(budget) < min(k * epsilon, _advanced(k, epsilon, slack)),
+        "Theorem 2.4.3 is the tightest": total.epsilon(budget)
+        < min(k * epsilon, um.accounting.theorems.advanced(epsilon, k, slack)),
     }
 
     def draw() -> Any:
-        figure, (axis,) = panels(["LIM Figure 2.5, left: 30 × (0.1, 0.001)"], 5.2, 4.6)
-        xs = np.linspace(0, 1, 300)
-        slopes = np.array([round((k - 2 * i) * epsilon, 12) for i in range(k // 2 + 1)])
-        axis.plot(xs, _boundary(lambda e: k * delta, np.array([k * epsilon]), xs), label="Theorem 2.4.1")
-        slacks = np.geomspace(1e-6, 1, 60)
-        lines = {_advanced(k, epsilon, s): k * delta + s for s in slacks}
-        axis.plot(xs, _boundary(lambda e: min(1.0, lines[e]), np.array(list(lines)), xs), label="Theorem 2.4.2")
-        axis.plot(xs, _boundary(total.delta, slopes, xs), label="Theorem 2.4.3")
-        axis.plot([0, 1], [1, 0], linestyle=":", color="#888888")
-        axis.set_xlabel("$P_{MD}$")
-        axis.set_ylabel("$P_{FA}$")
-        axis.legend(frameon=False, fontsize=8)
-        return figure
+        lines = [(um.accounting.theorems.advanced(epsilon, k, s), k * delta + s) for s in np.geomspace(1e-6, 0.9, 60)]
+        regions = {
+            "Theorem 2.4.1": um.accounting.region(um.ApproxDP(k * epsilon, k * delta)),
+            "Theorem 2.4.2": um.accounting.Region.from_levels(lines),
+            "Theorem 2.4.3": total.region(),
+        }
+        return _regions(regions, ["LIM Figure 2.5, left: 30 × (0.1, 0.001)"])
 
     return Finding(computed, draw)
 
@@ -288,15 +232,11 @@ def theorem_2_4_4(given: Given, quick: bool) -> Finding:
     worst = short = gain = -math.inf
     for k, epsilon, delta, slack in itertools.product((2, 10, 100), (0.01, 0.1, 0.5, 0.9), (0.0, 0.001), (1e-6, 1e-2)):
         total = um.compose(um.ApproxDP(epsilon, delta), times=k)
-        bound = _closed(np.full(k, epsilon), slack)
+        bound = um.accounting.theorems.closed_form(epsilon, k, slack)
         worst = max(worst, total.delta(bound) - (1 - (1 - delta) ** k * (1 - slack)))
-        simple = min(
-            k * epsilon,
-            k * epsilon**2 + epsilon * math.sqrt(2 * k * math.log(math.e + math.sqrt(k) * epsilon / slack)),
-            k * epsilon**2 + epsilon * math.sqrt(2 * k * math.log(1 / slack)),
-        )
+        simple = um.accounting.theorems.closed_form_small(epsilon, k, slack)
         short = max(short, bound - simple)
-        gain = max(gain, bound - _advanced(k, epsilon, slack))
+        gain = max(gain, bound - um.accounting.theorems.advanced(epsilon, k, slack))
     ratios = []
     for k in given["ks"]:
         epsilon = 1 / k  # so that epsilon = delta and the printed order is k eps^2 alone
@@ -320,7 +260,7 @@ def theorem_2_4_5(given: Given, quick: bool) -> Finding:
         k = int(rng.integers(2, 12))
         epsilons, deltas = np.round(rng.uniform(0.01, 0.6, k), 3), np.round(rng.uniform(0, 0.01, k), 4)
         slack = float(10 ** rng.uniform(-6, -1))
-        total = um.compose([um.ApproxDP(float(e), float(d)) for e, d in zip(epsilons, deltas, strict=True)])
-        lower, _ = total.bounds(_closed(epsilons, slack))
+        levels = [um.ApproxDP(float(e), float(d)) for e, d in zip(epsilons, deltas, strict=True)]
+        lower, _ = um.compose(levels).bounds(um.accounting.theorems.closed_form_of(levels, slack))
         worst = max(worst, lower - (1 - (1 - slack) * float(np.prod(1 - deltas))))
     return Finding({"largest excess of the exact delta over (2.13)": worst})

@@ -123,7 +123,7 @@ def theorem_3_4_2(given: Given, quick: bool) -> Finding:
         k, epsilon = int(rng.integers(2, 8)), round(float(rng.uniform(0.05, 8)), 2)
         p, q = random_prior(rng, k), random_prior(rng, k)
         least = min(least, _share(p, q, epsilon, "tv"))
-        closed = math.tanh(epsilon / 2) * np.abs(p - q).sum() / 2
+        closed = um.local.total_variation_limit(p, q, epsilon)
         worst = max(worst, abs(um.local.divergence_of(um.local.binary(p, q, epsilon), p, q, "tv") - closed))
     return Finding({"least share of the optimum": least, "largest difference from Corollary 3.4.7": worst})
 
@@ -376,10 +376,11 @@ def corollary_3_4_5(given: Given, quick: bool) -> Finding:
         k = int(rng.integers(2, 7))
         p, q = random_prior(rng, k), random_prior(rng, k)
         variation = np.abs(p - q).sum() / 2
+        limit = um.local.divergence_at_high_privacy(p, q, epsilon)
         both = um.local.for_testing(p, q, epsilon, lambda x: (x - 1) * np.log(x)).value
-        largest = max(largest, both / (2 * scale * variation**2))
+        largest = max(largest, both / (2 * limit))
         binary = um.local.divergence_of(um.local.binary(p, q, epsilon), p, q)
-        last.append(binary / (scale * variation**2))
+        last.append(binary / limit)
         middle.append(binary / (scale * variation))
     return Finding(
         {
@@ -406,7 +407,7 @@ def corollary_3_4_6(given: Given, quick: bool) -> Finding:
         forth, back = um.local.divergence_of(response, p, q), um.local.divergence_of(response, q, p)
         lost = (whole - forth) * math.exp(epsilon)
         theirs = float((1 - p) @ np.log(q / p))
-        ours = float(k * whole - np.log(p / q).sum() + (p / q).sum() - k)
+        ours = (whole - um.local.divergence_at_low_privacy(p, q, epsilon)) * math.exp(epsilon)
         printed, corrected = max(printed, abs(lost - theirs)), max(corrected, abs(lost - ours) / max(1, abs(ours)))
         holds &= forth + back <= whole - 0.9 * theirs * math.exp(-epsilon)
         alone &= forth <= whole - 0.9 * ours * math.exp(-epsilon)
@@ -478,8 +479,7 @@ def corollary_3_5_4(given: Given, quick: bool) -> Finding:
     largest, worst = 0.0, 0.0
     for _ in range(10 if quick else 60):
         p = random_prior(rng, int(rng.integers(2, 7)))
-        half = _nearest_half(p)
-        scale = half * (1 - half) * epsilon**2 / 2
+        scale = um.local.information_at_high_privacy(p, epsilon)
         largest = max(largest, um.local.for_information(p, epsilon).value / scale)
         binary = um.local.information(um.local.binary_for_information(p, epsilon), p)
         worst = max(worst, abs(binary / scale - 1))
@@ -503,7 +503,7 @@ def corollary_3_5_5(given: Given, quick: bool) -> Finding:
         response = um.local.information(um.local.randomized_response(k, epsilon), p)
         rest = (response - entropy + (k - 1) * epsilon * math.exp(-epsilon)) * math.exp(epsilon)
         remainder = max(remainder, abs(rest) * math.exp(epsilon))
-        ours = max(ours, abs(rest + (k - 1) + np.log(p).sum() + k * entropy))
+        ours = max(ours, abs(response - um.local.information_at_low_privacy(p, epsilon)) * math.exp(epsilon))
     return Finding(
         {
             "the bound holds": holds,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 import utmost as um
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import Floats, generator
-from utmost.reproduce.pictures import curves, panels
 from utmost.sparse import coo_array
 
 
@@ -31,17 +29,7 @@ def figure_2_2(given: Given, quick: bool) -> Finding:
         "largest log ratio within the sensitivity": np.abs(ratios).max(),
         "log of a step": float(np.log(density[0] / density[int((gamma + 0.1) * 1000)])),
     }
-
-    def draw() -> Any:
-        figure, axes = panels(["LIM Figure 2.2: staircase density, d = 2"], 5.6, 4.6)
-        side = np.linspace(-3, 3, 400)
-        grid = np.stack(np.meshgrid(side, side), axis=-1)
-        values = noise.density(grid.reshape(-1, 2)).reshape(400, 400)
-        image = axes[0].imshow(values, extent=(-3, 3, -3, 3), origin="lower", cmap="Blues")
-        figure.colorbar(image, ax=axes[0], label="density")
-        return figure
-
-    return Finding(computed, draw)
+    return Finding(computed, lambda: um.plot.noise_density(noise, 3.0, "LIM Figure 2.2: staircase density, d = 2"))
 
 
 def _least_layered_cost(epsilon: float, layers: int, periods: int) -> float:
@@ -107,14 +95,10 @@ def figure_2_3(given: Given, quick: bool) -> Finding:
     best = np.array([um.noise.staircase(float(-math.log(b)), dimension=2).gamma for b in bs])
     grid = np.linspace(0, 1, 200001)
     searched = np.array([grid[int(np.argmin(_printed_cost(grid, b)))] for b in bs])
-
-    def draw() -> Any:
-        figure, axes = panels(["LIM Figure 2.3: the best γ"], 5.2, 3.8)
-        curves(axes[0], bs.tolist(), {"γ*": best.tolist()}, "b = $e^{-ε}$", "γ*")
-        axes[0].set_ylim(0, 1)
-        return figure
-
-    return Finding({"largest difference from minimising (2.9)": np.abs(best - searched).max()}, draw)
+    return Finding(
+        {"largest difference from minimising (2.9)": np.abs(best - searched).max()},
+        lambda: um.plot.noise_gamma((2,), title="LIM Figure 2.3: the best γ, d = 2"),
+    )
 
 
 @reproduces("LIM-corollary-2.3.2")
@@ -137,20 +121,4 @@ def corollary_2_3_2(given: Given, quick: bool) -> Finding:
         * um.noise.staircase(large / 2).expected_cost
         * math.exp(large / 4),
     }
-
-    def draw() -> Any:
-        epsilons = np.linspace(0.3, 10, 40)
-        figure, axes = panels(["LIM Corollary 2.3.2: expected cost in the plane"], 6, 4)
-        lines = {
-            "staircase": [cost(float(e)) for e in epsilons],
-            "Laplace, 2/ε": [um.noise.laplace(float(e), dimension=2).expected_cost for e in epsilons],
-            "two staircases at ε/2": [2 * um.noise.staircase(float(e) / 2).expected_cost for e in epsilons],
-            "low-privacy asymptote": (
-                2 ** (1 / 3) * np.exp(-epsilons / 3) + np.exp(-2 * epsilons / 3) / 2 ** (1 / 3)
-            ).tolist(),
-        }
-        curves(axes[0], epsilons.tolist(), lines, "ε", "expected l1 norm")
-        axes[0].set_yscale("log")
-        return figure
-
-    return Finding(computed, draw)
+    return Finding(computed, lambda: um.plot.noise_costs(np.linspace(0.3, 12, 60).tolist(), "LIM Corollary 2.3.2"))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 
 import utmost as um
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import Floats, generator
-from utmost.reproduce.pictures import curves, panels
 
 
 def _random_protocol(rng: np.random.Generator, epsilons: list[float], rounds: int) -> Floats:
@@ -100,7 +98,7 @@ def figure_4_2_left(given: Given, quick: bool) -> Finding:
         "largest gain": max(t - a for t, a in zip(talking, apart, strict=True)),
         "it is private": all(bool(t.verify()) for t in talks[:2]),
     }
-    return Finding(computed, lambda: _figure_4_2("LIM Figure 4.2, left: XOR or AND", epsilons, apart, talking))
+    return Finding(computed, lambda: um.plot.interaction("xor or and", epsilons))
 
 
 @reproduces("LIM-figure-4.2-right")
@@ -119,11 +117,4 @@ def figure_4_2_right(given: Given, quick: bool) -> Finding:
         "the conversation is never worse": bool(all(t >= a - 1e-9 for t, a in zip(talking, apart, strict=True))),
         "largest gain": max(t - a for t, a in zip(talking, apart, strict=True)),
     }
-    return Finding(computed, lambda: _figure_4_2("LIM Figure 4.2, right: Hamming distance", epsilons, apart, talking))
-
-
-def _figure_4_2(title: str, epsilons: list[float], apart: list[float], talking: list[float]) -> Any:
-    figure, axes = panels([title], 5.4, 3.8)
-    lines = {"randomised response of every bit": apart, "interactive": talking}
-    curves(axes[0], epsilons, lines, "ε", "average accuracy")
-    return figure
+    return Finding(computed, lambda: um.plot.interaction("hamming distance", epsilons))
