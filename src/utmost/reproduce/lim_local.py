@@ -267,7 +267,7 @@ def _better_of_both(given: Given, quick: bool, table_of: Any, title: str) -> Fin
         shares[k] = np.maximum(table[:, :, 1], table[:, :, 2]) / table[:, :, 0]
 
     def draw() -> Any:
-        figure, axes = panels([f"{title}, k = {k}" for k in given["sizes"]], 3.2, 3.2)
+        figure, axes = panels([f"{title}, k = {k}" for k in given["sizes"]], 4.2, 3.0, columns=2)
         for axis, k in zip(axes, given["sizes"], strict=True):
             axis.plot(epsilons, shares[k].T, color="#4271ae", linewidth=0.4, alpha=0.5)
             axis.set_ylim(0.5, 1.02)

@@ -13,12 +13,16 @@ from utmost.space import Space
 Figure: TypeAlias = Any
 
 
-def panels(titles: Sequence[str], width: float = 4.6, height: float = 3.6) -> tuple[Figure, list[Any]]:
-    """A figure with axes side by side, one title each."""
+def panels(
+    titles: Sequence[str], width: float = 4.6, height: float = 3.6, columns: int | None = None
+) -> tuple[Figure, list[Any]]:
+    """A figure with axes side by side, or so many to a row, one title each."""
     from matplotlib.figure import Figure as Canvas
 
-    figure = Canvas(figsize=(width * len(titles), height), layout="constrained")
-    axes = list(np.atleast_1d(figure.subplots(1, len(titles))))
+    across = columns or len(titles)
+    rows = -(-len(titles) // across)
+    figure = Canvas(figsize=(width * across, height * rows), layout="constrained")
+    axes = list(figure.subplots(rows, across, squeeze=False).ravel())
     for axis, title in zip(axes, titles, strict=True):
         axis.set_title(title, fontsize=10)
     return figure, axes
