@@ -1,0 +1,284 @@
+"""Conversations that beat randomised response, where the theorem does not apply.
+
+Two parties speak once each, the second after hearing the first. With several bits per party randomised response of
+every bit is not optimal: the two examples of LIM 4.6. Nor is it with delta > 0, contrary to LIM Theorem 4.4.1:
+`and_saving_delta`. Each can be run, and the privacy of the whole transcript is proved in integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.certification import CertifiedMechanism, Check, certify_on
+from utmost.design.finite import geometric
+from utmost.design.linear_program import best_mechanism, mix_until_private
+from utmost.design.multiparty.protocol import Decision, Protocol, optimal
+from utmost.design.multiparty.response import response
+from utmost.edge_levels import on_edges
+from utmost.errors import CannotCertify, InvalidInput, UnsupportedLevel
+from utmost.exact import Number
+from utmost.families import hamming, path
+from utmost.mechanism import FiniteMechanism
+from utmost.privacy import ApproxDP, Level, as_level, require_pure
+from utmost.solution import Verification
+from utmost.space import Space
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Conversation:
+    """Two speakers, one message each; the second hears the first.
+
+    Attributes
+    ----------
+    spaces : each speaker's possible inputs; neighbours are what its level protects
+    levels : the privacy promised to each speaker
+    first : the first speaker's mechanism
+    second : the second speaker's mechanism, for every message it may have heard
+    truth : the function of both inputs
+    answers, accuracy : what may be answered, and how good each answer (column) is at each of these as truth (row)
+    apart : randomised response of every bit, to compare with
+    """
+
+    title: str
+    spaces: tuple[Space, Space]
+    levels: tuple[ApproxDP, ApproxDP]
+    first: CertifiedMechanism
+    second: Mapping[Any, CertifiedMechanism]
+    truth: Callable[[Any, Any], Any]
+    answers: tuple[Any, ...]
+    accuracy: Floats
+    apart: Protocol
+
+    def value(self) -> float:
+        """The average accuracy of the best decision, over fair bits."""
+        told = 0.0
+        for m, heard in enumerate(self.first.outputs):
+            joint = np.einsum("a,bn,aby->ny", self.first.matrix[:, m], self.second[heard].matrix, self._gains())
+            told += float(joint.max(axis=1).sum())
+        return told / (len(self.spaces[0]) * len(self.spaces[1]))
+
+    def respond(self, speaker: Literal[0, 1], own: Any, heard: Any = None) -> Any:
+        """A speaker's message, drawn exactly: of the first, or of the second, given what it heard."""
+        if speaker not in (0, 1) or (heard is None) != (speaker == 0):
+            raise InvalidInput("speaker 0 speaks first and has heard nothing; speaker 1 gives what it `heard`.")
+        if speaker == 1 and heard not in self.second:
+            raise InvalidInput(f"{heard!r} is not a message of the first speaker ({self.first.outputs}).")
+        return (self.second[heard] if speaker else self.first).sample(own)
+
+    def decide(self, messages: tuple[Any, Any]) -> Decision:
+        """What a listener concludes from both messages."""
+        heard, said = messages
+        if heard not in self.first.outputs or said not in self.second[heard].outputs:
+            raise InvalidInput(f"{messages!r} is not a pair of messages of this conversation.")
+        here = self.first.matrix[:, self.first.outputs.index(heard)]
+        there = self.second[heard].matrix[:, self.second[heard].outputs.index(said)]
+        likely = np.multiply.outer(here, there)
+        gains = np.einsum("ab,aby->y", likely, self._gains())
+        posterior = dict.fromkeys(self.answers, 0.0)
+        for (a, b), share in zip(product(*(space.points for space in self.spaces)), likely.ravel(), strict=True):
+            posterior[self.truth(a, b)] += float(share / likely.sum())
+        best = self.answers[int(gains.argmax())]
+        return Decision(best, posterior, {answer: float(answer == best) for answer in self.answers})
+
+    def transcript(self, speaker: Literal[0, 1], other: Any) -> CertifiedMechanism:
+        """The whole transcript as a mechanism of one speaker's input, the other's being fixed: proved in integers.
+
+        `CannotCertify` if it is not private. This is LIM (4.7): whoever sees all messages and knows all else.
+        """
+        bits = max(mechanism.bits for mechanism in self.second.values())
+        outputs = [(heard, said) for heard in self.first.outputs for said in self.second[heard].outputs]
+        fixed = self.spaces[1 - speaker].index(other)
+        rows = []
+        for own in range(len(self.spaces[speaker])):
+            a, b = (own, fixed) if speaker == 0 else (fixed, own)
+            row: list[int] = []
+            for m, heard in enumerate(self.first.outputs):
+                weight = int(self.first.weights[a, m]) << (bits - self.second[heard].bits)
+                row += [weight * int(w) for w in self.second[heard].weights[b]]
+            rows.append(row)
+        levels = on_edges(self.spaces[speaker], self.levels[speaker])
+        return CertifiedMechanism(np.array(rows, dtype=object), self.first.bits + bits, outputs, levels)
+
+    def verify(self) -> Verification:
+        """Prove the privacy of both speakers, whatever the other's input; nothing is claimed about optimality."""
+        checks = []
+        for speaker in (0, 1):
+            level = self.levels[speaker]
+            try:
+                for other in self.spaces[1 - speaker].points:
+                    self.transcript(speaker, other)
+                detail = f"{level} of the whole transcript, proved in exact arithmetic for every input of the other"
+                checks.append(Check(f"privacy of speaker {speaker}", True, detail))
+            except CannotCertify as reason:
+                checks.append(Check(f"privacy of speaker {speaker}", False, str(reason)))
+        return Verification(all(check.passed for check in checks), "unproved", float("inf"), tuple(checks))
+
+    def __str__(self) -> str:
+        apart, talking = self.apart.value(), self.value()
+        verdict = "randomised response is not optimal here" if talking > apart + 1e-9 else "no gain at this level"
+        return (
+            f"{self.title}\n  randomised response of every bit: {apart:.6f}\n"
+            f"  this conversation: {talking:.6f} ({verdict})"
+        )
+
+    def _gains(self) -> Floats:
+        """The accuracy of every answer for every pair of inputs."""
+        at = {answer: i for i, answer in enumerate(self.answers)}
+        first, second = (space.points for space in self.spaces)
+        return np.array([[self.accuracy[at[self.truth(a, b)]] for b in second] for a in first])
+
+
+def xor_or_and(privacy: Level | Number, message: Literal["plain", "best"] = "plain") -> Conversation:
+    """LIM 4.6, first example: y1 XOR y2 if x = 0, y1 AND y2 if x = 1, where one party holds x and another y1 and y2.
+
+    The second party hears the first's response x̃ and sends a response of the XOR or the AND accordingly ("plain"),
+    or the message that a linear program finds best ("best").
+
+    Examples
+    --------
+    >>> print(xor_or_and(2.0))
+    XOR or AND, three bits of two parties at 2-DP
+      randomised response of every bit: 0.781267
+      this conversation: 0.812709 (randomised response is not optimal here)
+    """
+    level = require_pure(as_level(privacy))
+
+    def truth(x: int, y: tuple[int, int]) -> int:
+        return y[0] & y[1] if x else y[0] ^ y[1]
+
+    apart = optimal(lambda bits: truth(bits[0], bits[1:]), [level] * 3)
+    first, cube = response(level), hamming(2, (0, 1))
+    second = {}
+    for heard in first.outputs:
+        plain = [response(level).weights[truth(heard, y)] for y in cube.points]
+        second[heard] = CertifiedMechanism(np.array(plain), first.bits, first.outputs, on_edges(cube, level))
+    talk = Conversation(
+        f"XOR or AND, three bits of two parties at {level}",
+        (path(2), cube),
+        (level, level),
+        first,
+        second,
+        truth,
+        (0, 1),
+        np.eye(2),
+        apart,
+    )
+    return talk if _read_choice(message, "plain") else _with_best_second(talk)
+
+
+def hamming_distance(privacy: Level | Number, message: Literal["geometric", "best"] = "geometric") -> Conversation:
+    """LIM 4.6, second example: the Hamming distance of two parties' two bits each, accuracy 2 - |d - answer|.
+
+    The second party hears the first's two responses x̃ and sends its distance to them with truncated geometric noise
+    ("geometric"), or the message that a linear program finds best ("best").
+
+    Examples
+    --------
+    >>> print(hamming_distance(2.0))
+    Hamming distance of two parties' two bits at 2-DP
+      randomised response of every bit: 1.624120
+      this conversation: 1.640918 (randomised response is not optimal here)
+    """
+    level = require_pure(as_level(privacy))
+
+    def truth(x: tuple[int, int], y: tuple[int, int]) -> int:
+        return abs(x[0] - y[0]) + abs(x[1] - y[1])
+
+    def accuracy(distance: int, answer: int) -> int:
+        return 2 - abs(distance - answer)
+
+    apart = optimal(lambda bits: truth(bits[:2], bits[2:]), [level] * 4, accuracy)
+    cube, one = hamming(2, (0, 1)), response(level)
+    pairs = np.kron(one.weights.astype(object), one.weights.astype(object))
+    first = CertifiedMechanism(pairs, 2 * one.bits, tuple(cube.points), on_edges(cube, level))
+    noise = certify_on(geometric(3, level), on_edges(path(3), level))
+    second = {}
+    for heard in first.outputs:
+        rows = np.array([noise.weights[truth(heard, y)] for y in cube.points])
+        second[heard] = CertifiedMechanism(rows, noise.bits, noise.outputs, on_edges(cube, level))
+    table = np.array([[accuracy(d, a) for a in range(3)] for d in range(3)], dtype=float)
+    talk = Conversation(
+        f"Hamming distance of two parties' two bits at {level}",
+        (cube, cube),
+        (level, level),
+        first,
+        second,
+        truth,
+        (0, 1, 2),
+        table,
+        apart,
+    )
+    return talk if _read_choice(message, "geometric") else _with_best_second(talk)
+
+
+def and_saving_delta(level: Level | Number, other: Level | Number) -> Conversation:
+    """The AND of two bits, where a party with delta > 0 saves it for when it matters: better than LIM Theorem 4.4.1.
+
+    The other party, at a pure level, speaks first. Only if it says 1 does this party's bit matter, so only then does
+    it risk giving it away: with delta' = delta (1 + e^eps) / e^eps, whose average is at most delta whatever the
+    other's bit. Non-interactively delta would be spent in vain whenever the other says 0.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> talk = um.multiparty.and_saving_delta(um.ApproxDP(1, 0.1), 1.0)
+    >>> print(talk)
+    AND of two bits, (1, 0.1)-DP, after a bit at 1-DP
+      randomised response of every bit: 0.777054
+      this conversation: 0.780670 (randomised response is not optimal here)
+    >>> talk.verify().private
+    True
+    """
+    own, others = as_level(level), require_pure(as_level(other))
+    if not isinstance(own, ApproxDP):
+        raise UnsupportedLevel(f"the level is {own}; give an (epsilon, delta) level, such as ApproxDP(1, 0.1).")
+    first = response(others)
+    likely = Fraction(int(first.weights[1, 1]), first.total)  # of hearing 1, at most, and so of spending delta'
+    second = {
+        0: response(_with_delta(own, Fraction(0))),
+        1: response(_with_delta(own, min(own.delta / likely, Fraction(1)))),
+    }
+    return Conversation(
+        f"AND of two bits, {own}, after a bit at {others}",
+        (path(2), path(2)),
+        (others, own),
+        first,
+        second,
+        lambda x, y: x & y,
+        (0, 1),
+        np.eye(2),
+        optimal("and", [others, own]),
+    )
+
+
+def _with_delta(level: ApproxDP, delta: Fraction) -> ApproxDP:
+    """The same epsilon with another delta."""
+    if level.ratio != 1:
+        return ApproxDP.from_ratio(level.ratio, delta)
+    return ApproxDP(level.exponent, delta)
+
+
+def _read_choice(message: str, usual: str) -> bool:
+    if message not in (usual, "best"):
+        raise InvalidInput(f"message is {message!r}; say {usual!r} or 'best'.")
+    return message == usual
+
+
+def _with_best_second(talk: Conversation) -> Conversation:
+    """The same first message, and for each the second message that a linear program finds best: an answer."""
+    levels = on_edges(talk.spaces[1], talk.levels[1])
+    gains, second = talk._gains(), {}
+    for m, heard in enumerate(talk.first.outputs):
+        worth = np.einsum("a,aby->by", talk.first.matrix[:, m], gains)
+        matrix, _ = mix_until_private(best_mechanism(levels, worth).matrix, levels)
+        second[heard] = certify_on(FiniteMechanism(matrix, talk.spaces[1].points, talk.answers), levels)
+    return replace(talk, second=second)
