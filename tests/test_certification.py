@@ -99,6 +99,11 @@ def certified_mechanisms():
     yield um.certify(um.finite.tight_constraints(um.sums(6, 3), 1.0))
     yield um.certify(um.finite.optimal(um.sums(5, 3), 0.4, loss="squared", method="columns"))
     yield um.certify(um.finite.geometric(9, 0.5), um.path(9), 0.5)
+    for level in (0.5, um.ApproxDP(1, 0.1)):
+        yield um.multiparty.optimal("majority", [level] * 3).mechanism(1)
+    for talk in (um.multiparty.xor_or_and(2.0, "best"), um.multiparty.and_saving_delta(um.ApproxDP(1, 0.1), 1.0)):
+        yield talk.transcript(0, talk.spaces[1].points[0])
+        yield talk.transcript(1, 1)
     for seed in range(40):
         mechanism, space, epsilon = random_private_mechanism(seed)
         yield um.certify(mechanism, space, epsilon)

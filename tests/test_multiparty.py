@@ -270,11 +270,10 @@ def test_decisions_are_bayes_and_best(problem, data):
                     for bits in product((0, 1), repeat=k)
                 ]
             )
-            if party is not None:
-                if not protocol.mechanism(party).weights[own, said[party]]:
-                    with pytest.raises(InvalidInput, match="cannot have sent"):
-                        protocol.decide(messages, party, own)
-                    continue
+            if party is not None and not protocol.mechanism(party).weights[own, said[party]]:
+                with pytest.raises(InvalidInput, match="cannot have sent"):
+                    protocol.decide(messages, party, own)
+                continue
             heard = [m for m in messages if m.party != party or own]  # its own message may be missing
             decision = protocol.decide(heard, party, own)
             posterior = [likely[np.array(table) == v].sum() / likely.sum() for v in values]

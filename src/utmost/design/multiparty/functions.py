@@ -106,13 +106,16 @@ def read_function(function: Any, parties: int) -> Question:
         name = getattr(function, "__name__", "function")
         values = [function(bits) for bits in product((0, 1), repeat=parties)]
         return _listed("a function" if name == "<lambda>" else name, parties, values, False)
-    values = list(function.ravel()) if isinstance(function, np.ndarray) else list(function)
+    values = function.ravel() if isinstance(function, np.ndarray) else list(function)
     if len(values) != 2**parties:
         raise InvalidInput(
             f"the table has {len(values)} values for {parties} parties; give 2^{parties} = {2**parties}, with party 0 "
             "as the most significant bit."
         )
-    return _listed("a table", parties, values, False)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":  # the same as below, for a million entries
+        distinct, positions = np.unique(values, return_inverse=True)
+        return Question("a table", parties, tuple(distinct.tolist()), positions.astype(np.int64), False)
+    return _listed("a table", parties, list(values), False)
 
 
 def question_from_json(data: Any) -> Question:

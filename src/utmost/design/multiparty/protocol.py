@@ -187,9 +187,8 @@ class Protocol:
         mechanisms = {level: response(level) for level in self.levels}
         broken = [find_violation(m.weights, m.bits, m.levels) for m in mechanisms.values()]
         lost = sum(mechanisms[level].moved for level in self.levels) * float(np.ptp(self.accuracy))
-        levels = ", ".join(dict.fromkeys(map(str, self.levels)))
-        private = not any(broken)
-        checks = [Check("privacy", private, next(filter(None, broken), f"{levels} proved in exact arithmetic"))]
+        private, promised = not any(broken), _summary(self.levels)
+        checks = [Check("privacy", private, next(filter(None, broken), f"{promised} proved in exact arithmetic"))]
         try:
             reached, bound = self._reached(party), self._bound(party)
         except TooLarge as reason:
