@@ -452,6 +452,35 @@ def test_with_a_delta_interaction_does_better(level, apart, talking):
 
 
 @pytest.mark.parametrize(
+    ("level", "other"),
+    [((0, 0.1), (0, 0.1)), ((1, 0.1), (1, 0.1)), ((2, 0.3), (0.5, 0.05)), ((1, 0.05), (1, 0.4)), ((1, 0.2), (1, 1))],
+)
+def test_giving_bits_away_together_does_better(level, other):
+    """XOR of two bits with delta: privacy proved, and the value against a formula for the shared part of delta."""
+    talk = um.multiparty.xor_sharing_delta(ApproxDP(*level), ApproxDP(*other))
+    assert talk.verify().private
+    assert is_private(talk.transcript(1, 0))
+    assert is_private(talk.transcript(0, 1))
+    (e, d), (f, c) = level, other
+    t, s = math.tanh(e / 2), math.tanh(f / 2)
+    both = min(c, d)  # how often both give their bits away; a response of a bit given away counts t or s
+    margin = both + (c - both) * t + (d - both) * s + (1 - c - d + both) * t * s
+    assert talk.value() == approx(0.5 + margin / 2, abs=1e-12)
+    assert talk.apart.value() == approx(um.multiparty.xor_accuracy([ApproxDP(*level), ApproxDP(*other)]).apart)
+    assert talk.value() > talk.apart.value() + 1e-3 or c == 1
+
+
+def test_with_no_delta_there_is_nothing_to_save():
+    """At pure levels the conversations reach what randomised response does, as the theorem says they must at most."""
+    for make in (um.multiparty.and_saving_delta, um.multiparty.xor_sharing_delta):
+        talk = make(1.5, 0.5)
+        assert talk.value() == approx(talk.apart.value(), abs=1e-12)
+    assert um.multiparty.and_saving_delta(ApproxDP(1, 0.9), 1).verify().private
+    with pytest.raises(UnsupportedLevel):
+        um.multiparty.and_saving_delta(um.GaussianDP(1), 1)
+
+
+@pytest.mark.parametrize(
     ("epsilon", "apart", "plain", "best"),
     [(1, 0.625, 0.660306, 0.660306), (2, 0.781267, 0.812709, 0.825593), (4, 0.960731, 0.969009, 0.971216)],
 )
@@ -501,6 +530,21 @@ def test_conversations_run():
         um.multiparty.xor_or_and(1.0, "worst")
 
 
+def test_pictures_of_interaction():
+    """LIM Figure 4.2, both panels: the curves run through the values."""
+    left = um.plot.interaction("xor or and", [1, 2, 4]).axes[0].get_lines()
+    drawn = [line.get_ydata() for line in left]
+    assert np.array(drawn) == approx(
+        np.array([[0.625, 0.781267, 0.960731], [0.660306, 0.812709, 0.969009], [0.660306, 0.825593, 0.971216]]),
+        abs=5e-7,
+    )
+    right = um.plot.interaction("hamming distance", [1, 2, 4]).axes[0].get_lines()
+    expected = [[1.5, 1.624120, 1.930597], [1.5, 1.640918, 1.938484]]  # no second message beats geometric noise here
+    assert np.array([line.get_ydata() for line in right]) == approx(np.array(expected), abs=5e-7)
+    with pytest.raises(InvalidInput, match="'hamming distance'"):
+        um.plot.interaction("both")
+
+
 # ---- files, messages and wrong use ----
 
 
@@ -536,6 +580,7 @@ def rewrite(path, change):
         lambda c: c["problem"].update(levels=[{"kind": "gaussian", "mu": "1"}] * 2),
         lambda c: c["problem"].update(criterion="best"),
         lambda c: c["problem"].update(answers=[0, 0]),
+        lambda c: c["problem"].update(name=3),
         lambda c: c["problem"].update(accuracy=[[1, 0]]),
         lambda c: c["problem"]["function"].update(parties=40, counted=False),
         lambda c: c["problem"]["function"].update(positions=[0, 1, 9]),
@@ -605,7 +650,12 @@ def test_messages_are_refused_by_name():
         (("xor", [1, -1]), "-1"),
         (("xor", [1, math.nan]), "nan"),
         (([0, 1, 1], [1, 1]), "2\\^2"),
-        ((lambda bits: [1], [1]), "cannot be"),
+        ((lambda bits: [1], [1]), "values of the function must be"),
+        ((7, [1, 1]), "function is 7"),
+        (("xor", [1, 1], "zero-one", "average", 5), "answers must be"),
+        (("xor", [1, 1], "zero-one", "average", [[]]), "answers must be"),
+        (("xor", [1, 1], [["a", "b"], ["c", "d"]]), "table of numbers"),
+        (("xor", [1, 1], None, "average", None, 7), "name is 7"),
         ((lambda bits: math.nan, [1]), "nan"),
         (("xor", [1, 1], "exact"), "'exact'"),
         (("xor", [1, 1], [[1, 0]]), "shape"),
@@ -629,6 +679,33 @@ def test_levels_that_are_not_covered():
     ):
         with pytest.raises(UnsupportedLevel, match="PureDP"):
             call()
+
+
+def test_names_tell_occasions_apart():
+    """The same question in May and June: messages of one are refused by the other."""
+    may, june = (um.multiparty.optimal("xor", [1, 1], name=month) for month in ("May", "June"))
+    with pytest.raises(InvalidInput, match="party 1 belongs"):
+        june.decide([june.respond(0, 1), may.respond(1, 1)])
+
+
+def test_a_listener_may_ask_a_question_of_its_own(tmp_path):
+    """The same messages, another function: as good as a protocol designed for it; it is not to be saved."""
+    protocol = um.multiparty.optimal("majority", [1, 2, ApproxDP(1, 0.1)])
+    own = protocol.asking("sum", "absolute", "worst")
+    assert own.value() == approx(um.multiparty.optimal("sum", protocol.levels, "absolute", "worst").value(), abs=1e-9)
+    said = [protocol.respond(i, 1) for i in range(3)]
+    assert own.decide(said).answer in range(4)
+    assert own.verify()
+    with pytest.raises(InvalidInput, match="agreed"):
+        own.save(tmp_path / "own.json")
+
+
+def test_messages_that_are_never_sent_are_refused():
+    """A delta below 2^-62 never shows; a message that would show it is forged."""
+    protocol = um.multiparty.optimal("xor", [ApproxDP(1, "1e-400"), 1])
+    forged = um.multiparty.Message(protocol.fingerprint, 0, 0)
+    with pytest.raises(InvalidInput, match="party 0 has no message 0"):
+        protocol.decide([forged, protocol.respond(1, 0)])
 
 
 @pytest.mark.parametrize("bit", [2, -1, "1", None, 0.5, 17])
@@ -720,6 +797,10 @@ def test_the_command_refuses_by_name(tmp_path):
     assert "no party 5" in absent.stderr
     (tmp_path / "p.party-0.json").write_text("{}")
     assert utmost("party", "respond", "--protocol", p, "--party", 0).returncode == 2
+    nowhere = utmost("party", "respond", "--protocol", p, "--party", 1, "--record", tmp_path / "no" / "r", given="1\n")
+    assert nowhere.returncode == 2
+    assert "no message was made" in nowhere.stderr
+    assert not nowhere.stdout
     needs_files = utmost("party", "decide", "--protocol", p, "--party", 0, given=second)
     assert "as files" in needs_files.stderr
 

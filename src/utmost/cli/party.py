@@ -39,6 +39,7 @@ def design(
     parties: Annotated[int, typer.Option(min=0, help="So many parties at one level.")] = 0,
     accuracy: Annotated[str, typer.Option(help="zero-one, 'within 2', absolute or squared.")] = "zero-one",
     criterion: Annotated[str, typer.Option(help="average (over fair bits) or worst (over the bits).")] = "average",
+    name: Annotated[str, typer.Option(help="Which occasion this is; messages of another are refused.")] = "",
     out: Annotated[Path | None, typer.Option(help="Save the protocol to this JSON file.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -51,7 +52,7 @@ def design(
             f"--parties repeats one level, but --levels has {len(promised)}; give one, or drop --parties."
         )
     asked = function if table is None else [_number(cell.strip()) for cell in table.split(",")]
-    protocol = optimal(asked, promised * max(parties, 1), accuracy, criterion)  # type: ignore[arg-type]
+    protocol = optimal(asked, promised * max(parties, 1), accuracy, criterion, name=name)  # type: ignore[arg-type]
     _present(protocol, out, as_json)
 
 
@@ -189,12 +190,15 @@ def _objects(text: str) -> list[Any]:
 def _record(path: Path, message: Message, protocol: Protocol) -> Message:
     """Keep a message before it is shown; if another process was quicker, its message is the one that counts."""
     content = {"format": RECORD, "version": RECORD_VERSION, **json.loads(str(message))}
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-        made = write_checked(Path(folder) / "record", content)
-        try:
-            os.link(made, path)  # unlike a rename, this never replaces a record
-        except FileExistsError:
-            return _recorded(path, protocol, message.party)
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            os.link(write_checked(Path(folder) / "record", content), path)  # unlike a rename, it never replaces one
+    except FileExistsError:
+        return _recorded(path, protocol, message.party)
+    except OSError as problem:
+        raise InvalidInput(
+            f"{path} cannot be written ({problem.strerror or problem}), so no message was made; name another --record."
+        ) from None
     return message
 
 

@@ -29,7 +29,7 @@ def interaction(example: Literal["xor or and", "hamming distance"], epsilons: Se
     talking, most = ([talk.value() for talk in talks] for talks in (plain, best))
     curves = {"randomised response of every bit": [talk.apart.value() for talk in plain]}
     if np.allclose(talking, most, rtol=0, atol=1e-7):
-        curves[f"interactive: {name}, the best"] = talking
+        curves[f"interactive: {name} (best message)"] = talking
     else:
         curves |= {f"interactive: {name}": talking, "interactive: the best second message": most}
     return losses(chosen, curves, title, "average accuracy")

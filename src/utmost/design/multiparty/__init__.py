@@ -1,12 +1,18 @@
 """Several parties with one bit each, one function of all bits: the optimal private protocol (LIM chapter 4).
 
 `optimal` finds it for any function, levels and measure of accuracy; a `Protocol` says what every party sends and what
-every listener concludes, with its proof. `xor_accuracy` is a closed form; `xor_or_and`, `hamming_distance` and
-`and_saving_delta` are conversations that do better where the theorem does not apply.
+every listener concludes, with its proof. `xor_accuracy` is a closed form; `xor_or_and`, `hamming_distance`,
+`and_saving_delta` and `xor_sharing_delta` are conversations that do better where the theorem does not apply.
 """
 
 from utmost.design.multiparty.functions import by_count
-from utmost.design.multiparty.interactive import Conversation, and_saving_delta, hamming_distance, xor_or_and
+from utmost.design.multiparty.interactive import (
+    Conversation,
+    and_saving_delta,
+    hamming_distance,
+    xor_or_and,
+    xor_sharing_delta,
+)
 from utmost.design.multiparty.messages import Message
 from utmost.design.multiparty.protocol import Decision, Protocol, optimal
 from utmost.design.multiparty.xor import XorAccuracy, xor_accuracy
@@ -23,4 +29,5 @@ __all__ = [
     "optimal",
     "xor_accuracy",
     "xor_or_and",
+    "xor_sharing_delta",
 ]

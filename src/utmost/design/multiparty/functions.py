@@ -106,16 +106,18 @@ def read_function(function: Any, parties: int) -> Question:
         name = getattr(function, "__name__", "function")
         values = [function(bits) for bits in product((0, 1), repeat=parties)]
         return _listed("a function" if name == "<lambda>" else name, parties, values, False)
-    values = function.ravel() if isinstance(function, np.ndarray) else list(function)
-    if len(values) != 2**parties:
+    if not isinstance(function, np.ndarray | Sequence):
+        raise InvalidInput(f"the function is {function!r}; give a name, a table, a callable or by_count(...).")
+    table = function.ravel() if isinstance(function, np.ndarray) else list(function)
+    if len(table) != 2**parties:
         raise InvalidInput(
-            f"the table has {len(values)} values for {parties} parties; give 2^{parties} = {2**parties}, with party 0 "
+            f"the table has {len(table)} values for {parties} parties; give 2^{parties} = {2**parties}, with party 0 "
             "as the most significant bit."
         )
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":  # the same as below, for a million entries
-        distinct, positions = np.unique(values, return_inverse=True)
+    if isinstance(table, np.ndarray) and table.dtype.kind in "iu":  # the same as below, for a million entries
+        distinct, positions = np.unique(table, return_inverse=True)
         return Question("a table", parties, tuple(distinct.tolist()), positions.astype(np.int64), False)
-    return _listed("a table", parties, list(values), False)
+    return _listed("a table", parties, list(table), False)
 
 
 def question_from_json(data: Any) -> Question:
@@ -145,10 +147,13 @@ def read_accuracy(accuracy: Accuracy | None, values: Sequence[Any], answers: Seq
             )
         loss = loss_table(name, values, answers)
         return -loss if name in ("absolute", "squared") else 1 - loss
-    if callable(accuracy):
-        table = np.array([[accuracy(value, answer) for answer in answers] for value in values], dtype=float)
-    else:
-        table = np.array(accuracy, dtype=float)
+    given = [[accuracy(v, a) for a in answers] for v in values] if callable(accuracy) else accuracy
+    try:
+        table = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            "the accuracy is not a table of numbers; give a row per value, a column per answer."
+        ) from None
     if table.shape != shape:
         raise InvalidInput(
             f"the accuracy has shape {table.shape} for {shape[0]} values {tuple(values)[:6]!r} and {shape[1]} answers; "
@@ -161,11 +166,15 @@ def read_accuracy(accuracy: Accuracy | None, values: Sequence[Any], answers: Seq
 
 def read_labels(labels: Sequence[Any], what: str) -> tuple[Any, ...]:
     """Values or answers that can be saved: text, finite numbers, truth values, tuples of them."""
-    plain = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
-    for label in set(plain):
+    try:
+        plain = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
+        distinct = set(plain)
+    except TypeError:
+        raise InvalidInput(f"{what} must be a list of text, numbers, truth values, or tuples of them.") from None
+    for label in distinct:
         label_to_json(label)
         if isinstance(label, float) and not math.isfinite(label):
-            raise InvalidInput(f"{what} {label!r} is not a finite number; use finite numbers, text or tuples.")
+            raise InvalidInput(f"{label!r} among {what} is not a finite number; use finite numbers, text or tuples.")
     return plain
 
 
@@ -183,11 +192,8 @@ def _named(name: str) -> Callable[[int, int], int]:
 
 
 def _listed(name: str, parties: int, given: Sequence[Any], counted: bool) -> Question:
-    try:
-        labels = read_labels(given, "the value")
-        distinct = list(dict.fromkeys(labels))
-    except TypeError:
-        raise InvalidInput("a value of the function cannot be compared; use text, numbers or tuples of them.") from None
+    labels = read_labels(given, "the values of the function")
+    distinct = list(dict.fromkeys(labels))
     with suppress(TypeError):  # values of different kinds keep the order in which they appear
         distinct.sort()
     at = {value: i for i, value in enumerate(distinct)}

@@ -3,7 +3,7 @@
 LIM Theorem 4.4.1: with delta = 0, whatever parties with these levels say to each other in any number of rounds can be
 computed from their randomised responses. So one message each suffices, for every function, every measure of accuracy,
 on average and in the worst case, for all listeners at once. With delta > 0 that holds among protocols without
-interaction only (see `and_saving_delta`), and the certificate says so.
+interaction and shared coins only (see `xor_sharing_delta`), and the certificate says so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -33,7 +33,7 @@ from utmost.design.multiparty.groups import Groups, find_groups
 from utmost.design.multiparty.messages import Message, read_message
 from utmost.design.multiparty.response import chances, promises_nothing, response
 from utmost.design.multiparty.worst import Rule, average_rule, best_rule
-from utmost.errors import BadFile, InvalidInput, TooLarge, UnsupportedLevel
+from utmost.errors import BadFile, InvalidInput, SolverFailed, TooLarge, UnsupportedLevel
 from utmost.exact import Number
 from utmost.privacy import ApproxDP, Level, as_level, level_from_json
 from utmost.sampling import WORD, draw
@@ -48,8 +48,9 @@ ANY_PROTOCOL = (
     "from their randomised responses; so no private protocol, interactive or not, is more accurate"
 )
 NO_INTERACTION = (
-    "optimal among non-interactive protocols: whatever a party may send at its level can be computed from its "
-    "randomised response (Blackwell; LIM 4.3). With delta > 0 interaction can do better, contrary to LIM Theorem 4.4.1"
+    "optimal among non-interactive protocols, in which a message depends on its sender's bit and own coins only: "
+    "whatever a party may send at its level can be computed from its randomised response (Blackwell; LIM 4.3). With "
+    "delta > 0 interaction or shared coins can do better, contrary to LIM Theorem 4.4.1"
 )
 CLOSE = 1e-9
 """How far, relative to the largest accuracy, a stated value may be from the recomputed one."""
@@ -89,8 +90,14 @@ class Protocol:
     answers: tuple[Any, ...]
     accuracy: Floats
     criterion: Literal["average", "worst"]
+    name: str = ""
+    """Which occasion this is: messages of one are not taken for those of another."""
     stated: float | None = None
     """The central observer's accuracy as the designer computed it, or as a file states it."""
+    agreed: str | None = None
+    """For a listener's own question (`asking`), the fingerprint of the protocol whose messages it hears."""
+    values: dict[int | None, float] = field(default_factory=dict, repr=False)
+    """Accuracies found so far, by listener."""
     rules: dict[tuple[int | None, int], Rule] = field(default_factory=dict, repr=False)
     """Worst-case decision rules found so far: of the central observer (None, 0), of a party with a bit."""
 
@@ -104,10 +111,14 @@ class Protocol:
         >>> round(protocol.value(), 6), round(protocol.value(0), 6)
         (0.606776, 0.731059)
         """
-        views = self._views(party)
-        if self.criterion == "worst":
-            return min(self._rule(party, i).value(view, self.accuracy) for i, view in enumerate(views))
-        return float(np.mean([best_accuracy(view, self.accuracy, view.evenly()) for view in views]))
+        if party not in self.values:
+            views = self._views(party)
+            if self.criterion == "worst":
+                value = min(self._rule(party, i).value(view, self.accuracy) for i, view in enumerate(views))
+            else:
+                value = float(np.mean([best_accuracy(view, self.accuracy, view.evenly()) for view in views]))
+            self.values[party] = value
+        return self.values[party]
 
     def mechanism(self, party: int) -> CertifiedMechanism:
         """What a party's message says about its bit: integer weights, proved private in exact arithmetic."""
@@ -161,6 +172,25 @@ class Protocol:
             best = _toss(rule)
         return Decision(self.answers[best], told, dict(zip(self.answers, rule.tolist(), strict=True)))
 
+    def asking(
+        self,
+        function: Any,
+        accuracy: Accuracy | None = None,
+        criterion: Literal["average", "worst"] = "average",
+        answers: Sequence[Any] | None = None,
+    ) -> Protocol:
+        """The same messages heard by a listener with a question of its own; just as optimal, and nothing more is sent.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> protocol = um.multiparty.optimal("majority", [1.0, 1.0, 2.0])
+        >>> said = [protocol.respond(party, 1) for party in range(3)]
+        >>> protocol.asking("sum", "absolute").decide(said).answer in range(4)
+        True
+        """
+        return _design(function, self.levels, accuracy, criterion, answers, self.name, self.fingerprint)
+
     @cached_property
     def certificate(self) -> Certificate:
         """Why nobody can do better, for the central observer: the theorem, the bound and the gap."""
@@ -191,7 +221,7 @@ class Protocol:
         checks = [Check("privacy", private, next(filter(None, broken), f"{promised} proved in exact arithmetic"))]
         try:
             reached, bound = self._reached(party), self._bound(party)
-        except TooLarge as reason:
+        except (TooLarge, SolverFailed) as reason:
             checks.append(Check("optimality", False, str(reason)))
             return Verification(private, "unproved", float("inf"), tuple(checks))
         scale = max(1.0, float(np.abs(self.accuracy).max()))
@@ -208,10 +238,12 @@ class Protocol:
     @cached_property
     def fingerprint(self) -> str:
         """A name that only this problem has: parties, levels, function, accuracy and criterion."""
-        return hashlib.sha256(canonical(_problem(self))).hexdigest()[:32]
+        return self.agreed or hashlib.sha256(canonical(_problem(self))).hexdigest()[:32]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the protocol as one JSON file, which every party and listener gets; nothing in it is private."""
+        if self.agreed:
+            raise InvalidInput("this is one listener's own question; save the protocol that the parties agreed on.")
         rule = self.rules.get((None, 0)) if self.criterion == "worst" else None
         content = {"format": FORMAT, "version": VERSION, "problem": _problem(self), "value": self.stated}
         content["rule"] = rule and {
@@ -288,7 +320,8 @@ class Protocol:
             sender = self._require_party(message.party)
             if sender in heard:
                 raise InvalidInput(f"party {sender} sent two messages; give the one message that it recorded.")
-            if not 0 <= message.message < chances(self.levels[sender]).shape[1]:
+            weights = response(self.levels[sender]).weights
+            if not 0 <= message.message < weights.shape[1] or not weights[:, message.message].any():
                 raise InvalidInput(f"party {sender} has no message {message.message!r}; it was not made by `respond`.")
             heard[sender] = message.message
         missing = [i for i in range(len(self.levels)) if i not in heard and i != party]
@@ -304,6 +337,7 @@ def optimal(
     accuracy: Accuracy | None = None,
     criterion: Literal["average", "worst"] = "average",
     answers: Sequence[Any] | None = None,
+    name: str = "",
 ) -> Protocol:
     """The most accurate private protocol for parties with one bit each (LIM Theorem 4.4.1).
 
@@ -318,6 +352,7 @@ def optimal(
         table (values x answers), or a callable accuracy(value, answer). Larger is better.
     criterion : "average" over fair bits, or "worst" over the bits
     answers : what may be answered; the values of the function if left out
+    name : which occasion this is, such as "vote of May": messages of another are refused
 
     Examples
     --------
@@ -334,21 +369,35 @@ def optimal(
     promised = tuple(_read_level(level, party) for party, level in enumerate(levels))
     if not promised:
         raise InvalidInput("there are no parties; give a list with one level per party.")
+    if not isinstance(name, str):
+        raise InvalidInput(f"name is {name!r}; give text.")
+    return _design(function, promised, accuracy, criterion, answers, name, None)
+
+
+def _design(
+    function: Any,
+    promised: tuple[ApproxDP, ...],
+    accuracy: Accuracy | None,
+    criterion: Literal["average", "worst"],
+    answers: Sequence[Any] | None,
+    name: str,
+    agreed: str | None,
+) -> Protocol:
     if criterion not in ("average", "worst"):
         raise InvalidInput(f"criterion is {criterion!r}; say 'average' or 'worst'.")
     question = read_function(function, len(promised))
-    listed = question.values if answers is None else read_labels(tuple(answers), "the answer")
+    listed = question.values if answers is None else read_labels(answers, "the answers")
     if not listed or len(set(listed)) != len(listed):
         raise InvalidInput(f"answers is {answers!r}; give every possible answer once, at least one.")
     table = read_accuracy(accuracy, question.values, listed)
     table.flags.writeable = False
-    protocol = Protocol(question, promised, listed, table, criterion)
+    protocol = Protocol(question, promised, listed, table, criterion, name, agreed=agreed)
     try:
-        object.__setattr__(protocol, "stated", protocol.value())
+        return replace(protocol, stated=protocol.value())
     except TooLarge:
         if criterion == "worst":  # there is no rule to decide by; an average needs none
             raise
-    return protocol
+        return protocol
 
 
 def _read_level(privacy: Level | Number, party: int) -> ApproxDP:
@@ -399,6 +448,7 @@ def _problem(protocol: Protocol) -> dict[str, Any]:
         "answers": [label_to_json(answer) for answer in protocol.answers],
         "accuracy": protocol.accuracy.tolist(),
         "criterion": protocol.criterion,
+        "name": protocol.name,
     }
 
 
@@ -410,15 +460,16 @@ def _from_plain(content: dict[str, Any]) -> Protocol:
         promised = tuple(level for level in levels if isinstance(level, ApproxDP))
         answers = tuple(label_from_json(answer) for answer in problem["answers"])
         table = np.array(problem["accuracy"], dtype=float)
-        criterion = problem["criterion"]
+        criterion, name = problem["criterion"], problem["name"]
         if len(promised) != question.parties or len(levels) != question.parties:
             raise BadFile(f"the file has {len(promised)} levels for {question.parties} parties.")
         if table.shape != (len(question.values), len(answers)) or not np.isfinite(table).all():
             raise BadFile("the file's accuracy does not fit its values and answers.")
-        if criterion not in ("average", "worst") or len(set(answers)) != len(answers) or not answers:
-            raise BadFile("the file's criterion or answers are not those of a protocol.")
+        named = criterion in ("average", "worst") and isinstance(name, str)
+        if not named or len(set(answers)) != len(answers) or not answers:
+            raise BadFile("the file's criterion, name or answers are not those of a protocol.")
         stated = None if content["value"] is None else float(content["value"])
-        protocol = Protocol(question, promised, answers, table, criterion, stated)
+        protocol = Protocol(question, promised, answers, table, criterion, name, stated)
         if content["rule"] is not None:
             protocol.rules[None, 0] = _read_rule(content["rule"], protocol)
         return protocol

@@ -57,8 +57,8 @@ def response(level: ApproxDP) -> CertifiedMechanism:
     Examples
     --------
     >>> coin = response(ApproxDP.from_ratio(3))
-    >>> coin.matrix.tolist(), coin.level
-    ([[0.75, 0.25], [0.25, 0.75]], ApproxDP.from_ratio(3, 0))
+    >>> coin.matrix.tolist(), coin.moved
+    ([[0.75, 0.25], [0.25, 0.75]], 0.0)
     """
     ideal, total = chances(level), 1 << WORD
     if promises_nothing(level):
