@@ -111,6 +111,15 @@ def test_values_are_those_of_the_linear_program(criterion, problem, data):
     assert protocol.verify(party), protocol.verify(party)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("criterion", ["average", "worst"])
+@settings(max_examples=600)
+@given(problems(most=5), st.data())
+def test_values_of_five_parties(criterion, problem, data):
+    """As above with up to 4^5 transcripts."""
+    test_values_are_those_of_the_linear_program.hypothesis.inner_test(criterion, problem, data)
+
+
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from([0, 0.1, 0.7, 2]), min_size=1, max_size=9), st.integers(0, 2**32))
 def test_average_values_of_more_parties_against_literal_sums(epsilons, seed):
@@ -638,6 +647,11 @@ def test_messages_are_refused_by_name():
             protocol.decide(messages)
     with pytest.raises(InvalidInput, match="both"):
         protocol.decide(said, party=1)
+    for nobody in (-1, 3, True, "0"):
+        with pytest.raises(InvalidInput, match="no party"):
+            protocol.decide(said, party=nobody, own_bit=1)
+        with pytest.raises(InvalidInput, match="no party"):
+            protocol.value(nobody)
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,12 @@ every listener concludes, with its proof. `xor_accuracy` is a closed form; `xor_
 `and_saving_delta` and `xor_sharing_delta` are conversations that do better where the theorem does not apply.
 """
 
+from utmost.design.multiparty.conversation import Conversation
+from utmost.design.multiparty.decision import Decision
 from utmost.design.multiparty.functions import by_count
-from utmost.design.multiparty.interactive import (
-    Conversation,
-    and_saving_delta,
-    hamming_distance,
-    xor_or_and,
-    xor_sharing_delta,
-)
+from utmost.design.multiparty.interactive import and_saving_delta, hamming_distance, xor_or_and, xor_sharing_delta
 from utmost.design.multiparty.messages import Message
-from utmost.design.multiparty.protocol import Decision, Protocol, optimal
+from utmost.design.multiparty.protocol import Protocol, optimal
 from utmost.design.multiparty.xor import XorAccuracy, xor_accuracy
 
 __all__ = [

@@ -37,7 +37,8 @@ def accuracy_bound(groups: Groups, table: Floats, weights: Floats) -> float:
     least = float(table.min())
     states = groups.grid.size
     roundings = 128 + 12 * sum(map(len, groups.members)) + sum(groups.grid.shape) + min(states, WIDE * WIDE)
-    return least + best_accuracy(groups, table - least, weights) * (1 + roundings * 2.0**-52) + abs(least) * 2.0**-50
+    best = best_accuracy(groups, table - least, weights) / float(weights.sum())  # as a file may hold any weights
+    return least + best * (1 + roundings * 2.0**-52) + abs(least) * 2.0**-50
 
 
 def best_answers(groups: Groups, table: Floats, weights: Floats) -> Integers:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from utmost.certification import CertifiedMechanism, Check, find_violation
 from utmost.design.multiparty.average import accuracy_by_state, best_accuracy
+from utmost.design.multiparty.decision import Decision, best_answer, posterior_of, toss
 from utmost.design.multiparty.functions import (
     Accuracy,
     Question,
@@ -30,13 +31,12 @@ from utmost.design.multiparty.functions import (
     read_labels,
 )
 from utmost.design.multiparty.groups import Groups, find_groups
-from utmost.design.multiparty.messages import Message, read_message
+from utmost.design.multiparty.messages import Message, collect, read_bit, require_party
 from utmost.design.multiparty.response import chances, promises_nothing, response
 from utmost.design.multiparty.worst import Rule, average_rule, best_rule
-from utmost.errors import BadFile, InvalidInput, SolverFailed, TooLarge, UnsupportedLevel
+from utmost.errors import BadFile, InvalidInput, SolverFailed, TooLarge, UnsupportedLevel, UtmostError
 from utmost.exact import Number
 from utmost.privacy import ApproxDP, Level, as_level, level_from_json
-from utmost.sampling import WORD, draw
 from utmost.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.solution import Certificate, Verification
 from utmost.space import label_from_json, label_to_json
@@ -54,22 +54,6 @@ NO_INTERACTION = (
 )
 CLOSE = 1e-9
 """How far, relative to the largest accuracy, a stated value may be from the recomputed one."""
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What a listener concludes.
-
-    Attributes
-    ----------
-    answer : the answer to give
-    posterior : the probability of every value of the function given the messages, when all bits are fair coins
-    chances : with which probability the rule gives each answer; in the worst case the best rule may toss coins
-    """
-
-    answer: Any
-    posterior: Mapping[Any, float]
-    chances: Mapping[Any, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +95,8 @@ class Protocol:
         >>> round(protocol.value(), 6), round(protocol.value(0), 6)
         (0.606776, 0.731059)
         """
+        if party is not None:
+            party = require_party(party, len(self.levels))
         if party not in self.values:
             views = self._views(party)
             if self.criterion == "worst":
@@ -122,7 +108,7 @@ class Protocol:
 
     def mechanism(self, party: int) -> CertifiedMechanism:
         """What a party's message says about its bit: integer weights, proved private in exact arithmetic."""
-        return response(self.levels[self._require_party(party)])
+        return response(self.levels[require_party(party, len(self.levels))])
 
     def respond(self, party: int, bit: int) -> Message:
         """The message of a party: drawn exactly, with the operating system's randomness.
@@ -131,7 +117,7 @@ class Protocol:
         `utmost party respond` keeps a record for you.
         """
         mechanism = self.mechanism(party)
-        return Message(self.fingerprint, int(party), mechanism.sample(_read_bit(bit)))
+        return Message(self.fingerprint, int(party), mechanism.sample(read_bit(bit)))
 
     def decide(self, messages: Iterable[Any], party: int | None = None, own_bit: int | None = None) -> Decision:
         """What the messages say: the best answer and the probabilities of the function's values.
@@ -151,25 +137,23 @@ class Protocol:
         """
         if (party is None) != (own_bit is None):
             raise InvalidInput("a party that decides for itself gives both `party` and `own_bit`, others neither.")
-        heard = self._read_messages(messages, party)
+        heard = collect(messages, self.fingerprint, self.levels, party)
         likely = np.array([chances(level)[:, heard.get(i, 0)] for i, level in enumerate(self.levels)])
         view = 0
         if party is not None:
-            view = _read_bit(own_bit)
+            view = read_bit(own_bit)
             if party in heard and not self.mechanism(party).weights[view, heard[party]]:
                 raise InvalidInput(f"party {party} cannot have sent that message with that bit; check both.")
             likely[party] = [1 - view, view]
-        posterior = _posterior(self.question, likely / likely.sum(axis=1, keepdims=True))
+        posterior = posterior_of(self.question, likely / likely.sum(axis=1, keepdims=True))
         told = dict(zip(self.question.values, posterior.tolist(), strict=True))
         if self.criterion == "average":
-            gains = posterior @ self.accuracy
-            slack = 1e-12 * max(1.0, float(np.abs(self.accuracy).max()))
-            best = int(np.argmax(gains >= gains.max() - slack))  # the first of equals, for all listeners alike
+            best = best_answer(posterior, self.accuracy)
             rule = (np.arange(len(self.answers)) == best).astype(float)
         else:
             position = self._views(party)[view].transcript(heard)
             rule = self._rule(party, view).chances[:, position]
-            best = _toss(rule)
+            best = toss(rule)
         return Decision(self.answers[best], told, dict(zip(self.answers, rule.tolist(), strict=True)))
 
     def asking(
@@ -201,8 +185,8 @@ class Protocol:
             "theorem",
             ANY_PROTOCOL if interactive else NO_INTERACTION,
             f"accuracy, {'average over fair bits' if self.criterion == 'average' else 'worst case over the bits'}",
-            "randomised response by every party, "
-            + ("best answer per transcript" if self.criterion == "average" else "decision rule by linear programming"),
+            "randomised response by every party, and for every transcript the best "
+            + ("answer" if self.criterion == "average" else "mixture of answers, by linear programming where needed"),
             bound=bound,
             gap=max(bound - value, 0.0),
             notes=(f"in integers, no event about one party's message is moved by more than {moved:.1g}",),
@@ -278,7 +262,7 @@ class Protocol:
         """What is unknown to a listener: everything, or for a party, the others' bits, one view per own bit."""
         if party is None:
             return [self._groups]
-        return [self._groups.knowing(self._require_party(party), bit) for bit in (0, 1)]
+        return [self._groups.knowing(require_party(party, len(self.levels)), bit) for bit in (0, 1)]
 
     def _rule(self, party: int | None, view: int) -> Rule:
         """A listener's decision rule; those for the worst case are kept."""
@@ -299,36 +283,6 @@ class Protocol:
     def _bound(self, party: int | None) -> float:
         each = [self._rule(party, i).bound(view, self.accuracy) for i, view in enumerate(self._views(party))]
         return min(each) if self.criterion == "worst" else float(np.mean(each))
-
-    def _require_party(self, party: Any) -> int:
-        whole = isinstance(party, int | np.integer) and not isinstance(party, bool)
-        if not whole or not 0 <= party < len(self.levels):
-            raise InvalidInput(f"there is no party {party!r}; parties are numbered 0 to {len(self.levels) - 1}.")
-        return int(party)
-
-    def _read_messages(self, messages: Iterable[Any], party: int | None) -> dict[int, int]:
-        """Every party's message, or an error that names the party whose message is wrong, double or missing."""
-        if isinstance(messages, str | bytes | Mapping | Message):
-            messages = [messages]
-        heard: dict[int, int] = {}
-        for message in map(read_message, messages):
-            if message.protocol != self.fingerprint:
-                raise InvalidInput(
-                    f"the message of party {message.party} belongs to the protocol {message.protocol[:32]!r}, not to "
-                    f"{self.fingerprint!r}; ask for one made with this protocol's file."
-                )
-            sender = self._require_party(message.party)
-            if sender in heard:
-                raise InvalidInput(f"party {sender} sent two messages; give the one message that it recorded.")
-            weights = response(self.levels[sender]).weights
-            if not 0 <= message.message < weights.shape[1] or not weights[:, message.message].any():
-                raise InvalidInput(f"party {sender} has no message {message.message!r}; it was not made by `respond`.")
-            heard[sender] = message.message
-        missing = [i for i in range(len(self.levels)) if i not in heard and i != party]
-        if missing:
-            named = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
-            raise InvalidInput(f"no message of party {named}; every party's message is needed.")
-        return heard
 
 
 def optimal(
@@ -407,31 +361,9 @@ def _read_level(privacy: Level | Number, party: int) -> ApproxDP:
     return level
 
 
-def _read_bit(bit: Any) -> int:
-    """A private bit; an error does not repeat it."""
-    if isinstance(bit, bool | np.bool_ | int | np.integer) and bit in (0, 1):
-        return int(bit)
-    raise InvalidInput("the bit is neither 0 nor 1 (it is private, so it is not shown here).")
-
-
 def _allows_interaction(levels: Sequence[ApproxDP]) -> bool:
     """Whether the theorem covers interactive protocols too: no party has a delta to save, or nobody is to interact."""
     return len(levels) == 1 or all(level.delta == 0 or promises_nothing(level) for level in levels)
-
-
-def _posterior(question: Question, likely: Floats) -> Floats:
-    """The probability of every value of the function when party i holds a 1 with probability likely[i, 1]."""
-    states = np.ones(1)
-    for no, yes in likely:
-        states = np.convolve(states, [no, yes]) if question.counted else np.multiply.outer(states, [no, yes]).ravel()
-    return np.bincount(question.positions, weights=states, minlength=len(question.values)).astype(float)
-
-
-def _toss(rule: Floats) -> int:
-    """An answer drawn with these probabilities; it concerns no one's privacy, so the nearest integers will do."""
-    weights = [int(chance * 2**WORD) for chance in rule.tolist()]
-    weights[int(np.argmax(rule))] += 2**WORD - sum(weights)
-    return int(draw(weights, WORD, 1)[0])
 
 
 def _summary(levels: Sequence[ApproxDP]) -> str:
@@ -475,7 +407,7 @@ def _from_plain(content: dict[str, Any]) -> Protocol:
         return protocol
     except BadFile:
         raise
-    except InvalidInput as reason:
+    except UtmostError as reason:
         raise BadFile(f"the file holds an impossible protocol: {reason}") from None
     except NONSENSE as wrong:
         raise BadFile(f"the file lacks a part of a protocol, or holds nonsense ({wrong}); save it again.") from None
@@ -487,7 +419,8 @@ def _read_rule(data: Any, protocol: Protocol) -> Rule:
     shapes = (len(protocol.answers), groups.transcripts()), (groups.grid.size,)
     if (rule.chances.shape, rule.least_favourable.shape) != shapes:
         raise BadFile("the file's decision rule does not fit its protocol; save it again.")
-    for part, sums in zip(rule, (rule.chances.sum(axis=0), rule.least_favourable.sum()), strict=True):
-        if not ((part >= 0).all() and np.allclose(sums, 1, rtol=0, atol=1e-9)):
+    sums = rule.chances.sum(axis=0)
+    for part, totals in zip(rule, (sums, rule.least_favourable.sum()), strict=True):
+        if not ((part >= 0).all() and np.allclose(totals, 1, rtol=0, atol=1e-9)):
             raise BadFile("the file's decision rule is not made of probabilities; save it again.")
-    return rule
+    return Rule(rule.chances / sums, rule.least_favourable)
