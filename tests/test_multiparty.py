@@ -254,6 +254,8 @@ def test_protocols_too_large_to_value_still_run():
     assert sum(decision.posterior.values()) == approx(1)
     with pytest.raises(TooLarge):
         um.multiparty.optimal("majority", [1 + i / 1000 for i in range(200)], criterion="worst")
+    crowd = um.multiparty.optimal("majority", [1.0] * 20000)
+    assert crowd.stated is None
     with pytest.raises(TooLarge, match="by_count"):
         um.multiparty.optimal(lambda bits: sum(bits), [1.0] * 40)
 
@@ -848,6 +850,7 @@ def test_design_by_table_and_parties(tmp_path):
     rewrite(saved, lambda c: c.update(value=0.9))
     assert utmost("party", "verify", "--protocol", saved).returncode == 1
     for wrong in (
+        ["--function", "xor", "--levels", "1,1", "--out", tmp_path / "no" / "p.json"],
         ["--levels", "1,1"],
         ["--function", "xor", "--levels", "1,x"],
         ["--function", "xor", "--levels", "1,1", "--parties", "3"],

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from utmost.errors import BadFile
+from utmost.errors import BadFile, InvalidInput
 
 NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 """What data of the wrong kind or size lead to; a file may hold anything."""
@@ -23,7 +23,10 @@ def write_checked(path: str | os.PathLike[str], content: dict[str, Any]) -> Path
     """Write an object with its checksum as one JSON file, whole or not at all."""
     target = Path(path)
     sealed = {**content, "sha256": hashlib.sha256(canonical(content)).hexdigest()}
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as problem:
+        raise InvalidInput(f"{target} cannot be written: {problem.strerror or problem}; name another file.") from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(canonical(sealed))

@@ -88,7 +88,7 @@ def find_groups(question: Question, levels: Sequence[ApproxDP]) -> Groups:
         else:
             found.append([party])
     states = math.prod(len(group) + 1 for group in found)
-    if states > MOST_NUMBERS:
+    if states > MOST_NUMBERS or max(map(len, found)) ** 2 > MOST_NUMBERS:
         raise TooLarge(
             f"{len(levels)} parties in {len(found)} groups of equal level make {float(states):.3g} states, too many "
             "for an exact value; use fewer levels or parties. Responding and deciding by average accuracy still work."
@@ -142,7 +142,7 @@ def kernel(level: ApproxDP, size: int) -> Floats:
     return result
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4)
 def _two_messages(kept: float, flipped: float, size: int) -> Floats:
     """The distribution of the number of 1-messages, a row per number of ones: two binomials, added."""
     right, wrong = binomials(size, kept, flipped), binomials(size, flipped, kept)
