@@ -409,3 +409,10 @@ def test_far_too_little_room_is_refused():
     tight = um.FiniteMechanism([[0.1, 0.2, 0.7], [0.1 + delta / 2, 0.2 + delta / 2, 0.7 - delta]], (0, 1), "abc")
     with pytest.raises(CannotCertify, match="would move"):
         um.certify(tight, um.path(2), um.ApproxDP(0, delta))
+
+
+def test_no_promise_is_certified_without_a_warning():
+    """Epsilon = infinity promises nothing: the identity is certified, and no warning is raised on the way."""
+    identity = um.FiniteMechanism(np.eye(2), (0, 1), "ab")
+    certified = um.certify(identity, um.path(2), um.PureDP(math.inf))
+    assert certified.matrix.tolist() == [[1, 0], [0, 1]]

@@ -426,6 +426,33 @@ def test_no_random_private_protocol_does_better(seed, first, second):
         assert joint.sum(axis=1).max(axis=2).sum() <= protocol.value(1) + 1e-9
 
 
+def best_second_message(gains, epsilon):
+    """The most that a private message of one bit can gain when gains[b, y] is the worth of saying y: a small LP."""
+    kinds = gains.shape[1]
+    ratio = np.kron([[1, -math.exp(epsilon)], [-math.exp(epsilon), 1]], np.eye(kinds))
+    sums = np.kron(np.eye(2), np.ones(kinds))
+    return -linprog(-gains.ravel(), ratio, np.zeros(2 * kinds), sums, np.ones(2)).fun
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.sampled_from([0.2, 1, 3]), st.sampled_from([0.5, 2]))
+def test_even_the_best_reply_does_no_better(seed, first, second):
+    """Whatever the first party says, if the second hears it and makes the most of it: at most what responses reach.
+
+    After a randomised response the best reply reaches exactly that, so the test is as sharp as it can be.
+    """
+    rng = np.random.default_rng(seed)
+    table, accuracy = rng.integers(0, 3, 4), rng.normal(size=(3, 3))
+    gains = accuracy[table].reshape(2, 2, 3) / 4
+    protocol = um.multiparty.optimal(table, [first, second], accuracy[np.unique(table)], answers=range(3))
+
+    def replied(says):
+        return sum(best_second_message(np.einsum("x,xya->ya", column, gains), second) for column in says.T)
+
+    assert replied(random_message(rng, -first, first)) <= protocol.value() + 1e-9
+    assert replied(message_table(first, 0)[:, 1:3]) == approx(protocol.value(), abs=1e-9)
+
+
 def test_certificates_say_what_is_proved():
     """Pure levels: among all protocols. Delta > 0: among non-interactive ones, unless there is nobody to talk to."""
     claims = {
@@ -683,6 +710,7 @@ def test_messages_are_refused_by_name():
     ],
 )
 def test_wrong_arguments_are_named(arguments, words):
+    """Each wrong argument is refused with the value or the rule in the message."""
     with pytest.raises(InvalidInput, match=words):
         um.multiparty.optimal(*arguments)
 
@@ -726,6 +754,7 @@ def test_messages_that_are_never_sent_are_refused():
 
 @pytest.mark.parametrize("bit", [2, -1, "1", None, 0.5, 17])
 def test_a_private_bit_is_never_repeated(bit):
+    """An error about a bit does not show it; an error about a party, which is public, does."""
     protocol = um.multiparty.optimal("xor", [1, 1])
     with pytest.raises(InvalidInput) as error:
         protocol.respond(0, bit)

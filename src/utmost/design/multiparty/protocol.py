@@ -80,7 +80,7 @@ class Protocol:
     """The central observer's accuracy as the designer computed it, or as a file states it."""
     agreed: str | None = None
     """For a listener's own question (`asking`), the fingerprint of the protocol whose messages it hears."""
-    values: dict[int | None, float] = field(default_factory=dict, repr=False)
+    found: dict[int | None, float] = field(default_factory=dict, repr=False)
     """Accuracies found so far, by listener."""
     rules: dict[tuple[int | None, int], Rule] = field(default_factory=dict, repr=False)
     """Worst-case decision rules found so far: of the central observer (None, 0), of a party with a bit."""
@@ -97,14 +97,14 @@ class Protocol:
         """
         if party is not None:
             party = require_party(party, len(self.levels))
-        if party not in self.values:
+        if party not in self.found:
             views = self._views(party)
             if self.criterion == "worst":
                 value = min(self._rule(party, i).value(view, self.accuracy) for i, view in enumerate(views))
             else:
                 value = float(np.mean([best_accuracy(view, self.accuracy, view.evenly()) for view in views]))
-            self.values[party] = value
-        return self.values[party]
+            self.found[party] = value
+        return self.found[party]
 
     def mechanism(self, party: int) -> CertifiedMechanism:
         """What a party's message says about its bit: integer weights, proved private in exact arithmetic."""
