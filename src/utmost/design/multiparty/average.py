@@ -81,7 +81,8 @@ def _wider(factors: Sequence[Floats]) -> list[Floats]:
     wide: list[Floats] = []
     for factor in factors:
         if wide and math.prod(wide[-1].shape) * math.prod(factor.shape) <= WIDE * WIDE:
-            wide[-1] = np.asarray(np.kron(wide[-1], factor), dtype=float)
+            both = wide[-1][:, None, :, None] * factor[:, None, :]  # np.kron, without its overhead
+            wide[-1] = both.reshape(len(wide[-1]) * len(factor), -1)
         else:
             wide.append(factor)
     return wide

@@ -63,7 +63,7 @@ class Groups:
 
     def evenly(self) -> Floats:
         """The probability of every state when all bits are fair coins."""
-        shares = [binomials(len(group), 0.5)[-1] for group in self.members]
+        shares = [_fair(len(group)) for group in self.members]
         return np.asarray(reduce(np.multiply.outer, shares, np.ones(()))).ravel()
 
     def transcript(self, messages: Mapping[int, int]) -> int:
@@ -79,14 +79,16 @@ class Groups:
 
 def find_groups(question: Question, levels: Sequence[ApproxDP]) -> Groups:
     """The parties that are alike, found by swapping; `TooLarge` if the states do not fit."""
-    found: list[list[int]] = []
+    by_level: dict[ApproxDP, list[list[int]]] = {}
     for party, level in enumerate(levels):
-        for group in found:
-            if levels[group[0]] == level and (question.counted or _may_swap(question, group[0], party)):
+        peers = by_level.setdefault(level, [])
+        for group in peers:
+            if question.counted or _may_swap(question, group[0], party):
                 group.append(party)
                 break
         else:
-            found.append([party])
+            peers.append([party])
+    found = sorted(group for peers in by_level.values() for group in peers)
     states = math.prod(len(group) + 1 for group in found)
     if states > MOST_NUMBERS or max(map(len, found)) ** 2 > MOST_NUMBERS:
         raise TooLarge(
@@ -122,6 +124,8 @@ def kernel(level: ApproxDP, size: int) -> Floats:
     """
     table = chances(level)
     if table.shape[1] == 2:
+        if size == 1:
+            return table
         return _two_messages(float(table[0, 0]), float(table[0, 1]), size)
     kinds = Histograms(size, 4)
     if (size + 1) * len(kinds) > MOST_NUMBERS:
@@ -148,6 +152,12 @@ def _two_messages(kept: float, flipped: float, size: int) -> Floats:
     right, wrong = binomials(size, kept, flipped), binomials(size, flipped, kept)
     rows = [np.convolve(right[ones, : ones + 1], wrong[size - ones, : size - ones + 1]) for ones in range(size + 1)]
     return np.array(rows)
+
+
+@lru_cache(maxsize=64)
+def _fair(size: int) -> Floats:
+    """The distribution of the number of heads among so many fair coins."""
+    return np.array(binomials(size, 0.5)[-1])
 
 
 def binomials(most: int, yes: float, no: float | None = None) -> Floats:

@@ -38,13 +38,16 @@ def chances(level: ApproxDP) -> Floats:
     array([[0.2, 0.6, 0.2, 0. ],
            [0. , 0.2, 0.6, 0.2]])
     """
-    if promises_nothing(level):
-        return np.eye(2)
     shrink, delta = math.exp(-level.log_growth), float(level.delta)
     kept, flipped = (1 - delta) / (1 + shrink), (1 - delta) * shrink / (1 + shrink)
-    if level.delta == 0:
-        return np.array([[kept, flipped], [flipped, kept]])
-    return np.array([[delta, kept, flipped, 0.0], [0.0, flipped, kept, delta]])
+    if promises_nothing(level):
+        table = np.eye(2)
+    elif level.delta == 0:
+        table = np.array([[kept, flipped], [flipped, kept]])
+    else:
+        table = np.array([[delta, kept, flipped, 0.0], [0.0, flipped, kept, delta]])
+    table.flags.writeable = False
+    return table
 
 
 @lru_cache(maxsize=4096)
