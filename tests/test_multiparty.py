@@ -51,7 +51,10 @@ def best_rule_lp(likely, gains, worst):
     reached = (likely[:, :, None] * gains[:, None, :]).reshape(n, t * answers)
     sums = np.kron(np.eye(t), np.ones(answers))
     if not worst:
-        return -linprog(-reached.mean(axis=0), A_eq=sums, b_eq=np.ones(t)).fun
+        # no constraint joins two transcripts, so rare ones may be scaled up, or the solver would take them for nothing
+        often = np.repeat(np.where(likely.any(axis=0), likely.mean(axis=0), 1.0), answers)
+        found = linprog(-reached.mean(axis=0) / often, A_eq=sums, b_eq=np.ones(t))
+        return reached.mean(axis=0) @ found.x
     upper = np.column_stack([-reached, np.ones(n)])
     cost = np.append(np.zeros(t * answers), -1)
     bounds = [(0, None)] * (t * answers) + [(None, None)]
