@@ -19,6 +19,7 @@ def main():
         figure = um.plot.rainbow(start, 0.1823, 21, ("blue", "red", "green"), f"RAIN Figure 2 ({part}), ε = 0.1823")
         um.plot.save(figure, IMAGES / f"rain-figure-2{part}.png")
     draw_losses()
+    draw_interaction()
     draw_regions()
 
 
@@ -39,6 +40,12 @@ def draw_losses():
     um.plot.save(
         um.plot.heat_map(best.mechanism, "Best for the mean absolute error, ε = 1"), IMAGES / "sum-optimal.png"
     )
+
+
+def draw_interaction():
+    """LIM Figure 4.2: what talking gains when a party holds several bits."""
+    for example in ("xor or and", "hamming distance"):
+        um.plot.save(um.plot.interaction(example), IMAGES / f"lim-figure-4-2-{example.replace(' ', '-')}.png")
 
 
 def draw_regions():

@@ -99,6 +99,11 @@ def certified_mechanisms():
     yield um.certify(um.finite.tight_constraints(um.sums(6, 3), 1.0))
     yield um.certify(um.finite.optimal(um.sums(5, 3), 0.4, loss="squared", method="columns"))
     yield um.certify(um.finite.geometric(9, 0.5), um.path(9), 0.5)
+    for level in (0.5, um.ApproxDP(1, 0.1)):
+        yield um.multiparty.optimal("majority", [level] * 3).mechanism(1)
+    for talk in (um.multiparty.xor_or_and(2.0, "best"), um.multiparty.and_saving_delta(um.ApproxDP(1, 0.1), 1.0)):
+        yield talk.transcript(0, talk.spaces[1].points[0])
+        yield talk.transcript(1, 1)
     for seed in range(40):
         mechanism, space, epsilon = random_private_mechanism(seed)
         yield um.certify(mechanism, space, epsilon)
@@ -404,3 +409,10 @@ def test_far_too_little_room_is_refused():
     tight = um.FiniteMechanism([[0.1, 0.2, 0.7], [0.1 + delta / 2, 0.2 + delta / 2, 0.7 - delta]], (0, 1), "abc")
     with pytest.raises(CannotCertify, match="would move"):
         um.certify(tight, um.path(2), um.ApproxDP(0, delta))
+
+
+def test_no_promise_is_certified_without_a_warning():
+    """Epsilon = infinity promises nothing: the identity is certified, and no warning is raised on the way."""
+    identity = um.FiniteMechanism(np.eye(2), (0, 1), "ab")
+    certified = um.certify(identity, um.path(2), um.PureDP(math.inf))
+    assert certified.matrix.tolist() == [[1, 0], [0, 1]]
