@@ -18,7 +18,7 @@ from utmost.reproduce import (
     reg_leakage,
     reg_queries,
 )
-from utmost.reproduce.entry import COMPUTATIONS, PAPERS, Claim, Entry, Finding, claims, judge, reproduces
+from utmost.reproduce.entry import COMPUTATIONS, PAPERS, Claim, Entry, Finding, Judgement, claims, judge, reproduces
 from utmost.reproduce.index import write
 from utmost.reproduce.run import choose, run
 
@@ -28,6 +28,7 @@ __all__ = [
     "Claim",
     "Entry",
     "Finding",
+    "Judgement",
     "bin",
     "choose",
     "claims",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -79,15 +79,16 @@ class Finding:
 class Entry:
     """A claim with what was computed, how far apart they are, and the verdict.
 
-    `distance` is the largest difference between a computed number and what the paper states, or, where it is wrong,
-    should state; None if something other than a number differs. `why` says what is amiss with an entry that is not
-    reproduced.
+    `distance` is the largest difference between a computed number and what the paper states; None if something other
+    than a number differs. `distance_corrected` is the same for what the paper should state, where we have a correction.
+    `why` says what is amiss with an entry that is not reproduced.
     """
 
     claim: Claim
     computed: Mapping[str, Any]
     verdict: Verdict
     distance: float | None
+    distance_corrected: float | None = None
     why: str = ""
     picture: str | None = None
     seconds: float = 0.0
@@ -106,6 +107,7 @@ class Entry:
             "correction": c.correction,
             "computed": plain(self.computed),
             "distance": self.distance,
+            "distance_corrected": self.distance_corrected,
             "verdict": self.verdict,
             "why": self.why,
             "note": c.note,
@@ -138,26 +140,32 @@ def claims() -> tuple[Claim, ...]:
     return tuple(Claim(**fields) for fields in tomllib.loads(text)["claim"])
 
 
-def judge(claim: Claim, computed: Mapping[str, Any]) -> tuple[Verdict, float | None, str]:
-    """The verdict on a claim, the distance, and, if it is not reproduced, why."""
+class Judgement(NamedTuple):
+    """A verdict, how far what was computed is from what is stated and from its correction, and why it fails."""
+
+    verdict: Verdict
+    distance: float | None
+    distance_corrected: float | None
+    why: str
+
+
+def judge(claim: Claim, computed: Mapping[str, Any]) -> Judgement:
+    """Compare what was computed with a claim, and with its correction if it has one."""
     missing = [name for name in claim.stated if name not in computed]
     if missing:
-        return "not reproduced", None, f"not computed: {', '.join(missing)}"
+        return Judgement("not reproduced", None, None, f"not computed: {', '.join(missing)}")
     right = {**claim.stated, **claim.corrected}
-    distance = _distance(right, computed)
+    apart, after = _distance(claim.stated, computed), _distance(right, computed) if claim.corrected else None
     if claim.corrected and _agree(claim.stated, computed, claim.tolerance):
-        return "not reproduced", distance, "what the paper states holds, so our correction must be wrong"
+        return Judgement("not reproduced", apart, after, "what the paper states holds: our correction must be wrong")
     if _agree(right, computed, claim.tolerance):
-        return ("reproduced with our correction" if claim.corrected else "reproduced"), distance, ""
-    return (
-        "not reproduced",
-        distance,
-        "; ".join(
-            f"{name}: {'corrected' if name in claim.corrected else 'stated'} {value}, computed {plain(computed[name])}"
-            for name, value in right.items()
-            if not _agrees(value, computed[name], claim.tolerance)
-        ),
-    )
+        return Judgement("reproduced with our correction" if claim.corrected else "reproduced", apart, after, "")
+    wrong = [
+        f"{name}: {'corrected' if name in claim.corrected else 'stated'} {value}, computed {plain(computed[name])}"
+        for name, value in right.items()
+        if not _agrees(value, computed[name], claim.tolerance)
+    ]
+    return Judgement("not reproduced", apart, after, "; ".join(wrong))
 
 
 def plain(value: Any) -> Any:
@@ -175,7 +183,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real):
-        return float(value)
+        return float(value) if math.isfinite(value) else str(float(value))  # JSON has neither infinity nor NaN
     return value
 
 

@@ -97,7 +97,8 @@ def _article(entry: Entry) -> str:
         f'<div class="where">{html.escape(c.where)}</div><p>{html.escape(c.claim)}</p>',
         f"<p><b>Given:</b> {_shown(c.given)}</p>" if c.given else "",
         f"<table>{head}{rows}</table>",
-        f"<p>Largest distance: {_shown(entry.distance)}</p>" if entry.distance is not None else "",
+        f"<p>Largest distance from what is stated: {_far(entry.distance)}</p>",
+        f"<p>from our correction: {_far(entry.distance_corrected)}</p>" if corrected else "",
         f"<p><b>Our correction:</b> {html.escape(c.correction)}</p>" if c.correction else "",
         f"<p><b>Why not:</b> {html.escape(entry.why)}</p>" if entry.why else "",
         f"<p>{html.escape(c.note)}</p>" if c.note else "",
@@ -106,6 +107,10 @@ def _article(entry: Entry) -> str:
         f"<details><summary>How it is computed</summary><pre>{html.escape(_source(c.key))}</pre></details></article>",
     ]
     return "".join(parts)
+
+
+def _far(distance: float | None) -> str:
+    return "something other than a number differs" if distance is None else f"{distance:.3g}"
 
 
 def _source(key: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import InvalidInput
-from utmost.reproduce.entry import COMPUTATIONS, PAPERS, Claim, Entry, claims, judge, plain
+from utmost.reproduce.entry import COMPUTATIONS, PAPERS, Claim, Entry, Judgement, claims, judge, plain
 
 
 def run(
@@ -71,14 +71,13 @@ def _compute(claim: Claim, quick: bool, pictures: Path | None) -> Entry:
     try:
         finding = COMPUTATIONS[claim.key](claim.given, quick)
         computed = plain(finding.computed)
-        verdict, distance, why = judge(claim, computed)
+        judgement = judge(claim, computed)
         if pictures is not None and finding.draw is not None:
             pictures.mkdir(parents=True, exist_ok=True)
             picture = f"{claim.key}.png"
             figure = finding.draw()
             figure.savefig(pictures / picture, dpi=110, bbox_inches="tight")
     except Exception as problem:  # whatever goes wrong in one entry is its verdict, and the rest goes on
-        return Entry(
-            claim, {}, "not reproduced", None, f"{type(problem).__name__}: {problem}", None, time.perf_counter() - start
-        )
-    return Entry(claim, computed, verdict, distance, why, picture, time.perf_counter() - start)
+        judgement = Judgement("not reproduced", None, None, f"{type(problem).__name__}: {problem}")
+        computed, picture = {}, None
+    return Entry(claim, computed, *judgement, picture=picture, seconds=time.perf_counter() - start)
