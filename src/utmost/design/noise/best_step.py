@@ -53,13 +53,13 @@ def best_step(law: LayerLaw, summed: Sum) -> LayerLaw:
 
 
 def best_step_for(law: LayerLaw, cost: Callable[[int], float]) -> tuple[LayerLaw, float]:
-    """The staircase of least cost in one dimension, and that cost, for a cost known by its values: in floating point."""
+    """The staircase of least cost in one dimension, and that cost, for a cost known by its values; in floats."""
     b, period = float(law.decay), law.period
     blocks = 1 if b == 0 else math.ceil(45 / -math.log(b)) + 1  # what lies beyond weighs less than rounding
     if blocks * period > MOST_VALUES:
         raise TooLarge(
-            f"{blocks * period} values of the cost would be needed at this epsilon; say 'l1' or 'l2', or allow a larger "
-            "epsilon."
+            f"{blocks * period} values of the cost would be needed at this epsilon; say 'l1' or 'l2', or allow a "
+            "larger epsilon."
         )
     values = _values(cost, blocks * period).reshape(blocks, period)
     weights = b ** np.arange(blocks)
@@ -78,7 +78,9 @@ def as_cost(cost: Any) -> Callable[[int], float]:
         return lambda k: float(cost(k))
     word, _, number = cost.partition(" ") if isinstance(cost, str) else ("", "", "")
     if word != "within":
-        raise InvalidInput(f"cost is {cost!r}; say 'l1', 'l2' or 'within 3', or give a symmetric callable of an integer.")
+        raise InvalidInput(
+            f"cost is {cost!r}; say 'l1', 'l2' or 'within 3', or give a symmetric callable of an integer."
+        )
     bound = as_rational(number, "the bound of 'within'")
     return lambda k: float(abs(k) > bound)
 

@@ -213,7 +213,7 @@ class IntegerNoise:
         return np.where(count == 0, 0.0, np.maximum(count, 1) * _log(self.law.decay))
 
     def _norms(self, k: ArrayLike) -> NDArray[Any]:
-        at = np.abs(as_integers(k))
+        at: NDArray[Any] = np.abs(as_integers(k))
         if self.dimension == 1:
             return at
         if at.ndim == 0 or at.shape[-1] != self.dimension:
@@ -249,7 +249,7 @@ def discrete_staircase(
     >>> noise.law.upper, round(noise.expected_cost, 6), bool(noise.verify())
     (2, 4.786284, True)
     >>> noise.probability([0, 2, 5]).round(6)
-    array([0.123977, 0.045609, 0.045609])
+    array([0.113382, 0.041711, 0.041711])
     """
     level, reach, size = as_noise_level(privacy), as_whole(sensitivity, "sensitivity"), as_dimension(dimension)
     law = LayerLaw(decay_above(level), reach, 1, size)
@@ -272,7 +272,7 @@ def discrete_laplace(
     Examples
     --------
     >>> round(discrete_laplace(1.0, sensitivity=5).expected_cost, 6)
-    4.966744
+    4.966822
     """
     level, reach, size = as_noise_level(privacy), as_whole(sensitivity, "sensitivity"), as_dimension(dimension)
     if cost not in COSTS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import comb
 from typing import TypeAlias
 
@@ -64,8 +64,11 @@ class Cuts:
         ahead = np.append(low, np.uint64(2**63))[parts]
         for i in np.flatnonzero(ahead <= words).tolist():  # 62 bits do not tell
             number = Uniform(int(words[i]), WORD)
-            parts[i] = sum(not number.is_below(lambda bits, j=j: self.enclose(bits)[j]) for j in range(len(low)))
+            parts[i] = sum(not number.is_below(partial(self._cut, j)) for j in range(len(low)))
         return parts, spare
+
+    def _cut(self, j: int, bits: int) -> arb:
+        return self.enclose(bits)[j]
 
 
 class IntegerDraws:
@@ -73,8 +76,8 @@ class IntegerDraws:
 
     A position n >= 0 is a block (period) and a place in it, which are independent: the block is geometric, and its
     digits to any base are independent again, since b^(m + M·k) = b^m (b^M)^k. The highest digit has no end: beyond the
-    last entry of its table the same law begins anew. A sign makes n an integer; -0 is thrown away and drawn again, which
-    leaves every other integer its mass a·b^s(n). How often that happens tells nothing about what is kept.
+    last entry of its table the same law begins anew. A sign makes n an integer; -0 is thrown away and drawn again,
+    which leaves every other integer its mass a·b^s(n). How often that happens tells nothing about what is kept.
     """
 
     def __init__(self, law: LayerLaw) -> None:
@@ -90,7 +93,7 @@ class IntegerDraws:
     @property
     def fits(self) -> bool:
         """Whether 64-bit integers hold every draw, but for an event of probability below 2^-2000."""
-        return self.law.period * RADIX ** len(self._digits) < 2**54
+        return bool(self.law.period * RADIX ** len(self._digits) < 2**54)
 
     def draw(self, size: int) -> Integers:
         """So many integers, independently."""
@@ -160,12 +163,12 @@ def uniform_below(n: int, size: int) -> Integers:
 def draw_point(law: LayerLaw) -> tuple[int, ...]:
     """One integer point of any dimension: its layer by inversion of the exact tail, then uniform on the layer."""
     number, high = Uniform(), 1
-    while number.is_below(lambda bits: law.enclose_tail(high, bits)):
+    while number.is_below(partial(law.enclose_tail, high)):
         high *= 2
     low = high // 2  # tail(low) is above the uniform number, tail(high) is not
     while high - low > 1:
         middle = (low + high) // 2
-        if number.is_below(lambda bits, n=middle: law.enclose_tail(n, bits)):  # type: ignore[misc]
+        if number.is_below(partial(law.enclose_tail, middle)):
             low = middle
         else:
             high = middle
@@ -200,7 +203,7 @@ def point_on_layer(dimension: int, n: int, below: Callable[[int], int] = below) 
 
 
 def _with_nonzero(dimension: int, n: int, j: int) -> int:
-    return comb(dimension, j) * 2**j * comb(n - 1, j - 1)
+    return comb(dimension, j) * comb(n - 1, j - 1) << j
 
 
 def _subset(n: int, size: int, below: Callable[[int], int]) -> set[int]:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import comb
 from typing import Any, TypeAlias
 
@@ -36,14 +37,14 @@ def count_points(dimension: int, n: int) -> int:
     >>> [count_points(2, n) for n in range(4)]
     [0, 1, 5, 13]
     """
-    return sum(2**j * comb(dimension, j) * comb(n - 1, j) for j in range(dimension + 1)) if n else 0
+    return sum(comb(dimension, j) * comb(n - 1, j) << j for j in range(dimension + 1)) if n else 0
 
 
 def sum_norms(dimension: int, n: int) -> int:
     """The sum of the l1 norms of all integer points with l1 norm below n: summation by parts of `count_points`."""
     if not n:
         return 0
-    counts = sum(2**j * comb(dimension, j) * comb(n - 1, j + 1) for j in range(dimension + 1))
+    counts = sum(comb(dimension, j) * comb(n - 1, j + 1) << j for j in range(dimension + 1))
     return (n - 1) * count_points(dimension, n) - counts
 
 
@@ -53,7 +54,7 @@ def sum_squares(dimension: int, n: int) -> int:
     By symmetry `dimension` times the sum of t^2 over the first coordinate t, whose others have norm below n - |t|.
     """
     others = dimension - 1
-    return 2 * dimension * sum(2**j * comb(others, j) * (2 * comb(n, j + 3) + comb(n, j + 2)) for j in range(dimension))
+    return 2 * dimension * sum(comb(others, j) * (2 * comb(n, j + 3) + comb(n, j + 2)) << j for j in range(dimension))
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class LayerLaw:
     @cached_property
     def top(self) -> Fraction:
         """The probability of the origin, and of every point before the first step."""
-        return 1 / self.total(count_points)
+        return 1 / Fraction(self.total(count_points))
 
     def point_mass(self, n: int) -> Fraction:
         """The probability of one point with l1 norm n."""
@@ -103,17 +104,15 @@ class LayerLaw:
         """The probability that the l1 norm is n or more, exactly."""
         return Fraction(self._mass_from(n, self.decay)) * self.top
 
-    def enclose_tail(self, n: int, bits: int) -> arb:
+    def enclose_tail(self, n: int, bits: int) -> Any:
         """A ball around `tail(n)`: powers of b with millions of digits need not be written out."""
         with ctx.workprec(bits + 64 + 4 * self.decay.denominator.bit_length()):
             b = arb(as_fmpq(self.decay))
             return self._mass_from(n, b) / self.total(count_points, b)
 
     def _mass_from(self, n: int, b: Any) -> Any:
-        block, start = divmod(n, self.period)
-        return b**block * (
-            self._rest_of_block(count_points, n, b) + b * self._blocks_from(count_points, block + 1, b)
-        )
+        block = n // self.period
+        return b**block * (self._rest_of_block(count_points, n, b) + b * self._blocks_from(count_points, block + 1, b))
 
     def _rest_of_block(self, summed: Sum, n: int, b: Any) -> Any:
         """From layer n to the end of its period, in units of the period's first layers."""
@@ -141,5 +140,5 @@ def _differences(values: list[int]) -> list[int]:
     found = []
     while values:
         found.append(values[0])
-        values = [after - before for before, after in zip(values, values[1:], strict=False)]
+        values = [after - before for before, after in pairwise(values)]
     return found
