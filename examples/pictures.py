@@ -19,6 +19,7 @@ def main():
         figure = um.plot.rainbow(start, 0.1823, 21, ("blue", "red", "green"), f"RAIN Figure 2 ({part}), ε = 0.1823")
         um.plot.save(figure, IMAGES / f"rain-figure-2{part}.png")
     draw_losses()
+    draw_noise()
 
 
 def draw_losses():
@@ -38,6 +39,16 @@ def draw_losses():
     um.plot.save(
         um.plot.heat_map(best.mechanism, "Best for the mean absolute error, ε = 1"), IMAGES / "sum-optimal.png"
     )
+
+
+def draw_noise():
+    """LIM Figures 2.2 and 2.3, and the costs of noise on two numbers against epsilon."""
+    line = um.plot.noise_density(um.noise.staircase(1.0), title="The best noise on one number, ε = 1")
+    um.plot.save(line, IMAGES / "noise-density.png")
+    plane = um.plot.noise_density(um.noise.staircase(1.0, dimension=2), title="The best noise on two numbers, ε = 1")
+    um.plot.save(plane, IMAGES / "noise-density-2.png")
+    um.plot.save(um.plot.noise_gamma(), IMAGES / "noise-gamma.png")
+    um.plot.save(um.plot.noise_costs([0.25 * i for i in range(1, 49)]), IMAGES / "noise-costs.png")
 
 
 if __name__ == "__main__":

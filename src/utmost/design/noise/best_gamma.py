@@ -49,8 +49,8 @@ def _closed_form(level: ApproxDP, power: int, bits: int) -> arb:
 
 def _minimise(level: ApproxDP, dimension: int, power: int) -> Fraction:
     bits = 512
-    tiny = 8 + math.ceil(2 * level.log_growth)  # the best gamma is above e^-epsilon
-    starts = sorted({Fraction(i, 64) for i in range(65)} | {Fraction(1, 2**i) for i in range(7, tiny)})
+    tiny = 8 + math.ceil(2 * level.log_growth)  # the best gamma is above e^-epsilon; 0 is the same as 1
+    starts = sorted({Fraction(i, 64) for i in range(1, 65)} | {Fraction(1, 2**i) for i in range(7, tiny)})
     top, bottom = (shell_sums(level, n, bits) for n in (dimension + power, dimension))
     padded = bottom + [arb(0)] * power
     with ctx.workprec(working_bits(level, bits)):
@@ -71,7 +71,7 @@ def _minimise(level: ApproxDP, dimension: int, power: int) -> Fraction:
 
 def _narrow(cost: Callable[[Fraction], arb], start: Fraction, starts: list[Fraction]) -> Fraction:
     """The best point near a start, to 64 bits: thirds of a shrinking interval."""
-    low = max((x for x in starts if x < start), default=start)
+    low = max((x for x in starts if x < start), default=Fraction(0))
     high = min((x for x in starts if x > start), default=start)
     for _ in range(110):  # (2/3)^110 is below 2^-64
         left, right = (2 * low + high) / 3, (low + 2 * high) / 3

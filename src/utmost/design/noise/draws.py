@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from utmost.design.noise.layers import LayerLaw
 from utmost.exact import as_fmpq, endpoints
-from utmost.sampling import WORD, uniform_integer, uniform_words
+from utmost.sampling import ROWS_AT_ONCE, WORD, uniform_integer, uniform_words
 
 Integers: TypeAlias = NDArray[np.int64]
 RADIX = 256
+GUIDE = 12
 
 
 class Uniform:
@@ -55,14 +56,28 @@ class Cuts:
         low, high = ([int(end[side] * 2**WORD) for end in ends] for side in (0, 1))
         return np.array(low, dtype=np.uint64), np.array(high, dtype=np.uint64)
 
+    @cached_property
+    def _guide(self) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
+        """For each value of the first bits of a word, the part it falls in, and whether a cut makes that uncertain."""
+        low, high = self._words
+        first = np.arange(2**GUIDE, dtype=np.uint64) << np.uint64(WORD - GUIDE)
+        last = first + np.uint64(2 ** (WORD - GUIDE) - 1)
+        least, most = np.searchsorted(high, first, side="left"), np.searchsorted(low, last, side="right")
+        return least.astype(np.int16), least < most
+
     def draw(self, size: int) -> tuple[Integers, NDArray[np.uint64]]:
         """In which parts uniform numbers fall, and two more random bits with each."""
         low, high = self._words
+        part_of, uncertain = self._guide
         drawn = uniform_words(64, size)
         words, spare = drawn >> np.uint64(64 - WORD), drawn & np.uint64(3)
-        parts = np.searchsorted(high, words, side="left")  # cuts that are surely at or below
-        ahead = np.append(low, np.uint64(2**63))[parts]
-        for i in np.flatnonzero(ahead <= words).tolist():  # 62 bits do not tell
+        cells = (drawn >> np.uint64(64 - GUIDE)).astype(np.intp)
+        parts = part_of[cells].astype(np.int64)
+        unsure = np.flatnonzero(uncertain[cells])
+        near = words[unsure]
+        parts[unsure] = found = np.searchsorted(high, near, side="left")  # cuts that are surely at or below
+        doubtful = np.append(low, np.uint64(2**63))[found] <= near  # 62 bits do not tell
+        for i in unsure[doubtful].tolist():
             number = Uniform(int(words[i]), WORD)
             parts[i] = sum(not number.is_below(partial(self._cut, j)) for j in range(len(low)))
         return parts, spare
@@ -96,11 +111,15 @@ class IntegerDraws:
         return bool(self.law.period * RADIX ** len(self._digits) < 2**54)
 
     def draw(self, size: int) -> Integers:
-        """So many integers, independently."""
-        drawn, signs = self._places(size)
-        while len(again := np.flatnonzero((drawn == 0) & signs)):
-            drawn[again], signs[again] = self._places(len(again))
-        return np.where(signs, -drawn, drawn)
+        """So many integers, independently; a block of them at a time stays in cache."""
+        drawn = np.empty(size, dtype=np.int64)
+        for start in range(0, size, ROWS_AT_ONCE):
+            part = drawn[start : start + ROWS_AT_ONCE]
+            part[:], signs = self._places(len(part))
+            while len(again := np.flatnonzero((part == 0) & signs)):
+                part[again], signs[again] = self._places(len(again))
+            part *= 1 - 2 * signs.astype(np.int64)
+        return drawn
 
     def _places(self, size: int) -> tuple[Integers, NDArray[np.bool_]]:
         """Positions n >= 0 and random signs."""

@@ -107,6 +107,8 @@ class StaircaseRadius:
 
     def simulate(self, size: int, rng: np.random.Generator) -> Floats:
         """A mixture: which term of the volume's expansion, then a block with a negative binomial law, then a place."""
+        if self.dimension == 1:
+            return self._simulate_line(size, rng)
         weights, shapes = self._mixture
         which = np.searchsorted(np.cumsum(weights)[:-1], rng.random(size), side="right")
         order, power, width = (shapes[which, i] for i in range(3))
@@ -114,8 +116,25 @@ class StaircaseRadius:
         for i in range(self.dimension):  # a negative binomial number is a sum of geometric ones
             drawn = np.floor(rng.standard_exponential(size) / self.level.log_growth)
             block += np.where(i <= order, drawn, 0.0) if i else drawn
-        place = rng.random(size) ** (1 / power) if self.dimension > 1 else rng.random(size)
-        return np.asarray(block + width * place)
+        return np.asarray(block + width * rng.random(size) ** (1 / power))
+
+    def _simulate_line(self, size: int, rng: np.random.Generator) -> Floats:
+        """An exponential number makes both: its whole part is the block, its rest a uniform number for the place."""
+        epsilon, gamma = self.level.log_growth, float(self.gamma)
+        lack = -math.expm1(-epsilon)
+        upper = gamma / (gamma + math.exp(-epsilon) * (1 - gamma)) if gamma else 0.0
+        block, rest = np.empty(size), rng.standard_exponential(size)
+        rest /= epsilon
+        np.floor(rest, out=block)
+        rest -= block
+        rest *= -epsilon
+        uniform = np.expm1(rest, out=rest)
+        uniform /= -lack
+        if 0 < upper < 1:  # two straight lines, the second steeper
+            block += np.maximum(uniform * (gamma / upper), 1 - (1 - uniform) * ((1 - gamma) / (1 - upper)))
+        else:
+            block += uniform
+        return block
 
     @cached_property
     def _mixture(self) -> tuple[Floats, Floats]:
