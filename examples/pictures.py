@@ -1,4 +1,4 @@
-"""The pictures of the documentation: HET Figure 1 (three votes), a majority of 101 people, RAIN Figure 2."""
+"""The pictures of the documentation: HET Figure 1 (three votes), a majority of 101 people, RAIN Figure 2, LIM 2.2, 2.3."""
 
 from pathlib import Path
 

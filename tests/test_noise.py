@@ -148,7 +148,8 @@ def test_extreme_levels(epsilon, dimension):
     elif level.epsilon < 1000:
         assert math.log(best.expected_cost) == approx(-float(level.epsilon) / (dimension + 1), abs=3)
     assert 0 <= best.half_width(0.9) < math.inf
-    assert np.isfinite(best.simulate(50, 1)).all()
+    drawn = np.abs(best.simulate(50, 1).reshape(50, dimension)).sum(axis=1)
+    assert (drawn <= best.half_width(1 - Fraction(1, 10**9))).all()
 
 
 def test_labels_are_honest():
@@ -370,6 +371,14 @@ def test_more_privacy_is_less_accurate(epsilon, factor, confidence):
     assert narrow.half_width(confidence) <= wide.half_width(confidence) * (1 + 1e-12)
 
 
+@given(st.floats(0.05, 12), st.integers(0, 5), st.floats(0, 1))
+def test_chance_beyond_a_bound(epsilon, k, t):
+    """The formula by which accuracy grows with epsilon, against the half-width at that confidence."""
+    s = math.exp(-epsilon / 2)
+    beyond = s ** (2 * k) * max(1 - t * (1 - s**2) / s, s**2 + (1 - t) * (1 - s**2) * s)
+    assert um.noise.staircase(epsilon).half_width(1 - Fraction(beyond)) == approx(k + t, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
@@ -386,6 +395,7 @@ def test_more_privacy_is_less_accurate(epsilon, factor, confidence):
         (lambda: um.noise.staircase(1, gamma=1.5), InvalidInput, "gamma is 1.5"),
         (lambda: um.noise.staircase(1, gamma=math.nan), InvalidInput, "gamma"),
         (lambda: um.noise.staircase(1).density(math.nan), InvalidInput, "NaN"),
+        (lambda: um.noise.staircase(1).density([1, math.inf]), InvalidInput, "infinity"),
         (lambda: um.noise.staircase(1, dimension=2).density([1.0, 2, 3]), InvalidInput, "2 coordinates"),
         (lambda: um.noise.staircase(1).half_width(1), InvalidInput, "confidence is 1"),
         (lambda: um.noise.staircase(1).half_width(-0.1), InvalidInput, "confidence is -0.1"),

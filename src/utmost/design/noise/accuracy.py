@@ -26,12 +26,13 @@ def smallest_epsilon(
     options : what `make` takes besides privacy, such as sensitivity
 
     The answer is rounded up by at most a relative 1e-9, and the half-width at it is checked. Every larger epsilon does
-    too for `laplace`, and for the staircase in one dimension with the l1 cost: there Pr[|X| > x], at x = k + t
-    sensitivities, is max(s^(2k-1)(s - t), s^(2k+1)(1 - t)) with s = e^(-epsilon/2), which grows with s. For other noise
-    the search finds an epsilon right below which the half-width is not kept.
+    too for `laplace`, and for the staircase in one dimension with the l1 cost: with s = e^(-epsilon/2), the chance of
+    noise beyond k + t sensitivities is s^2k times max(1 - t(1 - s^2)/s, s^2 + (1 - t)(1 - s^2)s), which grows with s.
+    For other noise the search finds an epsilon right below which the half-width is not kept.
 
     Examples
     --------
+    >>> from utmost.design.noise import laplace
     >>> epsilon = smallest_epsilon(7, 0.95, sensitivity=5)
     >>> round(epsilon, 6), staircase(epsilon, sensitivity=5).half_width(0.95) <= 7
     (1.922922, True)

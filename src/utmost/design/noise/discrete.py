@@ -283,11 +283,12 @@ def discrete_laplace(
 
 
 def _certificate(dimension: int, method: str) -> Certificate:
+    notes = ("a step falls by a rational at or just above e^-epsilon (within 2^-64 of it), and the cost is that law's",)
     if dimension == 1:
         reason = "Geng and Viswanath 2016, discrete staircase: no private noise on the integers costs less"
-        return Certificate("theorem", reason, "expected cost", method)
+        return Certificate("theorem", reason, "expected cost", method, notes=notes)
     reason = "conjecture: LIM 2.3.2 on a lattice (no private noise on integer vectors is known to cost less)"
-    return Certificate("unproved", reason, "expected cost", method)
+    return Certificate("unproved", reason, "expected cost", method, notes=notes)
 
 
 def _single(n: NDArray[Any]) -> int:

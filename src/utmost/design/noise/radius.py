@@ -19,7 +19,7 @@ import numpy as np
 from flint import arb, ctx
 
 from utmost.design.noise.decay import enclose_decay
-from utmost.exact import Enclosed, ExpSum, as_fmpq, compare, endpoints
+from utmost.exact import Enclosed, ExpSum, as_fmpq, compare, endpoints, to_float
 from utmost.privacy import ApproxDP, Floats
 
 
@@ -33,7 +33,7 @@ class RadiusLaw(Protocol):
         """The mean of the radius to a power."""
 
     def within(self, confidence: Fraction) -> float:
-        """A radius that is not exceeded with this probability: the least one, rounded up."""
+        """The least radius that is not exceeded with this probability, as a float."""
 
     def simulate(self, size: int, rng: np.random.Generator) -> Floats:
         """Radii in floating point, for study."""
@@ -90,8 +90,7 @@ class StaircaseRadius:
             if not volume <= step:
                 volume = step + (volume - step) / b
             found = endpoints(volume.root(d))[1] if volume > 0 else Fraction(0)
-        nearest = float(found)
-        return nearest if nearest >= found else math.nextafter(nearest, math.inf)
+        return float_above(found)
 
     def enclose_tail(self, block: int, bits: int) -> arb:
         """A ball around the probability that the radius is `block` (a whole number) or more."""
@@ -121,20 +120,19 @@ class StaircaseRadius:
     def _simulate_line(self, size: int, rng: np.random.Generator) -> Floats:
         """An exponential number makes both: its whole part is the block, its rest a uniform number for the place."""
         epsilon, gamma = self.level.log_growth, float(self.gamma)
-        lack = -math.expm1(-epsilon)
-        upper = gamma / (gamma + math.exp(-epsilon) * (1 - gamma)) if gamma else 0.0
+        first, anywhere = self._mixture[0]
+        upper = first + anywhere * gamma  # the share of a period's mass that is on its upper step
         block, rest = np.empty(size), rng.standard_exponential(size)
         rest /= epsilon
         np.floor(rest, out=block)
         rest -= block
         rest *= -epsilon
         uniform = np.expm1(rest, out=rest)
-        uniform /= -lack
-        if 0 < upper < 1:  # two straight lines, the second steeper
-            block += np.maximum(uniform * (gamma / upper), 1 - (1 - uniform) * ((1 - gamma) / (1 - upper)))
-        else:
-            block += uniform
-        return block
+        uniform /= math.expm1(-epsilon)
+        rise = uniform * (gamma / upper) if upper > 0 else 0.0
+        if upper < 1:  # two straight lines, the second steeper
+            rise = np.maximum(rise, 1 - (1 - uniform) * ((1 - gamma) / (1 - upper)))
+        return np.asarray(block + rise)
 
     @cached_property
     def _mixture(self) -> tuple[Floats, Floats]:
@@ -213,6 +211,12 @@ def evaluate(coefficients: list[arb], x: Any) -> arb:
     for c in reversed(coefficients):
         value = value * x + c
     return value
+
+
+def float_above(value: Fraction) -> float:
+    """The least float at or above a rational."""
+    nearest = to_float(value)
+    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
 
 
 def working_bits(level: ApproxDP, bits: int) -> int:

@@ -28,7 +28,7 @@ from utmost.design.noise.arguments import (
 from utmost.design.noise.best_gamma import best_gamma
 from utmost.design.noise.best_step import cost_of
 from utmost.design.noise.discrete import COSTS, IntegerNoise, discrete_laplace, discrete_staircase
-from utmost.design.noise.radius import LaplaceRadius, RadiusLaw, StaircaseRadius
+from utmost.design.noise.radius import LaplaceRadius, RadiusLaw, StaircaseRadius, float_above
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational, show_rational, to_float
 from utmost.privacy import ApproxDP, Level
@@ -70,8 +70,8 @@ class NoiseMechanism:
     def density(self, x: ArrayLike) -> Any:
         """The density of the noise at x; in more dimensions the last axis of x holds the coordinates."""
         at = np.asarray(x, dtype=float)
-        if np.isnan(at).any():
-            raise InvalidInput("x holds NaN; give real numbers.")
+        if not np.isfinite(at).all():
+            raise InvalidInput("x holds NaN or an infinity; give real numbers.")
         if self.dimension > 1 and (at.ndim == 0 or at.shape[-1] != self.dimension):
             raise InvalidInput(f"x has shape {at.shape}; its last axis must hold {self.dimension} coordinates.")
         norms = np.abs(at) if self.dimension == 1 else np.abs(at).sum(axis=-1)
@@ -157,9 +157,9 @@ class NoiseMechanism:
         """
         chance = as_confidence(confidence)
         if grid is None:
-            return self.radius.within(chance) * to_float(self.sensitivity)
+            return float_above(Fraction(self.radius.within(chance)) * self.sensitivity)
         step = as_positive(grid, "the grid")
-        return to_float((self.on_grid(grid).half_width(chance) + Fraction(self.dimension, 2)) * step)
+        return float_above((self.on_grid(grid).half_width(chance) + Fraction(self.dimension, 2)) * step)
 
     def __repr__(self) -> str:
         kind = "Laplace" if self.gamma is None else f"staircase gamma = {self.gamma:.6g}"
