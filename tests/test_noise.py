@@ -194,6 +194,17 @@ def test_simulated_radius_and_direction(dimension, epsilon):
     assert np.array_equal(noise.simulate(10, rng=1), noise.simulate(10, rng=1))
 
 
+@pytest.mark.parametrize("gamma", [0, 1e-9, 0.3, 1 - 1e-9, 1])
+def test_simulated_line_with_any_gamma(gamma):
+    """The ends of gamma too, where one of the two steps has no width."""
+    noise = um.noise.staircase(1, gamma=gamma)
+    drawn = np.abs(noise.simulate(20_000, rng=4))
+    levels = np.arange(1, 20) / 20
+    shares = [(drawn <= noise.half_width(c)).mean() for c in levels]
+    assert np.abs(shares - levels).max() < 1.95 / math.sqrt(20_000)
+    assert drawn.mean() == approx(noise.expected_cost, rel=0.05)
+
+
 def test_radius_within_matches_integration():
     """The mass inside the half-width, integrated shell by shell from the density."""
     for noise in (um.noise.staircase(2, 1, 1), um.noise.staircase(1, 1, 2), um.noise.staircase(3, 1, 3)):

@@ -239,6 +239,17 @@ def test_known_optimum():
     assert um.noise.discrete_laplace(1).law == um.noise.discrete_staircase(1).law  # one and the same for sensitivity 1
 
 
+@given(st.floats(0.3, 8), st.integers(1, 12), st.integers(0, 400), st.integers(1, 3))
+@settings(max_examples=40)
+def test_within_a_bound(epsilon, sensitivity, bound, dimension):
+    """The chance of noise beyond a bound, however small: the best step against all, exactly."""
+    noise = um.noise.discrete_staircase(epsilon, sensitivity, f"within {bound}", dimension)
+    laws = [LayerLaw(noise.law.decay, sensitivity, upper, dimension) for upper in range(1, sensitivity + 1)]
+    assert noise.law.tail(bound + 1) == min(law.tail(bound + 1) for law in laws)
+    assert noise.expected_cost == float(noise.law.tail(bound + 1))
+    assert noise.verify()
+
+
 # ---- probabilities ----
 
 
@@ -470,6 +481,7 @@ def test_releases():
         (lambda: um.noise.discrete_staircase(1, 1, None), InvalidInput, "cost is None"),
         (lambda: um.noise.discrete_staircase(1, 1, "within x"), InvalidInput, "within"),
         (lambda: um.noise.discrete_staircase(1, 1, abs, 2), InvalidInput, "vectors"),
+        (lambda: um.noise.discrete_staircase("1e-9", 1, "within 100000000"), TooLarge, "smaller bound"),
         (lambda: um.noise.discrete_staircase(1, 1, lambda k: -abs(k)), InvalidInput, "must not fall"),
         (lambda: um.noise.discrete_staircase(1, 1, lambda k: k), InvalidInput, "symmetric"),
         (lambda: um.noise.discrete_staircase(1, 1, lambda k: math.nan), InvalidInput, "finite"),
@@ -482,6 +494,7 @@ def test_releases():
         (lambda: um.noise.discrete_staircase(1).sample(-1), InvalidInput, "size is -1"),
         (lambda: um.noise.discrete_staircase(1e-9).simulate(5), TooLarge, "layers"),
         (lambda: um.noise.discrete_laplace(1, cost="l7"), InvalidInput, "'l7'"),
+        (lambda: um.noise.discrete_laplace(1, cost=abs), InvalidInput, "named cost"),
     ],
 )
 def test_bad_input(call, error, says):

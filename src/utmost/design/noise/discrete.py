@@ -30,17 +30,16 @@ from utmost.design.noise.arguments import (
     as_whole,
     exact_integer,
 )
-from utmost.design.noise.best_step import as_cost, best_step, best_step_for, cost_of, neighbours
+from utmost.design.noise.best_step import best_step, best_step_for, exact_cost, neighbours
 from utmost.design.noise.decay import decay_above, keeps_level
 from utmost.design.noise.draws import IntegerDraws, draw_point, point_on_layer
-from utmost.design.noise.layers import LayerLaw, Sum, count_points, sum_norms, sum_squares
+from utmost.design.noise.layers import LayerLaw, count_points
 from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import Enclosed, ExpSum, Number, compare
 from utmost.privacy import ApproxDP, Level
 from utmost.solution import Certificate, Verification
 
 Cost: TypeAlias = str | Callable[[int], float]
-COSTS: dict[str, Sum] = {"l1": sum_norms, "l2": sum_squares}
 MOST_LAYERS = 10**6
 
 
@@ -191,17 +190,17 @@ class IntegerNoise:
     def _check_optimum(self) -> tuple[Check, ...]:
         if self.certificate.claim != "theorem":
             return ()
-        if isinstance(self.cost, str) and self.cost in COSTS:
-            summed = COSTS[self.cost]
-            value = cost_of(self.law, summed)
-            best, road = all(value <= cost_of(other, summed) for other in neighbours(self.law)), "in rationals"
+        exact = exact_cost(self.cost)
+        if exact is not None:
+            best, road = all(exact(self.law) <= exact(other) for other in neighbours(self.law)), "in rationals"
+            value = float(exact(self.law))
         else:
-            found, value = best_step_for(self.law, as_cost(self.cost))  # type: ignore[assignment]
+            found, value = best_step_for(self.law, self.cost)  # type: ignore[arg-type]
             best, road = found.upper == self.law.upper, "in floating point"
         held = best and self.law.period == self.sensitivity
-        stated = math.isclose(self.expected_cost, float(value), rel_tol=1e-12)
+        stated = math.isclose(self.expected_cost, value, rel_tol=1e-12)
         detail = f"r = {self.law.upper} of {self.law.period} costs no more than its neighbours, {road}"
-        return Check("optimality", held, detail), Check("cost", stated, f"{float(value):.10g}")
+        return Check("optimality", held, detail), Check("cost", stated, f"{value:.10g}")
 
     @cached_property
     def _draws(self) -> IntegerDraws:
@@ -236,9 +235,9 @@ def discrete_staircase(
     ----------
     privacy : a pure level, or an epsilon above 0
     sensitivity : whole number, 1 or more; of vectors, in l1 norm
-    cost : "l1", "l2", "within n" (the probability of noise beyond ±n), or a callable of an integer k, symmetric and
-        not falling as |k| grows
-    dimension : how many numbers an answer has; for more than one, cost is "l1" or "l2"
+    cost : "l1", "l2", "within n" (the probability of noise beyond ±n, in l1 norm), or a callable of an integer k,
+        symmetric and not falling as |k| grows
+    dimension : how many numbers an answer has; for more than one, the cost is named
 
     In one dimension a theorem (Geng and Viswanath 2016): no private noise costs less. For vectors it is the discrete
     form of LIM Theorem 2.3.1 and of the conjecture after it, and labelled as a conjecture.
@@ -253,14 +252,15 @@ def discrete_staircase(
     """
     level, reach, size = as_noise_level(privacy), as_whole(sensitivity, "sensitivity"), as_dimension(dimension)
     law = LayerLaw(decay_above(level), reach, 1, size)
-    if isinstance(cost, str) and cost in COSTS:
-        best = best_step(law, COSTS[cost])
-        value, method = float(cost_of(best, COSTS[cost])), "neighbouring staircases compared in rationals"
+    exact = exact_cost(cost)
+    if exact is not None:
+        best = best_step(law, exact)
+        value, method = float(exact(best)), "neighbouring staircases compared in rationals"
     elif size == 1:
-        best, value = best_step_for(law, as_cost(cost))
+        best, value = best_step_for(law, cost)  # type: ignore[arg-type]
         method = "all staircases compared by values of the cost, in floating point"
     else:
-        raise InvalidInput(f"cost is {cost!r}; for vectors say 'l1' or 'l2'.")
+        raise InvalidInput("a callable cost is for single numbers; for vectors say 'l1', 'l2' or 'within 3'.")
     return IntegerNoise(level, reach, cost, best, value, _certificate(size, method))
 
 
@@ -275,11 +275,12 @@ def discrete_laplace(
     4.966822
     """
     level, reach, size = as_noise_level(privacy), as_whole(sensitivity, "sensitivity"), as_dimension(dimension)
-    if cost not in COSTS:
-        raise InvalidInput(f"cost is {cost!r}; say 'l1' or 'l2'.")
+    exact = exact_cost(cost)
+    if exact is None:
+        raise InvalidInput("discrete Laplace takes a named cost; say 'l1', 'l2' or 'within 3'.")
     law = LayerLaw(decay_above(level, reach), 1, 1, size)
     certificate = Certificate("unproved", "the usual noise, for comparison", "expected cost", "closed form")
-    return IntegerNoise(level, reach, cost, law, float(cost_of(law, COSTS[cost])), certificate)
+    return IntegerNoise(level, reach, cost, law, float(exact(law)), certificate)
 
 
 def _certificate(dimension: int, method: str) -> Certificate:

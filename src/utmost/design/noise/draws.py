@@ -2,7 +2,7 @@
 
 A uniform number between 0 and 1 is an endless string of random bits of which as many are drawn as a comparison needs.
 What it is compared with is known through balls of any precision, so every comparison ends, with probability 1, and is
-then right. In one dimension whole arrays are drawn at once: 62 bits decide, except with probability below 2^-53.
+then right. In one dimension whole arrays are drawn at once: 62 bits decide, except with probability below 2^-50.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class Cuts:
         doubtful = np.append(low, np.uint64(2**63))[found] <= near  # 62 bits do not tell
         for i in unsure[doubtful].tolist():
             number = Uniform(int(words[i]), WORD)
-            parts[i] = sum(not number.is_below(partial(self._cut, j)) for j in range(len(low)))
+            while parts[i] < len(low) and not number.is_below(partial(self._cut, int(parts[i]))):
+                parts[i] += 1
         return parts, spare
 
     def _cut(self, j: int, bits: int) -> arb:

@@ -1,7 +1,7 @@
 """The law of noise on the whole numbers, or on vectors of them: constant on each l1 layer, falling in steps.
 
-Layer n is the set of integer points with l1 norm n. Every point of it has mass a·b^s(n), where the step s(n) goes up by
-one twice a period: at the `upper`-th layer of a period and at its end,
+Layer n is the set of integer points with l1 norm n. Every point of it has mass a·b^s(n), where s(n) goes up by one once
+a period, after its first `upper` layers:
 
     s(n) = n // period + (1 if n % period >= upper else 0).
 
@@ -64,8 +64,8 @@ class LayerLaw:
     Attributes
     ----------
     decay : the factor b of one step, a rational number between 0 and 1
-    period : how many layers two steps take
-    upper : how many layers of a period come before its first step, 1..period
+    period : how many layers there are to a step
+    upper : how many layers of a period come before its step, 1..period
     dimension : of the integer points
     """
 
@@ -79,8 +79,8 @@ class LayerLaw:
         return n // self.period + (n % self.period >= self.upper)
 
     def steps_within(self, reach: int) -> int:
-        """The most steps between two layers at most `reach` apart: from right before one of a period's two steps."""
-        return max(int(self.step(n + reach) - self.step(n)) for n in (self.upper - 1, self.period - 1))
+        """The most steps between two layers at most `reach` apart: from the layer right before a step."""
+        return int(self.step(self.upper - 1 + reach))
 
     @cached_property
     def top(self) -> Fraction:

@@ -120,8 +120,8 @@ class StaircaseRadius:
     def _simulate_line(self, size: int, rng: np.random.Generator) -> Floats:
         """An exponential number makes both: its whole part is the block, its rest a uniform number for the place."""
         epsilon, gamma = self.level.log_growth, float(self.gamma)
-        first, anywhere = self._mixture[0]
-        upper = first + anywhere * gamma  # the share of a period's mass that is on its upper step
+        b = math.exp(-epsilon)
+        mass = gamma + b * (1 - gamma)
         block, rest = np.empty(size), rng.standard_exponential(size)
         rest /= epsilon
         np.floor(rest, out=block)
@@ -129,10 +129,9 @@ class StaircaseRadius:
         rest *= -epsilon
         uniform = np.expm1(rest, out=rest)
         uniform /= math.expm1(-epsilon)
-        rise = uniform * (gamma / upper) if upper > 0 else 0.0
-        if upper < 1:  # two straight lines, the second steeper
-            rise = np.maximum(rise, 1 - (1 - uniform) * ((1 - gamma) / (1 - upper)))
-        return np.asarray(block + rise)
+        steep = min(mass / b, 1e300) if b else 1e300
+        block += np.maximum(uniform * mass, 1 - (1 - uniform) * steep)  # the upper step, then the lower
+        return block
 
     @cached_property
     def _mixture(self) -> tuple[Floats, Floats]:

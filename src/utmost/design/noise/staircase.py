@@ -26,8 +26,8 @@ from utmost.design.noise.arguments import (
     exact_number,
 )
 from utmost.design.noise.best_gamma import best_gamma
-from utmost.design.noise.best_step import cost_of
-from utmost.design.noise.discrete import COSTS, IntegerNoise, discrete_laplace, discrete_staircase
+from utmost.design.noise.best_step import exact_cost
+from utmost.design.noise.discrete import IntegerNoise, discrete_laplace, discrete_staircase
 from utmost.design.noise.radius import LaplaceRadius, RadiusLaw, StaircaseRadius, float_above
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational, show_rational, to_float
@@ -268,11 +268,13 @@ def _laplace_steps(level: ApproxDP, reach: int, cost: str, dimension: int) -> In
     return discrete_laplace(level, reach, cost, dimension)
 
 
+@lru_cache(maxsize=256)
 def _with_step(noise: IntegerNoise, upper: int) -> IntegerNoise:
     """The same noise with a step of the user's choice: as private, and not claimed to be best."""
-    law = replace(noise.law, upper=upper)
+    law, exact = replace(noise.law, upper=upper), exact_cost(noise.cost)
+    assert exact is not None  # noise on a grid has a named cost
     certificate = Certificate("unproved", "a step of the user's choice", noise.certificate.quantity, GIVEN)
-    return replace(noise, law=law, expected_cost=float(cost_of(law, COSTS[str(noise.cost)])), certificate=certificate)
+    return replace(noise, law=law, expected_cost=float(exact(law)), certificate=certificate)
 
 
 def _in_steps(count: int, step: Fraction, as_float: bool) -> Any:
