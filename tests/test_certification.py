@@ -80,6 +80,14 @@ def random_private_mechanism(seed):
     return um.FiniteMechanism(weights / weights.sum(axis=1, keepdims=True), range(n), range(outputs)), space, epsilon
 
 
+def clamped(noise, n):
+    """Integer noise added to 0..n-1 and cut off at the ends, as a table."""
+    steps = np.arange(n) - np.arange(n)[:, None]
+    matrix = noise.probability(steps)
+    matrix[:, 0], matrix[:, -1] = noise.tail(np.arange(n)), noise.tail(np.arange(n)[::-1])
+    return um.FiniteMechanism(matrix, range(n), range(n))
+
+
 def certified_mechanisms():
     """What every designer makes, certified: one case per designer and kind of level."""
     for seed in range(60):
@@ -99,6 +107,8 @@ def certified_mechanisms():
     yield um.certify(um.finite.tight_constraints(um.sums(6, 3), 1.0))
     yield um.certify(um.finite.optimal(um.sums(5, 3), 0.4, loss="squared", method="columns"))
     yield um.certify(um.finite.geometric(9, 0.5), um.path(9), 0.5)
+    for noise in (um.noise.discrete_staircase(1, 5), um.noise.discrete_laplace(0.3, 5)):
+        yield um.certify(clamped(noise, 31), um.sums(6, 5), noise.level)
     for seed in range(40):
         mechanism, space, epsilon = random_private_mechanism(seed)
         yield um.certify(mechanism, space, epsilon)

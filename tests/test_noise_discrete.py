@@ -1,6 +1,7 @@
 """Integer noise: privacy in fractions, optimality against linear programs, draws against the exact law."""
 
 import math
+import pickle
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -265,7 +266,9 @@ def test_probabilities_and_tails(epsilon, sensitivity):
         assert noise.tail(k, exact=True) + noise.tail(1 - k, exact=True) == 1
         assert isinstance(noise.probability(k), float)
         assert isinstance(noise.tail(k), float)
-    assert noise.probability(10**30) == noise.probability(-(10**30))
+    assert noise.probability(10**30) == noise.probability(-(10**30)) == 0 == noise.tail(10**30)
+    assert noise.tail(-(10**30)) == 1
+    assert noise.probability([-(10**30), 0])[1] == noise.probability(0)
 
 
 def test_probabilities_of_vectors():
@@ -451,6 +454,15 @@ def test_extremes(epsilon, sensitivity):
     if epsilon == "inf":
         assert not any(drawn)
         assert noise.expected_cost == 0
+
+
+def test_copies_draw_too():
+    """Noise goes to other processes, also after it was used, and draws the same law there."""
+    noise = um.noise.discrete_staircase(1, 3)
+    noise.sample(5)
+    copied = pickle.loads(pickle.dumps(noise))
+    assert copied.law == noise.law
+    assert len(copied.sample(5)) == 5
 
 
 def test_releases():

@@ -84,12 +84,12 @@ class IntegerNoise:
         if self.dimension != 1:
             raise InvalidInput("vectors have no order; `law.tail(n)` is the probability that the l1 norm is n or more.")
         at = as_integers(k)
-        n = np.maximum(at, 1 - at)  # k or more is as likely as -k or less, and all but 1 - k or more
+        n = np.asarray(np.maximum(at, 1 - at))  # k or more is as likely as -k or less, and all but 1 - k or more
         if exact:
             half = self.law.tail(_single(n)) / 2
             return half if at > 0 else 1 - half
         law, b = self.law, float(self.law.decay)
-        place = (n % law.period).astype(float)
+        place = np.asarray(n % law.period).astype(float)
         rest = np.maximum(law.upper - place, 0) + b * (law.period - np.maximum(place, law.upper))
         onward = b * (law.upper + b * (law.period - law.upper)) / float(1 - law.decay)
         above = np.exp(_log(law.top) + self._fall(n // law.period)) * (rest + onward)
@@ -212,7 +212,7 @@ class IntegerNoise:
         return np.where(count == 0, 0.0, np.maximum(count, 1) * _log(self.law.decay))
 
     def _norms(self, k: ArrayLike) -> NDArray[Any]:
-        at: NDArray[Any] = np.abs(as_integers(k))
+        at = np.asarray(np.abs(as_integers(k)))
         if self.dimension == 1:
             return at
         if at.ndim == 0 or at.shape[-1] != self.dimension:

@@ -102,8 +102,8 @@ class IntegerDraws:
         with ctx.workprec(64 + 2 * law.decay.denominator.bit_length()):
             base = arb(as_fmpq(law.decay))
             while base ** (RADIX ** len(self._digits)) > 1 / 16:
-                self._digits.append(Cuts(self._digit(RADIX ** len(self._digits), ends=True)))
-        self._digits[-1:] = [Cuts(self._digit(RADIX ** max(0, len(self._digits) - 1), ends=False))]
+                self._digits.append(Cuts(partial(self._digit, RADIX ** len(self._digits), True)))
+        self._digits[-1:] = [Cuts(partial(self._digit, RADIX ** max(0, len(self._digits) - 1), False))]
         self._first_part = Cuts(self._share_of_first_part)
 
     @property
@@ -151,16 +151,12 @@ class IntegerDraws:
         offsets[second] = upper + uniform_below(period - upper, later)
         return offsets
 
-    def _digit(self, power: int, ends: bool) -> Callable[[int], list[arb]]:
-        """Cuts between the values of one digit of the block, whose base is b^power."""
-
-        def enclose(bits: int) -> list[arb]:
-            with ctx.workprec(bits + 64 + 2 * self.law.decay.denominator.bit_length()):
-                base = arb(as_fmpq(self.law.decay)) ** power
-                whole = 1 - base**RADIX if ends else arb(1)
-                return [(1 - base**m) / whole for m in range(1, RADIX + (not ends))]
-
-        return enclose
+    def _digit(self, power: int, ends: bool, bits: int) -> list[arb]:
+        """Cuts between the values of one digit of the block, whose law falls by b^power a value."""
+        with ctx.workprec(bits + 64 + 2 * self.law.decay.denominator.bit_length()):
+            base = arb(as_fmpq(self.law.decay)) ** power
+            whole = 1 - base**RADIX if ends else arb(1)
+            return [(1 - base**m) / whole for m in range(1, RADIX + (not ends))]
 
     def _share_of_first_part(self, bits: int) -> list[arb]:
         law = self.law
