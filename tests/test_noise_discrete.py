@@ -49,6 +49,7 @@ laws = st.builds(
 
 
 @given(laws)
+@settings(max_examples=40)
 def test_law_by_summation(law):
     """Mass, tails and means against layer-by-layer sums, far enough out."""
     layers = range(200 * law.period)
@@ -255,6 +256,7 @@ def test_within_a_bound(epsilon, sensitivity, bound, dimension):
 
 
 @given(st.floats(0.01, 10), st.integers(1, 9))
+@settings(max_examples=30)
 def test_probabilities_and_tails(epsilon, sensitivity):
     """Floats next to fractions; tails next to sums; symmetric."""
     noise = um.noise.discrete_staircase(epsilon, sensitivity)
