@@ -19,7 +19,7 @@ import utmost as um
 from utmost.design.noise.decay import decay_above, keeps_level
 from utmost.design.noise.draws import Cuts, IntegerDraws, Uniform, draw_point, point_on_layer, uniform_below
 from utmost.design.noise.layers import LayerLaw, count_points, sum_norms, sum_squares
-from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.errors import CannotCertify, InvalidInput, TooLarge, UnsupportedLevel
 from utmost.sampling import insecure_source_for_tests_only
 
 approx = pytest.approx
@@ -110,7 +110,8 @@ def test_private_in_fractions_can_fail():
         LayerLaw(Fraction(1, 3), 4, 1),
         LayerLaw(decay, 4, 5),
     ):
-        assert not um.noise.IntegerNoise(good.level, 4, "l1", law, 1.0, good.certificate).verify()
+        with pytest.raises(CannotCertify, match="not private at 1-DP"):
+            um.noise.IntegerNoise(good.level, 4, "l1", law, 1.0, good.certificate)
     other = um.noise.IntegerNoise(good.level, 4, "l1", LayerLaw(decay, 4, 4), good.expected_cost, good.certificate)
     assert other.verify().private
     assert not other.verify()

@@ -34,7 +34,7 @@ from utmost.design.noise.best_step import best_step, best_step_for, exact_cost, 
 from utmost.design.noise.decay import decay_above, keeps_level
 from utmost.design.noise.draws import IntegerDraws, draw_point, point_on_layer
 from utmost.design.noise.layers import LayerLaw, count_points
-from utmost.errors import InvalidInput, TooLarge
+from utmost.errors import CannotCertify, InvalidInput, TooLarge
 from utmost.exact import Enclosed, ExpSum, Number, compare
 from utmost.privacy import ApproxDP, Level
 from utmost.solution import Certificate, Verification
@@ -45,7 +45,7 @@ MOST_LAYERS = 10**6
 
 @dataclass(frozen=True, eq=False)
 class IntegerNoise:
-    """Noise on the integers, or on vectors of them, whose law is known exactly.
+    """Noise on the integers, or on vectors of them, whose law is known exactly; `CannotCertify` if it is not private.
 
     Attributes
     ----------
@@ -63,6 +63,11 @@ class IntegerNoise:
     law: LayerLaw
     expected_cost: float
     certificate: Certificate
+
+    def __post_init__(self) -> None:
+        proof = self._check_privacy()
+        if not proof.passed:
+            raise CannotCertify(f"this law is not private at {proof.detail}; use discrete_staircase to design one.")
 
     @property
     def dimension(self) -> int:
