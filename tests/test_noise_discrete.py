@@ -109,6 +109,8 @@ def test_private_in_fractions_can_fail():
         LayerLaw(decay, 3, 1),  # too short a period
         LayerLaw(Fraction(1, 3), 4, 1),
         LayerLaw(decay, 4, 5),
+        LayerLaw(decay, 0, 1),
+        LayerLaw(Fraction(1), 4, 1),
     ):
         with pytest.raises(CannotCertify, match="not private at 1-DP"):
             um.noise.IntegerNoise(good.level, 4, "l1", law, 1.0, good.certificate)

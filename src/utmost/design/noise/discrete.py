@@ -180,10 +180,13 @@ class IntegerNoise:
 
     def _check_privacy(self) -> Check:
         law, reach = self.law, self.sensitivity
+        if not (0 <= law.decay < 1 and 1 <= law.upper <= law.period):
+            return Check(
+                "privacy", False, f"{self.level}: the law has no such shape (0 <= decay < 1 <= upper <= period)"
+            )
         steps = law.steps_within(reach)
-        shape = 0 <= law.decay < 1 and 1 <= law.upper <= law.period
         detail = f"layers at most {reach} apart differ by at most {steps} step(s) of {float(law.decay):.6g}"
-        return Check("privacy", shape and keeps_level(self.level, law.decay, steps), f"{self.level}: {detail}, exactly")
+        return Check("privacy", keeps_level(self.level, law.decay, steps), f"{self.level}: {detail}, exactly")
 
     def _check_total(self) -> Check:
         """Layers up to a bound one by one, the rest in closed form."""

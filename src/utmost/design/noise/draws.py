@@ -101,7 +101,7 @@ class IntegerDraws:
         self._digits: list[Cuts] = []
         with ctx.workprec(64 + 2 * law.decay.denominator.bit_length()):
             base = arb(as_fmpq(law.decay))
-            while base ** (RADIX ** len(self._digits)) > 1 / 16:
+            while base ** (RADIX ** len(self._digits)) > 2.0**-30:  # so rarely does the last digit begin anew
                 self._digits.append(Cuts(partial(self._digit, RADIX ** len(self._digits), True)))
         self._digits[-1:] = [Cuts(partial(self._digit, RADIX ** max(0, len(self._digits) - 1), False))]
         self._first_part = Cuts(self._share_of_first_part)
