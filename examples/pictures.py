@@ -21,6 +21,7 @@ def main():
     draw_losses()
     draw_interaction()
     draw_regions()
+    draw_noise()
 
 
 def draw_losses():
@@ -75,6 +76,16 @@ def draw_regions():
 def best_leakage(prior, space, epsilon):
     """The most that a private mechanism can leak under a prior: REG Prop. 5 with the optimum."""
     return um.finite.optimal(space, epsilon, prior).mechanism.leakage(prior)
+
+
+def draw_noise():
+    """LIM Figures 2.2 and 2.3, and the costs of noise on two numbers against epsilon."""
+    line = um.plot.noise_density(um.noise.staircase(1.0), title="The best noise on one number, ε = 1")
+    um.plot.save(line, IMAGES / "noise-density.png")
+    plane = um.plot.noise_density(um.noise.staircase(1.0, dimension=2), title="The best noise on two numbers, ε = 1")
+    um.plot.save(plane, IMAGES / "noise-density-2.png")
+    um.plot.save(um.plot.noise_gamma(), IMAGES / "noise-gamma.png")
+    um.plot.save(um.plot.noise_costs([0.25 * i for i in range(1, 49)]), IMAGES / "noise-costs.png")
 
 
 if __name__ == "__main__":

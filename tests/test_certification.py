@@ -80,6 +80,14 @@ def random_private_mechanism(seed):
     return um.FiniteMechanism(weights / weights.sum(axis=1, keepdims=True), range(n), range(outputs)), space, epsilon
 
 
+def clamped(noise, n):
+    """Integer noise added to 0..n-1 and cut off at the ends, as a table."""
+    steps = np.arange(n) - np.arange(n)[:, None]
+    matrix = noise.probability(steps)
+    matrix[:, 0], matrix[:, -1] = noise.tail(np.arange(n)), noise.tail(np.arange(n)[::-1])
+    return um.FiniteMechanism(matrix, range(n), range(n))
+
+
 def certified_mechanisms():
     """What every designer makes, certified: one case per designer and kind of level."""
     for seed in range(60):
@@ -104,6 +112,8 @@ def certified_mechanisms():
     for talk in (um.multiparty.xor_or_and(2.0, "best"), um.multiparty.and_saving_delta(um.ApproxDP(1, 0.1), 1.0)):
         yield talk.transcript(0, talk.spaces[1].points[0])
         yield talk.transcript(1, 1)
+    for noise in (um.noise.discrete_staircase(1, 5), um.noise.discrete_laplace(0.3, 5)):
+        yield um.certify(clamped(noise, 31), um.sums(6, 5), noise.level)
     for seed in range(40):
         mechanism, space, epsilon = random_private_mechanism(seed)
         yield um.certify(mechanism, space, epsilon)

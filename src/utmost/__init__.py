@@ -11,7 +11,7 @@ from typing import Any
 
 from utmost import errors
 from utmost.certification import CertifiedMechanism, certify
-from utmost.design import binary, finite, multiparty, rainbow
+from utmost.design import binary, finite, multiparty, noise, rainbow
 from utmost.edge_levels import EdgeLevels, per_edge, personalized
 from utmost.families import (
     complete,
@@ -60,6 +60,7 @@ __all__ = [
     "hamming",
     "histograms",
     "multiparty",
+    "noise",
     "path",
     "per_edge",
     "personalized",
