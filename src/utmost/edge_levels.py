@@ -59,7 +59,10 @@ class EdgeLevels:
         if which is not None:
             pairs = [(v.growth, float(v.delta)) if isinstance(v, ApproxDP) else (math.nan,) * 2 for v in self._named]
             table = np.array(pairs, dtype=float).reshape(-1, 2)
-            rows = table[which] if len(table) else np.zeros((0, 2))
+            if len(table) == 1:  # one number seen as many, so that the edges of a large complete space cost nothing
+                rows = np.broadcast_to(table, (len(which), 2))
+            else:
+                rows = table[which] if len(table) else np.zeros((0, 2))
             self.growth: Floats = rows[:, 0]
             self.delta: Floats = rows[:, 1]
             self._epsilon: Floats | None = None
@@ -244,7 +247,8 @@ def on_edges(space: Space, privacy: Privacy) -> EdgeLevels:
         if privacy.space is not space and privacy.space != space:
             raise InvalidInput(f"the levels belong to {privacy.space!r}, not to {space!r}; make them with per_edge.")
         return privacy
-    return EdgeLevels(space, named=[as_level(privacy)], which=np.zeros(len(space.edge_indices), dtype=np.int32))
+    which = np.broadcast_to(np.int32(0), (space.edge_count,))
+    return EdgeLevels(space, named=[as_level(privacy)], which=which)
 
 
 def levels_from_json(space: Space, data: Any) -> EdgeLevels:

@@ -12,9 +12,10 @@ from typing import Any
 from utmost.optimality.binary import check_balanced, check_boundary_bound, check_extension, dual_bound, intercepts
 from utmost.optimality.chains import Outcome, average, stated
 from utmost.optimality.finite import check_optimal, check_regular, check_tight
+from utmost.optimality.local import check_limited_testing, check_testing
 from utmost.optimality.rainbow import check_first_preference, check_rainbow, check_rainbow_bound, mechanism_bound
 
-__all__ = ["CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
+__all__ = ["BOUNDED", "CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
 
 
 def check_nothing(problem: Any, solved: Any) -> Outcome:
@@ -32,6 +33,10 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "finite.tight_constraints": ("theorem", check_tight),
     "finite.regular": ("theorem", check_regular),
     "finite.optimal": ("bound", check_optimal),
+    "local.testing": ("theorem", check_testing),
+    "local.limited_testing": ("bound", check_limited_testing),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass."""
+BOUNDED = {"local.testing"}
+"""Questions whose theorem comes with a bound beside it, which the check recomputes."""

@@ -1,0 +1,1 @@
+from utmost.design.local.testing import divergence_of, for_testing
