@@ -4,14 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from oracle import pattern_lp
 
 import utmost as um
-from utmost.divergences import NAMED, as_divergence
-from utmost.errors import InvalidInput, UnsupportedLevel
-from utmost.optimality.patterns import testing_bound as bound_from_prices
+from utmost.divergences import NAMED
 
 DIVERGENCES = [*NAMED, "hockey-stick 1.2", "hockey-stick 3", "power", "absolute"]
 OWN = {"power": lambda u: (u**1.5 - 1.5 * u + 0.5) / 0.75, "absolute": lambda u: abs(u - 1) + (u - 1) ** 2}

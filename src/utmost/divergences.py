@@ -43,7 +43,7 @@ class Divergence:
     bend: float | None = None
 
     def perspective(self, gap: Floats, t: Floats) -> Floats:
-        """t f(z/t) for z = t + gap, with its limits where z or t is 0."""
+        """T f(z/t) for z = t + gap, with its limits where z or t is 0."""
         z = t + gap
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             inside = t * self.of(gap / t)
@@ -101,7 +101,7 @@ def as_divergence(chosen: Chosen) -> Divergence:
     return NAMED[name]
 
 
-def _entropy(d: Floats) -> Floats:
+def entropy(d: Floats) -> Floats:
     """(1 + d) log(1 + d) - d, by its series where the difference would lose digits."""
     with np.errstate(divide="ignore", invalid="ignore"):
         plain = (1 + d) * np.log1p(d) - d
@@ -129,14 +129,14 @@ def _hellinger(d: Floats) -> Floats:
 NAMED: dict[str, Divergence] = {
     d.name: d
     for d in (
-        Divergence("kl", _entropy, 1.0, math.inf, np.log1p),
+        Divergence("kl", entropy, 1.0, math.inf, np.log1p),
         Divergence("reverse-kl", _reverse, math.inf, 1.0, lambda d: d / (1 + d)),
         Divergence("tv", lambda d: np.abs(d) / 2, 0.5, 0.5, bend=1.0),
         Divergence("chi2", np.square, 1.0, math.inf, lambda d: 2 * d),
         Divergence("hellinger", _hellinger, 0.5, 0.5, lambda d: 0.5 * d / (1 + d + np.sqrt(1 + d))),
         Divergence(
             "js",
-            lambda d: 0.5 * _entropy(d) - _entropy(d / 2),
+            lambda d: 0.5 * entropy(d) - entropy(d / 2),
             0.5 * math.log(2),
             0.5 * math.log(2),
             lambda d: 0.5 * (np.log1p(d) - np.log1p(d / 2)),

@@ -127,3 +127,18 @@ def _count(
             count += block >= s
         positions[start : start + ROWS_AT_ONCE] = count
     return positions, drawn
+
+
+def uniform_below(bound: int, size: int) -> NDArray[np.int64]:
+    """Uniform integers from 0 to bound - 1, exactly: words beyond the last multiple of the bound are drawn again.
+
+    How often that happens depends on the randomness alone.
+    """
+    if not 0 < bound <= 2**32:
+        raise ValueError("the bound must be from 1 to 2^32")
+    words = uniform_words(64, size)
+    last = 2**64 - 2**64 % bound
+    if last < 2**64:
+        while (again := np.flatnonzero(words >= np.uint64(last))).size:
+            words[again] = uniform_words(64, len(again))
+    return np.asarray((words % np.uint64(bound)).astype(np.int64))

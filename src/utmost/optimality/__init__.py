@@ -12,7 +12,7 @@ from typing import Any
 from utmost.optimality.binary import check_balanced, check_boundary_bound, check_extension, dual_bound, intercepts
 from utmost.optimality.chains import Outcome, average, stated
 from utmost.optimality.finite import check_optimal, check_regular, check_tight
-from utmost.optimality.local import check_limited_testing, check_testing
+from utmost.optimality.local import check_information, check_limited_testing, check_patterns, check_testing
 from utmost.optimality.rainbow import check_first_preference, check_rainbow, check_rainbow_bound, mechanism_bound
 
 __all__ = ["BOUNDED", "CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
@@ -35,6 +35,8 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "finite.optimal": ("bound", check_optimal),
     "local.testing": ("theorem", check_testing),
     "local.limited_testing": ("bound", check_limited_testing),
+    "local.information": ("bound", check_information),
+    "local.patterns": ("bound", check_patterns),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass."""

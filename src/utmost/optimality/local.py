@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from utmost.certification import Check
-from utmost.divergences import Divergence, as_divergence
+from utmost.divergences import Divergence, as_divergence, entropy
 from utmost.errors import InvalidInput
-from utmost.optimality.chains import Floats, Outcome, Problem, Solved, read, read_distribution
+from utmost.optimality.chains import Floats, Outcome, Problem, Solved, read, read_distribution, read_positions
 from utmost.optimality.partitions import blocks_of, by_ratio, divergence_between, sweep, value_of
-from utmost.optimality.patterns import offset, testing_bound
+from utmost.optimality.patterns import information_bound, offset, pattern_bound, testing_bound
 from utmost.privacy import ApproxDP, require_pure
 
 
@@ -39,6 +39,41 @@ def check_limited_testing(problem: Problem, solved: Solved) -> Outcome:
     checks, value = _value_and_bound(problem, solved)
     bound = solved.certificate.bound
     return checks, (math.inf if bound is None else max(bound - value, 0.0))
+
+
+def check_information(problem: Problem, solved: Solved) -> Outcome:
+    """Prices of letters bound the mutual information of every private mechanism."""
+    prior, level = read_distribution(problem.data, "prior", len(problem.space.points)), local_level(problem)
+    value = information_between(solved.mechanism.matrix, prior)
+    prices = read(solved.certificate.evidence, "prices", "f", prior.shape)
+    likely = prior > 0
+    bound = max(information_bound(prior[likely], level, prices[likely]), value)
+    return (near(solved.value, value), _bound_as_stated(solved, value, bound)), bound - value
+
+
+def check_patterns(problem: Problem, solved: Solved) -> Outcome:
+    """Prices of letters bound every private mechanism, checked on all 2^k patterns."""
+    level, k = local_level(problem), len(problem.space.points)
+    utilities = read(problem.data, "utilities", "f", (2**k - 1,))
+    prices, shares = (
+        read(solved.certificate.evidence, "prices", "f", (k,)),
+        read(solved.certificate.evidence, "shares", "f", (None,)),
+    )
+    sets = read_positions(solved.certificate.evidence, "sets", shares.shape, 2**k - 1)
+    columns = shares[:, None] * (offset(level) + (((sets + 1)[:, None] >> np.arange(k)) & 1))
+    off = float(np.abs(solved.mechanism.matrix - columns.T).max(initial=0.0)) if len(shares) else math.inf
+    value = float(shares @ utilities[sets])
+    bound = max(pattern_bound(utilities, level, prices), value)
+    made = Check("columns", off <= 1e-12, f"every column is a share of a pattern (within {off:.1g})")
+    return (near(solved.value, value), made, _bound_as_stated(solved, value, bound)), bound - value
+
+
+def information_between(matrix: Floats, prior: Floats) -> float:
+    """The mutual information of a mechanism under a prior, nats; terms are 0 or more, so small values keep digits."""
+    m = prior @ matrix
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = m * entropy((matrix - m) / m)
+    return math.fsum(np.where(m > 0, prior[:, None] * np.where(matrix > 0, terms, m), 0.0).ravel())
 
 
 def _value_and_bound(problem: Problem, solved: Solved) -> tuple[tuple[Check, ...], float]:
@@ -77,9 +112,3 @@ def local_level(problem: Problem) -> ApproxDP:
     if level is None or not problem.space.is_complete:
         raise InvalidInput("a local mechanism has one level for every two letters.")
     return require_pure(level)
-
-
-def pattern_rows(k: int) -> Floats:
-    """All sets of k letters but the empty one as rows of zeros and ones; row j - 1 holds the bits of j."""
-    numbers = np.arange(1, 2**k, dtype=np.int64)
-    return ((numbers[:, None] >> np.arange(k)) & 1).astype(float)

@@ -1,4 +1,4 @@
-"""What no local mechanism exceeds, from prices of letters: a search over all 2^k patterns, exact up to bounded rounding.
+"""What no local mechanism exceeds, from prices of letters: a search over all 2^k patterns, its rounding bounded.
 
 A column of an optimal mechanism is proportional to q + 1_A for a set A of letters, q = 1/(e^eps - 1) (LIM Theorem
 3.3.2). If prices satisfy utility(q + 1_A) <= q sum(prices) + prices(A) for every A, then sum(prices) bounds every
@@ -14,16 +14,19 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.divergences import Divergence
+from utmost.divergences import Divergence, entropy
 from utmost.privacy import ApproxDP
 
 Floats: TypeAlias = NDArray[np.float64]
 ULP = 2.0**-52
-HALVINGS = 64
+MOST_ENUMERATED, FRACTIONS = 18, 64
+"""Up to how many letters all patterns are looked at, and into how many parts one letter of a knapsack is cut."""
+COARSE, FINE = 24, 60
+"""How often an interval is halved to find where a letter enters or leaves: while hunting, and for a proof."""
 
 
 def offset(level: ApproxDP) -> float:
-    """q = 1/(e^eps - 1): what every letter adds to a pattern; infinite at epsilon = 0, zero at infinity."""
+    """Q = 1/(e^eps - 1): what every letter adds to a pattern; infinite at epsilon = 0, zero at infinity."""
     if level.ratio != 1:
         return float(1 / (level.ratio - 1))
     if level.log_growth == 0:
@@ -44,7 +47,7 @@ class Search(NamedTuple):
     """By how much any of the 2^k patterns may exceed the largest of these because roots are rounded."""
 
 
-def search(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Floats) -> Search:
+def search(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Floats, halvings: int = COARSE) -> Search:
     """The patterns that exceed their price most, for a smooth divergence.
 
     For the tangent at ratio r, a letter belongs to the best pattern if alpha(r) P0 + beta(r) P1 > price: a function of
@@ -60,7 +63,7 @@ def search(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Flo
         beta = divergence.of(d) - (1 + d) * alpha
         above = alpha * p0[letters] + beta * p1[letters] - prices[letters]
         size = np.abs(alpha) * p0[letters] + np.abs(beta) * p1[letters] + np.abs(prices[letters])
-        return above, 16 * ULP * size
+        return above, (16 + 2 * reach) * ULP * size
 
     k = len(p0)
     every = np.arange(k)
@@ -69,19 +72,16 @@ def search(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Flo
     height, error = tangent(peak, every)
     slack = float(error[height <= 0].sum())
     active = every[height > 0]
-    ends = []
-    for end in (-reach, reach):
-        outside, inside = np.full(len(active), end), peak[active].copy()
-        for _ in range(HALVINGS):
-            middle = (outside + inside) / 2
-            above = tangent(middle, active)[0] > 0
-            inside, outside = np.where(above, middle, inside), np.where(above, outside, middle)
-        left, error = tangent(outside, active)
-        slack += float((np.maximum(-left, 0.0) + np.where(outside != end, np.maximum(left, 0.0), 0.0) + error).sum())
-        ends.append(outside)
-    place = np.concatenate(ends)
     letters, signs = np.concatenate([active, active]), np.repeat([1, -1], len(active))
-    order = np.lexsort((-signs, place))
+    outside, inside = -reach * signs.astype(float), peak[letters]
+    for _ in range(halvings):
+        middle = (outside + inside) / 2
+        above = tangent(middle, letters)[0] > 0
+        inside, outside = np.where(above, middle, inside), np.where(above, outside, middle)
+    left, error = tangent(outside, letters)
+    risen = np.where(np.abs(outside) < reach, np.maximum(left, 0.0), 0.0)
+    slack += float((np.maximum(-left, 0.0) + risen + error).sum())
+    order = np.lexsort((-signs, outside))
     letters, signs = letters[order], signs[order]
     a0, a1, price = (np.cumsum(signs * values[letters]) for values in (p0, p1, prices))
     a0, a1 = np.maximum(a0, 0.0), np.maximum(a1, 0.0)
@@ -94,26 +94,90 @@ def testing_bound(p0: Floats, p1: Floats, divergence: Divergence, level: ApproxD
     q = offset(level)
     if math.isinf(q) or not len(p0):
         return 0.0
-    whole = divergence.between(p0, p1) * (1 + 1e-12)  # processing data brings no two distributions further apart
-    if q < 1e-300:
-        return whole
+    apart = divergence.perspective(np.array([1.0, -1.0]), np.array([q, 1 + q])).sum() / (1 + 2 * q)
+    # No data bring two distributions further apart than they are, nor further than two letters that tell all.
+    simple = [b * (1 + 1e-12) for b in (divergence.between(p0, p1), float(apart)) if math.isfinite(b)]
+    if q < 1e-60:
+        return min(simple, default=math.inf)
     q *= 1 - 2.0**-50 * (1 + level.log_growth)  # a level just above the promised one
     pieces = divergence.pieces(q / (1 + q), (1 + q) / q)
-    if pieces is None:
-        worst = _worst_tangent(p0, p1, divergence, q, prices)
-    else:
-        worst = _worst_piece(p0, p1, q, prices, pieces)
+    found = (p0, p1, q, prices)
+    worst = _worst_tangent(*found, divergence) if pieces is None else _worst_piece(*found, pieces)
     total = math.fsum(prices)
-    bound = total + max(worst, 0.0) / (q + 1 / len(p0)) + 4 * ULP * abs(total)
-    return min(bound, whole) if math.isfinite(whole) else bound
+    return min(lifted(total, worst, q, len(p0)), *simple)
 
 
-def _worst_tangent(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Floats) -> float:
+def lifted(total: float, worst: float, q: float, k: int) -> float:
+    """The bound of prices that add up to `total`, when some pattern exceeds its price by `worst` at most."""
+    return total + max(worst, 0.0) / (q + 1 / k) + 4 * ULP * abs(total)
+
+
+def subset_sums(values: Floats) -> Floats:
+    """The sum of every set of letters but the empty one; entry j - 1 is that of the bits of j."""
+    sums = np.zeros(1)
+    for value in values.tolist():
+        sums = np.concatenate([sums, sums + value])
+    return sums[1:]
+
+
+def pattern_bound(utilities: Floats, level: ApproxDP, prices: Floats) -> float:
+    """What sum of utilities no mechanism at this level exceeds, for the utility of every pattern q + 1_A."""
+    q, k = offset(level), len(prices)
+    size = float(np.abs(utilities).max(initial=0.0)) * 1e-12 + (k + 8) * ULP * (1 + q) * float(np.abs(prices).sum())
+    worst = float((utilities - subset_sums(prices)).max()) - q * math.fsum(prices) + size
+    return lifted(math.fsum(prices), worst, q, k)
+
+
+def information_of(mass: Floats, q: float) -> Floats:
+    """The mutual information that a pattern q + 1_A carries, nats, by the prior probability of A; concave in it."""
+    m = q + mass
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = mass * m * entropy((1 - mass) / m) + (1 - mass) * m * entropy(-mass / m)
+    if q == 0:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = np.where(mass > 0, -mass * np.log(mass), 0.0)
+    return np.asarray(np.where((mass > 0) & (mass < 1), inside, 0.0))
+
+
+def information_bound(prior: Floats, level: ApproxDP, prices: Floats) -> float:
+    """What mutual information no mechanism at this level exceeds, from prices of letters; three ways to search.
+
+    All sizes where every letter is alike; all patterns where there are few; else the knapsack with fractions, filled
+    by price per probability, whose concave objective lies below its tangents.
+    """
+    q, k = offset(level), len(prior)
+    if math.isinf(q) or k < 2:
+        return 0.0
+    total = math.fsum(prices)
+    if np.ptp(prior) <= 1e-15 and np.ptp(prices) == 0:
+        size = np.arange(1, k + 1)
+        worst = float((information_of(size / k, q) * (1 + 1e-12) - size * prices[0]).max()) - q * total
+        return lifted(total, worst + 16 * ULP * (1 + q) * abs(total), q, k)
+    if k <= MOST_ENUMERATED:
+        return pattern_bound(information_of(np.minimum(subset_sums(prior), 1.0), q), level, prices)
+    order = np.argsort(prices / np.maximum(prior, 1e-300))
+    steps = np.linspace(0, 1, FRACTIONS + 1)[:-1]
+    before = np.append(0.0, np.cumsum(prior[order])[:-1])
+    paid = np.append(0.0, np.cumsum(prices[order])[:-1])
+    mass = np.minimum((before[:, None] + steps * prior[order][:, None]).ravel(), 1.0)
+    price = (paid[:, None] + steps * prices[order][:, None]).ravel()
+    mass, price = np.append(mass, 1.0), np.append(price, total)
+    height = information_of(mass, q) * (1 + 1e-12) - price
+    # Between neighbouring fractions the objective is concave, so it lies below the chords extended from either side.
+    width = np.diff(mass)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rise = np.where(width > 0, np.diff(height) / width, 0.0)
+    over = np.maximum(np.append(rise[0], rise[:-1]), 0.0) * width
+    worst = float(max(height.max(), (height[:-1] + over).max())) - q * total
+    return lifted(total, worst + (4 * k + 32) * ULP * (1 + q) * float(np.abs(prices).sum()), q, k)
+
+
+def _worst_tangent(p0: Floats, p1: Floats, q: float, prices: Floats, divergence: Divergence) -> float:
     """The most by which a pattern exceeds its price, for a smooth divergence, with every rounding counted against us.
 
     phi is convex, so over the box of what two rounded sums may be it is largest at a corner.
     """
-    found = search(p0, p1, divergence, q, prices)
+    found = search(p0, p1, divergence, q, prices, FINE)
     a0, a1, price = found.sums
     off = (len(p0) + 4) * ULP
     worst = 0.0
@@ -126,7 +190,8 @@ def _worst_tangent(p0: Floats, p1: Floats, divergence: Divergence, q: float, pri
 
 
 def _worst_piece(p0: Floats, p1: Floats, q: float, prices: Floats, pieces: Floats) -> float:
-    """The most by which a pattern exceeds its price, for a maximum of straight lines: each line has its best pattern."""
+    """The most by which a pattern exceeds its price, for a maximum of straight lines."""
+    # Every line has its best pattern: the letters worth more than their price on it.
     worst, paid, size = 0.0, q * math.fsum(prices), float(np.abs(prices).sum())
     step = max(1, 2**20 // len(p0))
     for start in range(0, len(pieces), step):

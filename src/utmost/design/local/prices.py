@@ -26,7 +26,7 @@ def find_prices(
 ) -> Floats:
     """The prices with the least bound that were found."""
     k = len(p0)
-    a0, a1 = (np.bincount(block, values) for values in (p0, p1))
+    a0, a1 = (np.bincount(block, values).astype(float) for values in (p0, p1))
     if divergence.slope is None:
         return _one_round(p0, p1, divergence, q, block, value)
     gap = (a0 - a1) / (q + a1)
