@@ -136,7 +136,7 @@ def uniform_below(bound: int, size: int) -> NDArray[np.int64]:
     """
     if not 0 < bound <= 2**32:
         raise ValueError("the bound must be from 1 to 2^32")
-    words = uniform_words(64, size)
+    words = uniform_words(64, size).copy()
     last = 2**64 - 2**64 % bound
     if last < 2**64:
         while (again := np.flatnonzero(words >= np.uint64(last))).size:

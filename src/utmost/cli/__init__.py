@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from utmost import __version__
-from utmost.cli import designs
+from utmost.cli import designs, survey
 from utmost.errors import CannotCertify, NoExtension, UtmostError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 for command in (designs.design, designs.show, designs.certify, designs.verify, designs.sample, designs.demo):
     app.command()(command)
+app.add_typer(survey.app, name="survey")
 
 
 @app.callback(invoke_without_command=True)

@@ -19,6 +19,8 @@ from utmost.privacy import ApproxDP
 
 Floats: TypeAlias = NDArray[np.float64]
 ULP = 2.0**-52
+LEAST_OFFSET = 1e-10
+"""Below this q (epsilon about 23) floats do not tell the least ratios apart, and simple bounds take over."""
 MOST_ENUMERATED, FRACTIONS = 18, 64
 """Up to how many letters all patterns are looked at, and into how many parts one letter of a knapsack is cut."""
 COARSE, FINE = 24, 60
@@ -55,7 +57,7 @@ def search(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Flo
     found by bisection; what they are off by is part of the slack.
     """
     assert divergence.slope is not None
-    reach = math.log1p(1 / q) * (1 + 1e-12)
+    reach = math.log1p(1 / q) + 1e-4  # ratios lie between e^-eps and e^eps; the rest covers what rounding moves
 
     def tangent(x: Floats, letters: NDArray[np.int64]) -> tuple[Floats, Floats]:
         d = np.expm1(x)
@@ -97,7 +99,7 @@ def testing_bound(p0: Floats, p1: Floats, divergence: Divergence, level: ApproxD
     apart = divergence.perspective(np.array([1.0, -1.0]), np.array([q, 1 + q])).sum() / (1 + 2 * q)
     # No data bring two distributions further apart than they are, nor further than two letters that tell all.
     simple = [b * (1 + 1e-12) for b in (divergence.between(p0, p1), float(apart)) if math.isfinite(b)]
-    if q < 1e-60:
+    if q < LEAST_OFFSET:
         return min(simple, default=math.inf)
     q *= 1 - 2.0**-50 * (1 + level.log_growth)  # a level just above the promised one
     pieces = divergence.pieces(q / (1 + q), (1 + q) / q)
@@ -132,11 +134,11 @@ def information_of(mass: Floats, q: float) -> Floats:
     """The mutual information that a pattern q + 1_A carries, nats, by the prior probability of A; concave in it."""
     m = q + mass
     with np.errstate(divide="ignore", invalid="ignore"):
-        inside = mass * m * entropy((1 - mass) / m) + (1 - mass) * m * entropy(-mass / m)
-    if q == 0:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = np.where(mass > 0, -mass * np.log(mass), 0.0)
-    return np.asarray(np.where((mass > 0) & (mass < 1), inside, 0.0))
+        told = mass * m * entropy((1 - mass) / m)
+        near = m * entropy(-mass / m)
+        far = mass + (q * np.log(q / m) if q > 0 else 0.0)  # the same, where 1 - mass/m would lose its digits
+        carried = told + (1 - mass) * np.where(mass > m / 2, far, near)
+    return np.asarray(np.where((mass > 0) & (mass < 1), carried, 0.0))
 
 
 def information_bound(prior: Floats, level: ApproxDP, prices: Floats) -> float:

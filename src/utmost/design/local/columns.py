@@ -32,7 +32,9 @@ def _encode(column: Any) -> tuple[NDArray[np.int64], Sequence[Any]]:
         column = column.unify_dictionaries().combine_chunks()
     if hasattr(column, "dictionary_encode"):  # pyarrow
         encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
-        return _codes(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)), encoded.dictionary.to_pylist()
+        return _codes(
+            encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+        ), encoded.dictionary.to_pylist()
     if hasattr(column, "cat"):  # a categorical series of pandas
         return _codes(column.cat.codes.to_numpy()), column.cat.categories.tolist()
     if hasattr(column, "factorize"):  # pandas

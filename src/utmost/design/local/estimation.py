@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from utmost.errors import InvalidInput
 
 Floats: TypeAlias = NDArray[np.float64]
-ROUNDS, STILL = 2000, 1e-10
+ROUNDS, STILL = 1000, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +27,7 @@ class Estimate:
     people : how many responded
     frequencies : unbiased; they add up to 1, and small ones may come out below 0
     standard_errors : of the frequencies
-    on_simplex : the distribution nearest to the frequencies in squared distance, which is least squares under it
-    likeliest : the distribution under which the responses are likeliest, by iterative Bayesian update
+    on_simplex : the distribution nearest to the frequencies in squared distance: least squares
     counts : how many responses name each category
     """
 
@@ -36,10 +36,15 @@ class Estimate:
     frequencies: Floats
     standard_errors: Floats
     on_simplex: Floats
-    likeliest: Floats
     counts: NDArray[np.int64]
     inside: float
     beside: float
+    responses: NDArray[np.int64] = field(repr=False)
+
+    @cached_property
+    def likeliest(self) -> Floats:
+        """The distribution under which the responses are likeliest, by iterative Bayesian update."""
+        return _most_likely(self.responses, self.on_simplex, self.inside)
 
     def interval(self, level: float = 0.95) -> Floats:
         """For every category an interval that holds its frequency in the population with at least this probability.
@@ -59,8 +64,12 @@ class Estimate:
         return np.asarray(np.clip(ends, 0.0, 1.0))
 
     def __str__(self) -> str:
-        ends = self.interval(0.95)
-        lines = [f"{self.people} responses; frequency, standard error, 95 % interval"]
+        return self.table()
+
+    def table(self, level: float = 0.95) -> str:
+        """The estimate in words, with intervals of this level."""
+        ends = self.interval(level)
+        lines = [f"{self.people} responses; frequency, standard error, {100 * level:g} % interval"]
         width = max(len(str(c)) for c in self.categories)
         for i, name in enumerate(self.categories):
             numbers = (
@@ -79,10 +88,10 @@ def estimate_from(table: NDArray[np.int64], categories: Sequence[Any], inside: f
     named = counts / n
     slope = inside - beside
     frequencies = (named - beside) / slope
-    errors = np.sqrt(named * (1 - named) / n) / slope
+    possible = np.clip(named, beside, inside)  # no frequency makes a category rarer or commoner than this
+    errors = np.sqrt(possible * (1 - possible) / n) / slope
     nearest = project(frequencies)
-    likeliest = _most_likely(table, nearest, inside)
-    return Estimate(tuple(categories), n, frequencies, errors, nearest, likeliest, counts, inside, beside)
+    return Estimate(tuple(categories), n, frequencies, errors, nearest, counts, inside, beside, table)
 
 
 def project(values: Floats) -> Floats:

@@ -177,7 +177,7 @@ def _knapsack(prior: Floats, q: float, prices: Floats, most: int = 40) -> Floats
     total = q * prices.sum()
 
     def excess(rows: Floats) -> Floats:
-        return information_of(np.minimum(rows @ prior, 1.0), q) - rows @ prices - total
+        return np.asarray(information_of(np.minimum(rows @ prior, 1.0), q) - rows @ prices - total)
 
     best = sets[np.argsort(-excess(sets))[:6]]
     for _ in range(3):

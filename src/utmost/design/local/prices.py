@@ -16,8 +16,8 @@ from utmost.divergences import Divergence, Floats
 from utmost.optimality.patterns import search, testing_bound
 from utmost.privacy import ApproxDP
 
-ROUNDS, PATIENCE = 400, 2 * 10**6
-"""How many searches at most, and how many letters they may look at in all."""
+ROUNDS, IDLE, PATIENCE = 300, 40, 2 * 10**6
+"""How many searches at most, in all and in a row that bring nothing, and how many letters they may look at."""
 OVERSHOOT = 1.4
 
 
@@ -36,14 +36,15 @@ def find_prices(
     mass = p0 + p1 + 1e-12 / k
     share = mass / np.bincount(block, mass)[block]
     tolerance = 1e-13 * max(value * q, float(divergence.perspective(a0 - a1, q + a1).max()))
-    best, least = prices, math.inf
+    best, least, idle = prices, math.inf, 0
     for _ in range(max(3, min(ROUNDS, PATIENCE // k))):
         found = search(p0, p1, divergence, q, prices)
         excess = found.excess
         worst = float(excess.max(initial=0.0))
+        idle = 0 if worst < 0.9 * least else idle + 1
         if worst < least:
-            best, least = prices.copy(), worst
-        if worst <= tolerance:
+            best, least = prices, worst
+        if worst <= tolerance or idle > IDLE:
             break
         seen = prices
         for event in _local_peaks(excess, tolerance):

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -203,7 +203,7 @@ class Survey:
             return found
         response = self._label(self._draw(np.array([self._find(value, strict=True)]))[0].tolist())
         if kept is not None:
-            _write(Path(kept), {"survey": self.identity, "response": _to_json(response)})
+            _write(Path(kept), {"survey": self.identity, "response": label_to_json(response)})
         return response
 
     def respond_column(self, column: Any) -> Any:
@@ -285,7 +285,7 @@ class Survey:
             return None
         try:
             content = json.loads(path.read_bytes())
-            identity, response = content["survey"], _from_json(content["response"])
+            identity, response = content["survey"], label_from_json(content["response"])
             if identity != self.identity:
                 raise BadFile(f"{path} keeps the response to another survey; give every survey a file of its own.")
             self._positions([response])
@@ -356,18 +356,15 @@ class Survey:
         if isinstance(responses, np.ndarray) and responses.ndim == 2 and np.issubdtype(responses.dtype, np.integer):
             table = responses.astype(np.int64, copy=False)
         elif self.size == 1:
-            plain = [
-                r[0] if isinstance(r, list | tuple) and r not in self._index_safe else r for r in as_list(responses)
-            ]
-            table = positions_of(plain, lambda value: self._index_safe.get(value, -1))[:, None]
+            table = positions_of(responses, lambda value: self._index.get(value, -1))[:, None]
         else:
             rows = as_list(responses)
             table = np.full((len(rows), self.size), -1, dtype=np.int64)
             for i, row in enumerate(rows):
-                found = [self._index_safe.get(_hash(name), -1) for name in row] if _is_several(row) else []
-                if len(found) == self.size:
-                    table[i] = found
-        ordered = np.sort(table, axis=1) if table.ndim == 2 else table
+                names = [_name(part) for part in row] if isinstance(row, list | tuple | np.ndarray) else []
+                if len(names) == self.size and all(isinstance(name, Hashable) for name in names):
+                    table[i] = [self._index.get(name, -1) for name in names]
+        ordered = np.sort(table, axis=1)
         wrong = (
             (ordered < 0).any(axis=1)
             | (ordered >= len(self.categories)).any(axis=1)
@@ -380,10 +377,6 @@ class Survey:
                 "ask where it comes from."
             )
         return table
-
-    @property
-    def _index_safe(self) -> dict[Any, int]:
-        return self._index
 
     # ---- as a file ----
 
@@ -460,17 +453,6 @@ def _write(path: Path, content: dict[str, Any]) -> Path:
     return path
 
 
-def _to_json(response: Any) -> Any:
-    return label_to_json(response)
-
-
-def _from_json(data: Any) -> Any:
-    return label_from_json(data)
-
-
-def _is_several(row: Any) -> bool:
-    return isinstance(row, list | tuple | np.ndarray)
-
-
-def _hash(name: Any) -> Any:
-    return name.item() if isinstance(name, np.generic) else tuple(name) if isinstance(name, list) else name
+def _name(part: Any) -> Any:
+    """A category as it may come out of a file or an array."""
+    return part.item() if isinstance(part, np.generic) else tuple(map(_name, part)) if isinstance(part, list) else part

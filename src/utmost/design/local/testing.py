@@ -24,7 +24,7 @@ from utmost.edge_levels import Privacy, on_edges
 from utmost.errors import InvalidInput
 from utmost.families import complete
 from utmost.optimality.partitions import best_cuts, best_cuts_of, blocks_of, by_ratio, divergence_between, value_of
-from utmost.optimality.patterns import offset, testing_bound
+from utmost.optimality.patterns import LEAST_OFFSET, offset, testing_bound
 from utmost.solution import Certificate, Problem, Solution
 
 THEOREM = (
@@ -64,7 +64,8 @@ def for_testing(
     level, f = pure_level(privacy), as_divergence(divergence)
     most = None if outputs is None else whole_number(outputs, "outputs", 1)
     q = offset(level)
-    block, limited = _partition(first, second, f, q, most)
+    free, block = _partitions(first, second, f, q, most)
+    limited = block is not free
     value = value_of(first, second, f, q, block)
     if not math.isfinite(value):
         raise InvalidInput(
@@ -74,8 +75,8 @@ def for_testing(
     space = complete(len(first))
     levels = on_edges(space, level)
     prices = np.zeros(len(first))
-    if 0 < q < math.inf:
-        prices = find_prices(first, second, f, level, q, block, value)
+    if LEAST_OFFSET <= q < math.inf:
+        prices = find_prices(first, second, f, level, q, free, value_of(first, second, f, q, free))
     bound = max(testing_bound(first, second, f, level, prices), value)
     count = int(block.max()) + 1
     certificate = Certificate(
@@ -97,18 +98,19 @@ def for_testing(
 NATS = ("kl", "reverse-kl", "js")
 
 
-def _partition(
+def _partitions(
     p0: Floats, p1: Floats, divergence: Divergence, q: float, most: int | None
-) -> tuple[NDArray[np.int64], bool]:
-    """The block of every letter, and whether a limit on outputs binds beyond what a theorem covers."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The block of every letter at the optimum, and with at most so many blocks: the same array if that is the same."""
     order = by_ratio(p0, p1)
-    if math.isinf(q) or most == 1:
-        return np.zeros(len(p0), dtype=np.int64), most == 1 and math.isfinite(q) and not np.array_equal(p0, p1)
+    if math.isinf(q):
+        free = np.zeros(len(p0), dtype=np.int64)
+        return free, free
     cuts = best_cuts(p0[order], p1[order], divergence, q)
-    limited = most is not None and len(cuts) > most
-    if most is not None and limited:
-        cuts = best_cuts_of(p0[order], p1[order], divergence, q, most)
-    return blocks_of(cuts, order), limited
+    free = blocks_of(cuts, order)
+    if most is None or len(cuts) <= most:
+        return free, free
+    return free, blocks_of(best_cuts_of(p0[order], p1[order], divergence, q, most), order)
 
 
 def divergence_of(solution_or_mechanism: Any, p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "kl") -> float:

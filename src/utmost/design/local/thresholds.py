@@ -44,8 +44,8 @@ class Thresholds:
 def thresholds_for_testing(p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "kl") -> Thresholds:
     """Where the simple mechanisms are optimal for telling two hypotheses apart (LIM Theorems 3.4.1, 3.4.4).
 
-    Two letters with the same P0/P1 are better reported as one, so then randomised response never is optimal. Letters with
-    P0 = P1 may lie on either side of the binary mechanism, and the better side counts (LIM fixes one: see the errata).
+    Two letters with the same P0/P1 are better reported as one, so then randomised response never is optimal. Letters
+    with P0 = P1 may lie on either side of the binary mechanism; the better side counts (LIM fixes one: see the errata).
 
     Examples
     --------
