@@ -104,7 +104,7 @@ def as_divergence(chosen: Chosen) -> Divergence:
 def entropy(d: Floats) -> Floats:
     """(1 + d) log(1 + d) - d, by its series where the difference would lose digits."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        plain = (1 + d) * np.log1p(d) - d
+        plain = np.where(d > -1, (1 + d) * np.log1p(d) - d, 1.0)
     small = np.abs(d) < 1e-3
     if small.any():
         x = d[small]
