@@ -59,30 +59,36 @@ def search(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Flo
     assert divergence.slope is not None
     reach = math.log1p(1 / q) + 1e-4  # ratios lie between e^-eps and e^eps; the rest covers what rounding moves
 
-    def tangent(x: Floats, letters: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        d = np.expm1(x)
-        alpha = divergence.slope(d)  # type: ignore[misc]
-        beta = divergence.of(d) - (1 + d) * alpha
-        above = alpha * p0[letters] + beta * p1[letters] - prices[letters]
-        size = np.abs(alpha) * p0[letters] + np.abs(beta) * p1[letters] + np.abs(prices[letters])
-        return above, (16 + 2 * reach) * ULP * size
+    slope = divergence.slope
 
-    k = len(p0)
-    every = np.arange(k)
+    def lines(x: Floats) -> tuple[Floats, Floats]:
+        d = np.expm1(x)
+        alpha = slope(d)
+        return alpha, divergence.of(d) - (1 + d) * alpha
+
+    def rounding(x: Floats, letters: NDArray[np.int64]) -> Floats:
+        alpha, beta = lines(x)
+        size = np.abs(alpha) * p0[letters] + np.abs(beta) * p1[letters] + np.abs(prices[letters])
+        return (16 + 2 * reach) * ULP * size
+
     with np.errstate(divide="ignore", invalid="ignore"):
         peak = np.clip(np.where(p0 + p1 > 0, np.log(p0) - np.log(p1), 0.0), -reach, reach)
-    height, error = tangent(peak, every)
-    slack = float(error[height <= 0].sum())
-    active = every[height > 0]
+    alpha, beta = lines(peak)
+    rises = alpha * p0 + beta * p1 > prices
+    active, never = np.flatnonzero(rises), np.flatnonzero(~rises)
     letters, signs = np.concatenate([active, active]), np.repeat([1, -1], len(active))
+    w0, w1, cost = p0[letters], p1[letters], prices[letters]
     outside, inside = -reach * signs.astype(float), peak[letters]
     for _ in range(halvings):
         middle = (outside + inside) / 2
-        above = tangent(middle, letters)[0] > 0
+        alpha, beta = lines(middle)
+        above = alpha * w0 + beta * w1 > cost
         inside, outside = np.where(above, middle, inside), np.where(above, outside, middle)
-    left, error = tangent(outside, letters)
+    alpha, beta = lines(outside)
+    left = alpha * w0 + beta * w1 - cost
     risen = np.where(np.abs(outside) < reach, np.maximum(left, 0.0), 0.0)
-    slack += float((np.maximum(-left, 0.0) + risen + error).sum())
+    slack = float((np.maximum(-left, 0.0) + risen + rounding(outside, letters)).sum())
+    slack += float(rounding(peak[never], never).sum())
     order = np.lexsort((-signs, outside))
     letters, signs = letters[order], signs[order]
     a0, a1, price = (np.cumsum(signs * values[letters]) for values in (p0, p1, prices))

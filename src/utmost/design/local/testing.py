@@ -76,7 +76,7 @@ def for_testing(
     levels = on_edges(space, level)
     prices = np.zeros(len(first))
     if LEAST_OFFSET <= q < math.inf:
-        prices = find_prices(first, second, f, level, q, free, value_of(first, second, f, q, free))
+        prices = find_prices(first, second, f, q, free, value_of(first, second, f, q, free))
     bound = max(testing_bound(first, second, f, level, prices), value)
     count = int(block.max()) + 1
     certificate = Certificate(
