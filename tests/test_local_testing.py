@@ -69,7 +69,7 @@ def check_against_the_program(seed, most=8):
 def test_for_testing_is_the_optimum_over_all_patterns(part):
     """Ten divergences, epsilon from 0.01 to 10, ties and zeros: the value lies between a primal and a dual value."""
     for seed in range(40 * part, 40 * part + 40):
-        check_against_the_program(seed)
+        check_against_the_program(seed, most=10 if part == 0 else 8)
 
 
 @pytest.mark.long

@@ -163,21 +163,31 @@ def information_bound(prior: Floats, level: ApproxDP, prices: Floats) -> float:
         return lifted(total, worst + 16 * ULP * (1 + q) * abs(total), q, k)
     if k <= MOST_ENUMERATED:
         return pattern_bound(information_of(np.minimum(subset_sums(prior), 1.0), q), level, prices)
-    order = np.argsort(prices / np.maximum(prior, 1e-300))
-    steps = np.linspace(0, 1, FRACTIONS + 1)[:-1]
-    before = np.append(0.0, np.cumsum(prior[order])[:-1])
-    paid = np.append(0.0, np.cumsum(prices[order])[:-1])
-    mass = np.minimum((before[:, None] + steps * prior[order][:, None]).ravel(), 1.0)
-    price = (paid[:, None] + steps * prices[order][:, None]).ravel()
-    mass, price = np.append(mass, 1.0), np.append(price, total)
-    height = information_of(mass, q) * (1 + 1e-12) - price
-    # Between neighbouring fractions the objective is concave, so it lies below the chords extended from either side.
-    width = np.diff(mass)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rise = np.where(width > 0, np.diff(height) / width, 0.0)
-    over = np.maximum(np.append(rise[0], rise[:-1]), 0.0) * width
-    worst = float(max(height.max(), (height[:-1] + over).max())) - q * total
-    return lifted(total, worst + (4 * k + 32) * ULP * (1 + q) * float(np.abs(prices).sum()), q, k)
+    worst = _worst_fraction(prior, q, prices) - q * total
+    return lifted(total, worst, q, k)
+
+
+def _worst_fraction(prior: Floats, q: float, prices: Floats) -> float:
+    """The most that information minus price can be when letters may be taken in parts, dearest last.
+
+    That is a concave function of the probability taken. Between two points it lies below the chords of the neighbouring
+    intervals, extended: so points on a grid bound it everywhere.
+    """
+    order = np.argsort(prices / prior)
+    ends, paid = np.append(0.0, np.cumsum(prior[order])), np.append(0.0, np.cumsum(prices[order]))
+    parts = np.linspace(0, len(prior), FRACTIONS * len(prior) + 1)
+    mass = np.minimum(np.interp(parts, np.arange(len(ends)), ends), 1.0)
+    height = information_of(mass, q) * (1 + 1e-12) - np.interp(parts, np.arange(len(paid)), paid)
+    keep = np.append(True, np.diff(mass) > 1e-7 / len(prior))  # shorter intervals have no reliable chord
+    keep[-1] = True
+    mass, height = mass[keep], height[keep]
+    off = (len(prior) + 16) * ULP * (1 + q) * float(np.abs(prices).sum() + np.abs(height).max())
+    width = np.maximum(np.diff(mass), 1e-300)
+    rise = np.diff(height) / width
+    doubt = 2 * off / width
+    before = np.append(np.inf, height[1:-1] + np.maximum(rise[:-1] + doubt[:-1], 0.0) * width[1:])
+    after = np.append(height[1:-1] + np.maximum(doubt[1:] - rise[1:], 0.0) * width[:-1], np.inf)
+    return float(max(height.max(), np.minimum(before, after).max())) + 4 * off
 
 
 def _worst_tangent(p0: Floats, p1: Floats, q: float, prices: Floats, divergence: Divergence) -> float:

@@ -39,17 +39,23 @@ def information_shares(priors: Sequence[Any], epsilons: Sequence[float], title: 
     return _curves(epsilons, kept, title or "Average share of the information that is kept", "I(X;Y) / H(X)")
 
 
-def local_shares(instances: Pairs, epsilons: Sequence[float], title: str | None = None) -> Figure:
-    """What the better of binary and randomised response reaches of the optimum, a line an instance (Figures 3.4, 3.7).
+def local_shares(
+    instances: Pairs,
+    epsilons: Sequence[float],
+    title: str | None = None,
+    of: Sequence[str] = ("binary", "randomised response"),
+) -> Figure:
+    """What the better of some simple mechanisms reaches of the optimum, a line an instance (LIM Figures 3.3 to 3.7).
 
-    An instance is a pair (p0, p1), or (prior, None) for mutual information.
+    An instance is a pair (p0, p1), or (prior, None) for mutual information. `of` names one or more of "binary",
+    "randomised response" and "geometric".
     """
-    figure, axes = canvas(title or "The better of binary and randomised response / optimum", size=(7.2, 4.2))
+    figure, axes = canvas(title or f"{' or '.join(of)} / optimum", size=(7.2, 4.2))
     for first, second in instances:
         shares = []
         for epsilon in epsilons:
             values = _informations(first, epsilon) if second is None else _divergences(first, second, epsilon)
-            shares.append(max(values["binary"], values["randomised response"]) / values["optimal"])
+            shares.append(max(values[name] for name in of) / values["optimal"])
         axes.plot(epsilons, shares, color=COLOURS["binary"], linewidth=0.7, alpha=0.5)
     axes.set_xlabel("ε")
     axes.set_ylabel("share of the optimum")

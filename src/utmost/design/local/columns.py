@@ -24,8 +24,11 @@ def positions_of(column: Any, find: Callable[[Any], int]) -> NDArray[np.int64]:
 
 def _encode(column: Any) -> tuple[NDArray[np.int64], Sequence[Any]]:
     """Codes and distinct values of a column; null is code -1."""
-    if hasattr(column, "to_arrow"):  # polars
-        column = column.to_arrow()
+    if hasattr(column, "to_arrow"):  # polars, which shares its memory with pyarrow where that is installed
+        try:
+            column = column.to_arrow()
+        except ImportError:
+            column = column.to_list()
     if hasattr(column, "combine_chunks") and hasattr(column, "num_chunks"):  # a chunked array of pyarrow
         column = column.combine_chunks()
     if hasattr(column, "num_chunks"):  # combine_chunks of several dictionaries may leave chunks
@@ -50,7 +53,7 @@ def _encode(column: Any) -> tuple[NDArray[np.int64], Sequence[Any]]:
 
 def _encode_plain(column: Iterable[Any]) -> tuple[NDArray[np.int64], list[Any]]:
     seen: dict[Any, int] = {}
-    codes = [seen.setdefault(value, len(seen)) if value.__hash__ else -1 for value in map(_hashable, column)]
+    codes = [seen.setdefault(value, len(seen)) for value in map(_hashable, column)]
     return np.array(codes, dtype=np.int64), list(seen)
 
 
