@@ -107,7 +107,7 @@ def test_files_keep_the_proof(tmp_path):
     assert not loaded.verify()
     own = um.local.for_testing([0.5, 0.5], [0.1, 0.9], 1.0, lambda u: abs(u - 1))
     assert own.verify()
-    with pytest.raises(InvalidInput, match="no file can hold"):
+    with pytest.raises(InvalidInput, match="which no file can hold"):
         own.save(tmp_path / "own.json")
 
 

@@ -334,8 +334,10 @@ def _value_to_json(value: Any) -> Any:
         return {"array": value.tolist(), "type": value.dtype.kind}
     if isinstance(value, tuple):
         return {"labels": [label_to_json(part) for part in value]}
-    if value is not None and not isinstance(value, str | int | float):
-        raise InvalidInput(f"this solution depends on {type(value).__name__} that no file can hold; keep it in memory.")
+    if value is not None and not isinstance(value, str | int | float | list | dict):
+        raise InvalidInput(
+            f"this solution depends on a {type(value).__name__} of your own, which no file can hold; keep it in memory."
+        )
     return value
 
 
