@@ -28,7 +28,7 @@ COARSE, FINE = 24, 60
 
 
 def offset(level: ApproxDP) -> float:
-    """Q = 1/(e^eps - 1): what every letter adds to a pattern; infinite at epsilon = 0, zero at infinity."""
+    """The q = 1/(e^eps - 1) that every letter adds to a pattern; infinite at epsilon = 0, zero at infinity."""
     if level.ratio != 1:
         return float(1 / (level.ratio - 1))
     if level.log_growth == 0:

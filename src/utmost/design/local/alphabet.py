@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.edge_levels import Privacy
+from utmost.edge_levels import EdgeLevels, Privacy
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.mechanism import FiniteMechanism
-from utmost.privacy import ApproxDP, Level, as_level, require_pure
+from utmost.privacy import ApproxDP, as_level, require_pure
 from utmost.space import as_distribution
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -27,7 +27,7 @@ def distributions(p0: ArrayLike, p1: ArrayLike) -> tuple[Floats, Floats]:
 
 def pure_level(privacy: Privacy) -> ApproxDP:
     """The one pure level of a local design."""
-    if not isinstance(privacy, Level | int | float | str) and hasattr(privacy, "space"):
+    if isinstance(privacy, EdgeLevels):
         raise UnsupportedLevel("a local design has one level for every two letters; give an epsilon.")
     level = as_level(privacy)
     if isinstance(level, ApproxDP) and level.delta == 0:

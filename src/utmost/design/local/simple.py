@@ -15,7 +15,7 @@ from utmost.edge_levels import Privacy
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import Number
 from utmost.mechanism import FiniteMechanism
-from utmost.optimality.patterns import offset
+from utmost.optimality.patterns import offset, subset_sums
 from utmost.privacy import ApproxDP, Level, PureDP, as_level
 from utmost.space import as_distribution
 
@@ -130,8 +130,6 @@ def halves(prior: Floats) -> np.ndarray:
     """A set of letters with probability nearest to one half, as a mask: exact for few letters, greedy beyond 20."""
     k = len(prior)
     if k <= 20:
-        from utmost.optimality.patterns import subset_sums
-
         best = int(np.abs(subset_sums(prior) - 0.5).argmin()) + 1
         mask = ((best >> np.arange(k)) & 1).astype(bool)
     else:
