@@ -266,7 +266,8 @@ def test_simple_mechanisms_are_optimal_where_the_thresholds_say(seed):
         (found.response_from * 0.9, um.local.randomized_response(4, found.response_from * 0.9)),
     ):
         assert um.local.divergence_of(simple, p0, p1, "chi2") < best(epsilon) * (1 - 1e-7)
-    assert um.local.thresholds_for_testing(p0, p1, "tv").binary_until == math.inf
+    always = um.local.thresholds_for_testing(p0, p1, "tv")
+    assert (always.binary_until, always.response_from) == (math.inf, math.inf)
     told = um.local.thresholds_for_information(p0)
     assert 0 < told.binary_until <= told.response_from < 12
 
@@ -280,6 +281,16 @@ def test_ties_have_no_universal_binary_mechanism():
             best = um.local.for_testing(p0, p1, epsilon, f).value
             assert um.local.divergence_of(better, p0, p1, f) == pytest.approx(best, rel=1e-9)
             assert um.local.divergence_of(worse, p0, p1, f) < best * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("k", [3, 5, 7])
+def test_odd_uniform_priors_have_no_optimal_binary_mechanism(k):
+    """With several sets equally near to one half, but not at it, cyclic sets keep more information at every epsilon."""
+    prior = np.full(k, 1 / k)
+    for epsilon in (1e-3, 0.01, 0.1, 1):
+        best = um.local.for_information(prior, epsilon).value
+        assert um.local.information(um.local.binary_for_information(prior, epsilon), prior) < best * (1 - epsilon / 100)
+    assert um.local.thresholds_for_information(prior).binary_until == 0
 
 
 # ---- what privacy costs ----

@@ -244,7 +244,7 @@ def test_wrong_use_is_named_and_private_values_are_not():
         with pytest.raises(UnknownPoint) as refused:
             survey.respond(private)
         assert "secret" not in str(refused.value)
-    for categories in (["a"], ["a", "a"], "a", ["a", None], []):
+    for categories in (["a"], ["a", "a"], "a", ["a", None], [], 5):
         with pytest.raises(InvalidInput):
             um.local.survey(categories, 1)
     with pytest.raises(InvalidInput, match="'x', which is not a category"):

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -67,8 +67,8 @@ def survey(
     >>> sports.respond("often") in sports.categories
     True
     """
-    if isinstance(categories, str | bytes):
-        raise InvalidInput("categories is one text; give a list of them.")
+    if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
+        raise InvalidInput("categories must be several; give a list of them.")
     names = tuple(c.item() if isinstance(c, np.generic) else c for c in categories)
     for name in names:
         label_to_json(name)

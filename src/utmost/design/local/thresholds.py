@@ -22,19 +22,19 @@ from utmost.optimality.partitions import best_cuts, blocks_of, by_ratio, value_o
 from utmost.privacy import PureDP
 from utmost.space import as_distribution
 
-GRID = np.geomspace(0.01, 30, 60)
-SAME = 1e-9
-"""Two values that agree to this, relative, count as one."""
+GRID = np.geomspace(0.01, 20, 60)
+SAME = 1e-11
+"""Two values that agree to this, relative, count as one: above rounding, below what e^-20 makes of a difference."""
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Where the simple mechanisms are optimal, by a scan of epsilon from 0.01 to 30 and bisection.
+    """Where the simple mechanisms are optimal, by a scan of epsilon from 0.01 to 20 and bisection.
 
     Attributes
     ----------
     binary_until : the binary mechanism is optimal up to here; 0 if not even at 0.01, infinity if everywhere
-    response_from : randomised response is optimal from here on; infinity if not even at 30
+    response_from : randomised response is optimal from here on; infinity if not even at 20
     """
 
     binary_until: float
