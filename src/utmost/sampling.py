@@ -136,6 +136,8 @@ def uniform_below(bound: int, size: int) -> NDArray[np.int64]:
     """
     if not 0 < bound <= 2**32:
         raise ValueError("the bound must be from 1 to 2^32")
+    if bound == 1:
+        return np.zeros(size, dtype=np.int64)
     words = uniform_words(64, size).copy()
     last = 2**64 - 2**64 % bound
     if last < 2**64:

@@ -23,7 +23,7 @@ LEAST_OFFSET = 1e-10
 """Below this q (epsilon about 23) floats do not tell the least ratios apart, and simple bounds take over."""
 MOST_ENUMERATED, FRACTIONS = 18, 64
 """Up to how many letters all patterns are looked at, and into how many parts one letter of a knapsack is cut."""
-COARSE, FINE = 24, 60
+COARSE, FINE = 20, 60
 """How often an interval is halved to find where a letter enters or leaves: while hunting, and for a proof."""
 
 

@@ -259,10 +259,11 @@ class Survey:
         chosen += chosen >= true[:, None]
         rest = 2**WORD - int(self.inside * 2**WORD)
         inside = uniform_words(WORD, n) >= np.uint64(rest)
-        place = uniform_below(s, n) if s > 1 else np.zeros(n, dtype=np.int64)
-        rows = np.arange(n)
+        if s == 1:
+            return np.where(inside, true, chosen[:, 0])[:, None]
+        rows, place = np.arange(n), uniform_below(s, n)
         chosen[rows, place] = np.where(inside, true, chosen[rows, place])
-        return np.sort(chosen, axis=1) if s > 1 else chosen
+        return np.sort(chosen, axis=1)
 
     def _find(self, value: Any, strict: bool) -> int:
         plain = value.item() if isinstance(value, np.generic) else value
