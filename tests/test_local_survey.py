@@ -187,7 +187,9 @@ def test_columns_of_numbers_and_truth_values():
         pa.array([0, 1, 2, 7]),
     ):
         assert list(survey.estimate(survey.respond_column(column)).counts) == [1, 1, 1, 1]
-    assert survey.respond_column([math.nan, [1], None, "x"]) == [-1] * 4
+    odd = [math.nan, [1], None, "x"]
+    for column in (odd, pd.Series(odd, dtype=object), np.array([*odd, 0], dtype=object)[:4]):
+        assert list(survey.respond_column(column)) == [-1] * 4
 
 
 def test_a_column_needs_a_rule_made_beforehand():
@@ -216,6 +218,22 @@ def test_a_kept_response_is_given_again(tmp_path):
         with pytest.raises(BadFile):
             survey.respond(3, kept=kept)
         assert kept.read_text() == text
+
+
+def test_a_response_kept_in_the_meantime_counts(tmp_path, monkeypatch):
+    """Two programs answer at once: the file that came first is the response, for both."""
+    survey, kept = um.local.survey(range(40), 0.3), tmp_path / "kept.json"
+    draw = um.local.Survey._draw
+
+    def slow(self, true):
+        monkeypatch.setattr(um.local.Survey, "_draw", draw)
+        first.append(self.respond(5, kept=kept))
+        return draw(self, true)
+
+    first = []
+    monkeypatch.setattr(um.local.Survey, "_draw", slow)
+    assert survey.respond(3, kept=kept) == first[0]
+    assert list(tmp_path.iterdir()) == [kept]
 
 
 def test_surveys_are_saved_and_loaded(tmp_path):

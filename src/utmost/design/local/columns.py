@@ -41,7 +41,10 @@ def _encode(column: Any) -> tuple[NDArray[np.int64], Sequence[Any]]:
     if hasattr(column, "cat"):  # a categorical series of pandas
         return _codes(column.cat.codes.to_numpy()), column.cat.categories.tolist()
     if hasattr(column, "factorize"):  # pandas
-        codes, values = column.factorize()
+        try:
+            codes, values = column.factorize()
+        except TypeError:  # something unhashable among the values, which must not show
+            return _encode_plain(column)
         return _codes(codes), list(values)
     if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "biuUS":
         values, codes = np.unique(column, return_inverse=True)

@@ -203,7 +203,10 @@ class Survey:
             return found
         response = self._label(self._draw(np.array([self._find(value, strict=True)]))[0].tolist())
         if kept is not None:
-            _write(Path(kept), {"survey": self.identity, "response": label_to_json(response)})
+            try:
+                _write(Path(kept), {"survey": self.identity, "response": label_to_json(response)}, anew=True)
+            except FileExistsError:  # kept by someone else in the meantime: that one counts
+                return self._read_kept(Path(kept))
         return response
 
     def respond_column(self, column: Any) -> Any:
@@ -441,16 +444,19 @@ def _subsets(n: int, size: int, among: int) -> NDArray[np.int64]:
     return chosen
 
 
-def _write(path: Path, content: dict[str, Any]) -> Path:
+def _write(path: Path, content: dict[str, Any], anew: bool = False) -> Path:
+    """Write a file that is complete or not there at all; `anew` refuses to replace one."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump(content, file, sort_keys=True, ensure_ascii=False, indent=1)
             file.write("\n")
-        os.replace(name, path)
-    except BaseException:
+        if anew:
+            os.link(name, path)
+        else:
+            os.replace(name, path)
+    finally:
         Path(name).unlink(missing_ok=True)
-        raise
     return path
 
 
