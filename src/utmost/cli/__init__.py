@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from utmost import __version__
-from utmost.cli import designs, party
+from utmost.cli import designs, party, survey
 from utmost.errors import CannotCertify, NoExtension, NoSuchMechanism, UtmostError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app = typer.Typer(
 for command in (designs.design, designs.show, designs.certify, designs.verify, designs.sample, designs.demo):
     app.command()(command)
 app.add_typer(party.app, name="party")
+app.add_typer(survey.app, name="survey")
 
 
 @app.callback(invoke_without_command=True)
