@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 import utmost as um
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
@@ -22,6 +24,21 @@ def main():
     draw_interaction()
     draw_regions()
     draw_noise()
+    draw_local()
+
+
+def draw_local():
+    """LIM Figures 3.3, 3.4, 3.6 and 3.7 on random instances: the simple local mechanisms against the optimum."""
+    rng = np.random.default_rng(0)
+    pairs = [tuple(rng.dirichlet(np.ones(6), 2)) for _ in range(40)]
+    epsilons = [0.25, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
+    figure = um.plot.simple_against_optimal(pairs, epsilons, "Two hypotheses on six letters, 40 random instances")
+    um.plot.save(figure, IMAGES / "local-divergence.png")
+    priors = [p for p, _ in pairs]
+    figure = um.plot.information_shares(priors, epsilons, "Information on six letters, 40 random priors")
+    um.plot.save(figure, IMAGES / "local-information.png")
+    figure = um.plot.local_shares(pairs, epsilons, "The better of binary and randomised response / optimum (KL)")
+    um.plot.save(figure, IMAGES / "local-shares.png")
 
 
 def draw_losses():

@@ -11,7 +11,7 @@ from typing import Any
 
 from utmost import errors
 from utmost.certification import CertifiedMechanism, certify
-from utmost.design import binary, finite, multiparty, noise, rainbow
+from utmost.design import binary, finite, local, multiparty, noise, rainbow
 from utmost.edge_levels import EdgeLevels, per_edge, personalized
 from utmost.families import (
     complete,
@@ -59,6 +59,7 @@ __all__ = [
     "grid",
     "hamming",
     "histograms",
+    "local",
     "multiparty",
     "noise",
     "path",

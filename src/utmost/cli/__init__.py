@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from utmost import __version__
-from utmost.cli import designs, party, reproduce
+from utmost.cli import designs, party, reproduce, survey
 from utmost.errors import CannotCertify, NoExtension, NoSuchMechanism, UtmostError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ for command in (designs.design, designs.show, designs.certify, designs.verify, d
     app.command()(command)
 app.add_typer(party.app, name="party")
 app.command()(reproduce.reproduce)
+app.add_typer(survey.app, name="survey")
 
 
 @app.callback(invoke_without_command=True)

@@ -5,6 +5,7 @@ Every function returns a matplotlib `Figure`; `save(figure, path)` writes it. Ne
 
 from utmost.plot.canvas import save
 from utmost.plot.graphs import curve, draw, graph, layout
+from utmost.plot.local import information_shares, local_shares, scaling, simple_against_optimal
 from utmost.plot.multiparty import interaction
 from utmost.plot.noise import noise_costs, noise_density, noise_gamma
 from utmost.plot.priors import region_of_priors
@@ -15,8 +16,10 @@ __all__ = [
     "draw",
     "graph",
     "heat_map",
+    "information_shares",
     "interaction",
     "layout",
+    "local_shares",
     "losses",
     "noise_costs",
     "noise_density",
@@ -24,4 +27,6 @@ __all__ = [
     "rainbow",
     "region_of_priors",
     "save",
+    "scaling",
+    "simple_against_optimal",
 ]
