@@ -20,9 +20,9 @@ def _random_protocol(rng: np.random.Generator, epsilons: list[float], rounds: in
     """
     k = len(epsilons)
     bits = list(itertools.product((0, 1), repeat=k))
-    table = {(): np.ones(len(bits))}
+    table: dict[tuple[int, ...], Floats] = {(): np.ones(len(bits))}
     for _, party in itertools.product(range(rounds), range(k)):
-        longer = {}
+        longer: dict[tuple[int, ...], Floats] = {}
         for said, chances in table.items():
             e = epsilons[party] / rounds
             low = rng.uniform(0, 1)
