@@ -1,8 +1,8 @@
 """How promises add up: exact composition, privacy regions, filters, and a ledger that never overspends."""
 
-from utmost.accounting import filters, theorems
+from utmost.accounting import events, filters, theorems
 from utmost.accounting.composition import Composition, compose, how_many, largest_epsilon
-from utmost.accounting.ledger import Account, Entry, Ledger
+from utmost.accounting.ledger import Account, Entry, Ledger, LedgerCheck, Schedule
 from utmost.accounting.losses import Loss, loss_of
 from utmost.accounting.regions import Region, region, region_between, simulating_channel
 
@@ -11,9 +11,12 @@ __all__ = [
     "Composition",
     "Entry",
     "Ledger",
+    "LedgerCheck",
     "Loss",
     "Region",
+    "Schedule",
     "compose",
+    "events",
     "filters",
     "how_many",
     "largest_epsilon",

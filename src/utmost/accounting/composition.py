@@ -64,12 +64,7 @@ def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Compositi
         raise InvalidInput(f"times is {times!r}; give a whole number from 0 to {MOST_COUNT}.")
     single = isinstance(levels, Level | Rows | Loss | Solution | str) or not isinstance(levels, Iterable)
     listed = [levels] if single or _is_pair(levels) else list(levels)  # type: ignore[arg-type]
-    counted: dict[Any, int] = {}
-    item: Any
-    for item in listed:
-        key = item if isinstance(item, Level | Rows | Loss | Solution) or _is_pair(item) else as_level(item)
-        counted[_Same(key)] = counted.get(_Same(key), 0) + int(times)
-    return Composition({same.item: count for same, count in counted.items() if count})
+    return _joined([(_release(item), int(times)) for item in listed])
 
 
 class Composition:
@@ -96,6 +91,12 @@ class Composition:
                 finite = arb(0)
             low, high = endpoints(1 - finite)
             self._infinite = (float(low), float(high))
+        labels = [loss.label or loss.level for loss, _ in self._parts]
+        self._labelled: Composition | None = None
+        if any(loss.label for loss, _ in self._parts) and None not in labels:
+            again = [(label, count) for label, (_, count) in zip(labels, self._parts, strict=True)]
+            rest = [(item, count) for item, count in self.releases if isinstance(item, GaussianDP)]
+            self._labelled = _joined([*again, *rest])
         self.slack = float(sum(count * loss.slack for loss, count in self._parts))
 
     @property
@@ -180,6 +181,8 @@ class Composition:
         slack = self.slack * (1 + math.exp(min(epsilon, 700.0)))
         (lost_low, lost_high), low, high = self._infinite, max(0.0, low - slack), min(1.0, high + slack)
         lower, upper = lost_low + (1 - lost_low) * low, lost_high + (1 - lost_high) * high
+        if self._labelled:
+            upper = min(upper, self._labelled._bounds(epsilon, False, coarse)[1])
         exact = low == high == 0 and lost_low == lost_high
         return (lower, upper) if exact else (max(0.0, lower * (1 - 4 * ULP)), min(1.0, upper * (1 + 4 * ULP)))
 
@@ -233,10 +236,7 @@ class Composition:
         return self._transform.mean + 3 * self._transform.deviation
 
     def __add__(self, other: Composition) -> Composition:
-        counted: dict[Any, int] = {}
-        for item, count in (*self.releases, *other.releases):
-            counted[_Same(item)] = counted.get(_Same(item), 0) + count
-        return Composition({same.item: count for same, count in counted.items()})
+        return _joined([*self.releases, *other.releases])
 
     def __repr__(self) -> str:
         kinds = len(self.releases)
@@ -309,6 +309,18 @@ def gaussian_delta(squared_mu: Fraction, epsilon: Fraction) -> tuple[float, floa
         ball = ((e / mu - mu / 2) / root).erfc() / 2 - e.exp() * ((e / mu + mu / 2) / root).erfc() / 2
         low, high = endpoints(ball)
     return max(0.0, float(low) * (1 - ULP)), min(1.0, max(0.0, float(high) * (1 + ULP)))
+
+
+def _release(item: Any) -> Any:
+    return item if isinstance(item, Level | Rows | Loss | Solution) or _is_pair(item) else as_level(item)
+
+
+def _joined(releases: Iterable[tuple[Any, int]]) -> Composition:
+    """A composition in which equal levels are counted together."""
+    counted: dict[_Same, int] = {}
+    for item, count in releases:
+        counted[_Same(item)] = counted.get(_Same(item), 0) + count
+    return Composition({same.item: count for same, count in counted.items() if count})
 
 
 class _Same:

@@ -13,7 +13,7 @@ of mechanisms, adaptively chosen inputs included (LIM Theorem 2.2.4 with A.3.1; 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -42,13 +42,15 @@ class Loss:
     infinite : the probability of an infinite loss
     slack : how far P and Q may be, in total variation, from the exact ones, by rounding
     level : the level it stands for, if it stands for one
+    label : the level that a mechanism with these losses was certified for
     """
 
     values: Floats
     masses: Floats
     infinite: Fraction
     slack: float = 0.0
-    level: Level | None = field(default=None)
+    level: Level | None = None
+    label: Level | None = None
 
     def __repr__(self) -> str:
         return f"Loss of {len(self.values)} values up to {self.values.max(initial=0.0):.6g}, of {self.level}"
@@ -68,7 +70,8 @@ def loss_of(release: Any) -> Loss:
     if isinstance(release, Solution):
         release = release.certified
     if isinstance(release, CertifiedMechanism | CertifiedRecipe):
-        return _of_mechanism(release, release.levels.space)
+        loss = _of_mechanism(release, release.levels.space)
+        return replace(loss, label=release.levels.single if isinstance(release.levels.single, ApproxDP) else None)
     if isinstance(release, tuple) and len(release) == 2 and isinstance(release[1], Space):
         if not isinstance(release[0], Rows):
             raise InvalidInput("a pair (mechanism, space) needs a mechanism with rows, such as a FiniteMechanism.")
