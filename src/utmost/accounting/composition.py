@@ -75,22 +75,19 @@ class Composition:
         """The different releases, and how often each occurs."""
         self._squared_mu: Fraction | float = Fraction(0)
         self._parts: list[tuple[Loss, int]] = []
-        with ctx.workprec(BITS):
-            finite = arb(1)
-            for item, count in self.releases:
-                if isinstance(item, GaussianDP):
-                    square = item.mu**2 if math.isinf(item.mu) else Fraction(item.mu) ** 2
-                    self._squared_mu += count * square
-                    continue
-                loss = loss_of(item)
-                if loss.infinite:
-                    finite *= arb(as_fmpq(1 - loss.infinite)) ** count
-                if loss.values.any():
-                    self._parts.append((loss, count))
-            if math.isinf(self._squared_mu):
-                finite = arb(0)
-            low, high = endpoints(1 - finite)
-            self._infinite = (float(low), float(high))
+        infinite: list[tuple[Fraction, int]] = []
+        for item, count in self.releases:
+            if isinstance(item, GaussianDP):
+                self._squared_mu += count * (item.mu**2 if math.isinf(item.mu) else Fraction(item.mu) ** 2)
+                continue
+            loss = loss_of(item)
+            infinite += [(loss.infinite, count)] if loss.infinite else []
+            if loss.values.any():
+                self._parts.append((loss, count))
+        if math.isinf(self._squared_mu):
+            infinite = [(Fraction(1), 1)]
+        self._infinite = _at_least_one(infinite)
+        """Bounds on the probability that some loss is infinite: equal where they are exact."""
         labels = [loss.label or loss.level for loss, _ in self._parts]
         self._labelled: Composition | None = None
         if any(loss.label for loss, _ in self._parts) and None not in labels:
@@ -144,7 +141,7 @@ class Composition:
         True
         """
         if isinstance(epsilon, float) and math.isinf(epsilon) and epsilon > 0:
-            return self._infinite
+            return _downward(self._infinite[0]), _upward(self._infinite[1])
         exact = as_rational(epsilon, "epsilon")
         if exact < 0:
             raise InvalidInput(f"epsilon is {epsilon!r}; it must be 0 or more.")
@@ -172,7 +169,7 @@ class Composition:
         elif not self._parts and not self._squared_mu:
             chosen = [0.0]
         else:
-            most = self._least_epsilon(min(1.0, self._infinite[1] + 1e-12), 1)
+            most = self._least_epsilon(min(Fraction(1), self._infinite[1] + Fraction(1, 10**12)), 1)
             chosen = np.linspace(0.0, most, lines).tolist()
         return Region.from_levels([(e, self._bounds(e, False)[1]) for e in chosen])
 
@@ -180,11 +177,9 @@ class Composition:
         low, high = (0.0, 0.0) if beyond else self._finite_bounds(epsilon, coarse)
         slack = self.slack * (1 + math.exp(min(epsilon, 700.0)))
         (lost_low, lost_high), low, high = self._infinite, max(0.0, low - slack), min(1.0, high + slack)
-        lower, upper = lost_low + (1 - lost_low) * low, lost_high + (1 - lost_high) * high
-        if self._labelled:
-            upper = min(upper, self._labelled._bounds(epsilon, False, coarse)[1])
-        exact = low == high == 0 and lost_low == lost_high
-        return (lower, upper) if exact else (max(0.0, lower * (1 - 4 * ULP)), min(1.0, upper * (1 + 4 * ULP)))
+        lower = _downward(lost_low + (1 - lost_low) * Fraction(low))
+        upper = _upward(lost_high + (1 - lost_high) * Fraction(high))
+        return lower, min(upper, self._labelled._bounds(epsilon, False, coarse)[1]) if self._labelled else upper
 
     def _finite_bounds(self, epsilon: float, coarse: float) -> tuple[float, float]:
         """Bounds on E[(1 - e^(epsilon - L))+] for the finite losses."""
@@ -204,13 +199,15 @@ class Composition:
     def _transform(self) -> Transform:
         return Transform(self._parts, float(self._squared_mu))
 
-    def _least_epsilon(self, delta: float, side: int) -> float:
+    def _least_epsilon(self, target: Fraction, side: int) -> float:
         """The least epsilon whose lower (0) or upper (1) delta is at most this one, to the last digits."""
         lost = self._infinite[side]
-        if delta < lost or lost == 1:
+        if target == 1:
+            return 0.0
+        if target < lost or lost == 1:
             return math.inf
-        most = self._largest_float
-        if delta == lost:
+        most, delta = self._largest_float, _downward(target)
+        if target == lost:
             return most
 
         def value(epsilon: float, coarse: float = 1.0) -> float:
@@ -348,11 +345,35 @@ def _total(total: Level | Number) -> ApproxDP:
     return level
 
 
-def _probability(delta: Number) -> float:
+def _at_least_one(chances: Iterable[tuple[Fraction, int]]) -> tuple[Fraction, Fraction]:
+    """Bounds on 1 - prod (1 - chance)^count: exact unless that has too many digits."""
+    listed = list(chances)
+    if sum(count * chance.denominator.bit_length() for chance, count in listed) < 10**5:
+        exact = 1 - math.prod(((1 - chance) ** count for chance, count in listed), start=Fraction(1))
+        return exact, exact
+    with ctx.workprec(BITS):
+        low, high = endpoints(
+            1 - math.prod((arb(as_fmpq(1 - chance)) ** count for chance, count in listed), start=arb(1))
+        )
+    return max(low, Fraction(0)), min(high, Fraction(1))
+
+
+def _upward(value: Fraction) -> float:
+    """The float for a number, or the next one above: read as a decimal it is never below."""
+    rounded = float(value)
+    return rounded if Fraction(str(rounded)) >= value else float(np.nextafter(rounded, np.inf))
+
+
+def _downward(value: Fraction) -> float:
+    rounded = float(value)
+    return rounded if Fraction(str(rounded)) <= value else float(np.nextafter(rounded, -np.inf))
+
+
+def _probability(delta: Number) -> Fraction:
     target = as_rational(delta, "delta")
     if not 0 <= target <= 1:
         raise InvalidInput(f"delta is {delta!r}; it is a probability, so give a number between 0 and 1.")
-    return float(target)
+    return target
 
 
 def _within(level: Level, times: int, whole: ApproxDP) -> bool:
@@ -360,7 +381,7 @@ def _within(level: Level, times: int, whole: ApproxDP) -> bool:
     if whole.delta == 0:
         pure = isinstance(level, ApproxDP) and level.delta == 0
         return pure and epsilon_of(level).times(times) <= epsilon_of(whole)  # type: ignore[arg-type]
-    return Fraction(compose(level, times).bounds(_exponent(whole))[1]) <= whole.delta
+    return as_rational(compose(level, times).bounds(_exponent(whole))[1]) <= whole.delta
 
 
 def _exponent(level: ApproxDP) -> Fraction | float:

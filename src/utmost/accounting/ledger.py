@@ -304,7 +304,7 @@ class Account:
         >>> with account.reserve_batch([0.05] * 100, {"histogram": "age"}, delta=1e-6) as entry:
         ...     _ = entry.complete({"answers": "..."})
         >>> print(account.left)                                     # the sum would have been 5
-        epsilon 0.79247 of 3, delta 9e-06 of 1e-05
+        epsilon 0.792467 of 3, delta 9e-06 of 1e-05
         """
         listed = tuple(as_level(level) for level in levels)
         if not listed:

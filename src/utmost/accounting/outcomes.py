@@ -184,7 +184,7 @@ def _binomial(level: ApproxDP, count: int) -> _List:
     order = np.argsort(values)
     missing = 1e-280 if count >= 64 or not keep.all() else 0.0
     shift = 2 * ULP * float(np.abs(values).max())
-    return _List(values[order], probabilities[keep][order], 5 * BLOCK * ULP, shift, missing)
+    return _List(values[order], probabilities[keep][order], (8 + 5 * min(BLOCK, count)) * ULP, shift, missing)
 
 
 def _lattice(parts: Sequence[Part]) -> Outcomes | None:

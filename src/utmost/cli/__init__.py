@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from utmost import __version__
-from utmost.cli import designs
-from utmost.errors import CannotCertify, NoExtension, UtmostError
+from utmost.cli import budget, designs
+from utmost.errors import BudgetSpent, CannotCertify, NoExtension, UtmostError
 
 app = typer.Typer(
     help="Design the differentially private mechanism with the utmost utility, and prove it.",
@@ -23,6 +23,8 @@ app = typer.Typer(
 )
 for command in (designs.design, designs.show, designs.certify, designs.verify, designs.sample, designs.demo):
     app.command()(command)
+app.command()(budget.compose)
+app.add_typer(budget.budget, name="budget")
 
 
 @app.callback(invoke_without_command=True)
@@ -37,7 +39,7 @@ def main() -> None:
     """The entry point: errors in words on standard error, and their exit codes."""
     try:
         app()
-    except (NoExtension, CannotCertify) as reason:
+    except (BudgetSpent, CannotCertify, NoExtension) as reason:
         print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
         sys.exit(1)
     except UtmostError as reason:
