@@ -94,7 +94,6 @@ class Composition:
             again = [(label, count) for label, (_, count) in zip(labels, self._parts, strict=True)]
             rest = [(item, count) for item, count in self.releases if isinstance(item, GaussianDP)]
             self._labelled = _joined([*again, *rest])
-        self.slack = float(sum(count * loss.slack for loss, count in self._parts))
 
     @property
     def count(self) -> int:
@@ -116,7 +115,7 @@ class Composition:
             if isinstance(loss.level, ApproxDP):
                 total += epsilon_of(loss.level).times(count)
             else:
-                total += Amount(Fraction(float(np.nextafter(loss.values[-1] * (1 + 4 * ULP), np.inf)))).times(count)
+                total += Amount(Fraction(float(loss.values[-1] * (1 + 4 * ULP) + loss.blur))).times(count)
         return total
 
     @cached_property
@@ -175,8 +174,7 @@ class Composition:
 
     def _bounds(self, epsilon: float, beyond: bool, coarse: float = 1.0) -> tuple[float, float]:
         low, high = (0.0, 0.0) if beyond else self._finite_bounds(epsilon, coarse)
-        slack = self.slack * (1 + math.exp(min(epsilon, 700.0)))
-        (lost_low, lost_high), low, high = self._infinite, max(0.0, low - slack), min(1.0, high + slack)
+        lost_low, lost_high = self._infinite
         lower = _downward(lost_low + (1 - lost_low) * Fraction(low))
         upper = _upward(lost_high + (1 - lost_high) * Fraction(high))
         return lower, min(upper, self._labelled._bounds(epsilon, False, coarse)[1]) if self._labelled else upper

@@ -58,6 +58,7 @@ class Transform:
         self.mean = float(self.counts @ means) + variance / 2
         self.deviation = math.sqrt(float(self.counts @ spread) + variance)
         self.size = float(self.counts @ np.abs(self.values).max(axis=1))
+        self.blur = float(sum(loss.blur * count for loss, count in parts)) + 4 * ULP * self.size
 
     def log_moment(self, theta: float) -> float:
         """Ln E[e^(theta L)]."""
@@ -140,7 +141,7 @@ def _invert(transform: Transform, epsilon: float, theta: float, sigma: float) ->
     unit = math.exp(min(700.0, log_scale) + (theta + theta * theta) * sigma**2 / 2) / (2 * math.pi)
     value = unit * step * integral
     relative = ULP * (32 + 8 * float(transform.counts.sum()) + 8 * (theta + 1) * (transform.size + abs(epsilon)))
-    error = unit * (step * noise + left_out) + relative * abs(value) + 4 * ULP * transform.size * math.exp(log_scale)
+    error = unit * (step * noise + left_out) + relative * abs(value) + transform.blur * math.exp(log_scale)
     peak = unit * (step * (abs(density) + dense_noise) + dense_out)  # the density where the extra mechanism matters
     gap = sigma**2 * math.exp(sigma**2 / 8) * peak * (1 + relative)
     copies = _copies(transform, epsilon, theta, period, sigma)

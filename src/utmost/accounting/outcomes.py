@@ -83,7 +83,7 @@ def list_outcomes(parts: Sequence[Part]) -> Outcomes | None:
         if len(loss.values) == 2 and isinstance(loss.level, ApproxDP):
             lists.append(_binomial(loss.level, count))
         elif math.comb(count + len(loss.values) - 1, count) * count <= MOST_OUTCOMES:
-            one = _List(loss.values, loss.masses, 8 * ULP, 2 * ULP * float(np.abs(loss.values).max()))
+            one = _List(loss.values, loss.masses, 8 * ULP, loss.blur + 2 * ULP * float(np.abs(loss.values).max()))
             lists.append(reduce(lambda a, b: _merged(_join(a, b)), [one] * count))
         else:
             return None

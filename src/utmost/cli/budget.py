@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
 from utmost.cli.output import Json, print_json
 from utmost.errors import BadFile, InvalidInput
+from utmost.exact import as_rational
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
 from utmost.problem_file import LevelTable
 
@@ -167,7 +169,7 @@ def _plain(account: Account, entries: bool) -> dict[str, Any]:
         "neighbours": account.neighbours,
         "limits": {name: str(amount) for name, amount in limits.items()},
         "spent": {name: str(amount) for name, amount in spent.items()},
-        "left": {name: str(amount) for name, amount in left.items()},
+        "left": {name: f"{amount:.12g}" for name, amount in left.items()},
         "head": account.head,
     }
     if entries:
@@ -212,11 +214,11 @@ def _beside(total: Composition, delta: str) -> dict[str, Any]:
     if len(levels) != total.count or not all(isinstance(level, ApproxDP) and level.ratio == 1 for level in levels):
         return {}
     basic = theorems.basic(levels)
-    slack = 1 - (1 - float(delta)) / float(1 - total.bounds(float("inf"))[1])
+    slack = 1 - (1 - float(as_rational(delta))) / (1 - total.bounds(math.inf)[1])
     closed = {"closed_form": theorems.closed_form_of(levels, slack)} if 0 < slack <= 1 else {}
     return {"basic": f"epsilon {float(basic.epsilon):g} at delta {float(basic.delta):g}", **closed}
 
 
 def _zero(delta: str) -> str | int:
     """A delta of 0 however it is written, so that the budget is pure."""
-    return 0 if float(delta) == 0 else delta
+    return 0 if as_rational(delta, "delta") == 0 else delta

@@ -85,8 +85,9 @@ def budget(accounts: Account | Sequence[Account]) -> Figure:
     axes.barh(places, shares, color=COLOURS[0], height=0.6)
     axes.set_yticks(places, [f"{account.dataset}: {name}" for account, name, _, _ in rows])
     for place, (_, _, spent, limit) in zip(places, rows, strict=True):
-        axes.annotate(f"{spent:.4g} of {limit:.4g}", (0.99, place), ha="right", va="center", fontsize=8)
-    axes.set_xlim(0, 1)
+        axes.annotate(f"{spent:.4g} of {limit:.4g}", (1.01, place), va="center", fontsize=8)
+    axes.set_xlim(0, 1.25)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
     axes.set_xlabel("share of the budget that is spent")
     axes.invert_yaxis()
     for side in ("top", "right"):
