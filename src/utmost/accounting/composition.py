@@ -214,7 +214,7 @@ class Composition:
         coarse = 1.0 if not self._parts or self._outcomes is not None else QUICK
         if value(0.0, coarse) <= delta:
             return 0.0
-        guess = _solve(lambda e: value(e, coarse), delta, self._start, most)
+        guess = _solve(lambda e: value(e, coarse), delta, self._start, most, 1e-12 if coarse == 1 else 1e-6)
         if coarse > 1:  # Newton's method from the quick solution, with the slope of its neighbourhood
             step = 1e-3 * guess + 1e-9
             fall = math.log(max(value(guess, coarse), 1e-300) / max(value(guess + step, coarse), 1e-300)) / step
@@ -393,7 +393,7 @@ def _floor(whole: ApproxDP, times: int) -> float:
     return rounded if Fraction(str(rounded)) <= share else float(np.nextafter(rounded, 0))
 
 
-def _solve(value: Callable[[float], float], delta: float, start: float, most: float) -> float:
+def _solve(value: Callable[[float], float], delta: float, start: float, most: float, precision: float) -> float:
     """Where a decreasing function that is above delta at 0 falls below it, in floating point."""
     from scipy.optimize import brentq
 
@@ -405,7 +405,7 @@ def _solve(value: Callable[[float], float], delta: float, start: float, most: fl
         if high >= most:
             return most
         low, high = high, min(2 * high, most)
-    return float(brentq(above, low, high, xtol=1e-12, rtol=1e-13))
+    return float(brentq(above, low, high, xtol=precision, rtol=max(precision / 4, 1e-13)))
 
 
 def _polish(value: Callable[[float], float], delta: float, guess: float, most: float, upward: bool) -> float:

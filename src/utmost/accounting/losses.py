@@ -66,7 +66,7 @@ def loss_of(release: Any) -> Loss:
     Examples
     --------
     >>> import utmost as um
-    >>> loss_of((um.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], "ab", [0, 1]), um.complete("ab"))).masses
+    >>> loss_of((um.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], [0, 1], [0, 1]), um.path(2))).masses
     array([0.25, 0.75])
     """
     if isinstance(release, Loss):

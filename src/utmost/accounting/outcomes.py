@@ -78,6 +78,8 @@ class Outcomes:
 
 def list_outcomes(parts: Sequence[Part]) -> Outcomes | None:
     """All outcomes of a composition, if it is small enough to list them; else None."""
+    if sum(math.log2(min(count, BLOCK) + 1) for _, count in parts) > 2 * math.log2(MOST_OUTCOMES):
+        return _lattice(parts)
     lists = []
     for loss, count in parts:
         if len(loss.values) == 2 and isinstance(loss.level, ApproxDP):
@@ -87,8 +89,8 @@ def list_outcomes(parts: Sequence[Part]) -> Outcomes | None:
             lists.append(reduce(lambda a, b: _merged(_join(a, b)), [one] * count))
         else:
             return None
-    lattice = _lattice(parts)
-    if len(lists) > 1 and lattice is not None:
+    lattice = _lattice(parts) if len(lists) > 1 else None
+    if lattice is not None:
         return lattice
     halves = _halve(lists)
     if halves is None:
