@@ -218,9 +218,11 @@ class Composition:
         if coarse > 1:  # Newton's method from the quick solution, with the slope of its neighbourhood
             step = 1e-3 * guess + 1e-9
             fall = math.log(max(value(guess, coarse), 1e-300) / max(value(guess + step, coarse), 1e-300)) / step
-            aim = delta * (1 - 1e-12 if side else 1 + 1e-12)
-            for _ in range(2):
-                guess = max(0.0, guess + math.log(max(value(guess), 1e-300) / aim) / max(fall, 1e-9))
+            for _ in range(3):
+                ahead = math.log(max(value(guess), 1e-300) / delta)
+                if -1e-9 <= (ahead if side else -ahead) <= 0:
+                    return min(guess, most)
+                guess = max(0.0, guess + (ahead + (3e-10 if side else -3e-10)) / max(fall, 1e-9))
         return _polish(value, delta, min(guess, most), most, upward=side == 1)
 
     @property

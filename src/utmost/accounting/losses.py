@@ -21,7 +21,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from utmost.certification import CertifiedMechanism, CertifiedRecipe
 from utmost.errors import InvalidInput, UnsupportedLevel
@@ -96,7 +95,9 @@ def _of_approx(level: ApproxDP) -> Loss:
         return Loss(np.zeros(1), np.ones(1), Fraction(1), level=level)
     if epsilon == 0:
         return Loss(np.zeros(1), np.ones(1), level.delta, level=level)
-    return Loss(np.array([-epsilon, epsilon]), expit([-epsilon, epsilon]), level.delta, level=level)
+    unlikely = math.exp(-epsilon)
+    masses = np.array([unlikely, 1.0]) / (1 + unlikely)
+    return Loss(np.array([-epsilon, epsilon]), masses, level.delta, level=level)
 
 
 def _of_mechanism(mechanism: Rows, space: Space) -> Loss:
