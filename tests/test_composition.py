@@ -91,6 +91,29 @@ def test_fourteen_unequal_levels(seed):
     brackets(by_inversion, 0.75, by_enumeration(pairs, 0.75), gap=2e-3)  # few atoms: wide, but true
 
 
+kinds = st.sampled_from([(-6, 1), (-2, 0), (-9, -5), (0.7, 1.6)])
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), kinds, st.integers(1, 8), st.floats(0, 1.05))
+def test_inversion_alone_brackets_enumeration(seed, kind, k, share):
+    """Levels of all sizes, from 1e-9 to 40, few of them: the hardest case for the line integral stays true."""
+    epsilons = [float(e) for e in 10 ** np.random.default_rng(seed).uniform(*kind, k)]
+    epsilon = share * sum(epsilons)
+    truth = by_enumeration([(e, 0) for e in epsilons], epsilon)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("utmost.accounting.inversion.MOST_NODES", 10**6)
+        lower, upper = without_lists(um.compose(epsilons)).bounds(epsilon)
+    assert Fraction(lower) <= truth <= Fraction(upper), (lower, float(truth), upper)
+
+
+def test_inversion_of_one_level_is_close():
+    """One randomised response, between its atoms: the closed form to twelve digits, although its tail never decays."""
+    lower, upper = without_lists(um.compose(0.3)).bounds(0.17551351234314197)
+    truth = -math.expm1(0.17551351234314197 - 0.3) / (1 + math.exp(-0.3))
+    assert lower <= truth <= upper < lower + 1e-12
+
+
 def without_lists(composition):
     """The same composition, forced to take the road for many different levels."""
     composition.__dict__["_outcomes"] = None

@@ -143,7 +143,9 @@ def _invert(transform: Transform, epsilon: float, theta: float, sigma: float) ->
     peak = unit * (step * (abs(density) + dense_noise) + dense_out)  # the density where the extra mechanism matters
     gap = sigma**2 * math.exp(sigma**2 / 8) * peak * (1 + relative)
     copies = _copies(transform, epsilon, theta, period, sigma)
-    return float(max(0.0, value - error - copies - gap)), float(max(0.0, min(1.0, value + error)))
+    if not value + error >= 0:  # the errors were not small: nothing is known
+        return 0.0, 1.0
+    return float(max(0.0, value - error - copies - gap)), float(min(1.0, value + error))
 
 
 def _period(transform: Transform, theta: float, log_scale: float) -> float:
@@ -172,8 +174,9 @@ def _live_cells(
     the product is nothing. What stays alive is computed; None if that is too much.
     """
     spans = np.sort(np.abs(transform.values).max(axis=1))
-    width = max(step, 0.35 / max(float(spans[len(spans) // 2]), 1e-300), last / MOST_CELLS)
-    width = min(width, last)
+    wanted = max(0.35 / max(float(spans[len(spans) // 2]), 1e-300), last / MOST_CELLS)
+    per_cell = math.ceil(max(1.0, min(wanted, last) / step))  # nodes in a cell
+    width = per_cell * step
     cells = math.ceil(last / width)
     starts: Floats = width * np.arange(cells, dtype=float)
     bound = -smooth * starts * starts / 2
@@ -187,16 +190,15 @@ def _live_cells(
         logs = _log_factors(transform.values[now], tilt[now], starts[alive], width)
         bound[alive] += transform.counts[now] @ logs
         alive = alive[bound[alive] > limit[alive]]
-    first, final = np.ceil(starts[alive] / step), np.ceil((starts[alive] + width) / step)
-    if float((final - first).sum()) * tilt.size > MOST_NODES:
+    if len(alive) * per_cell * tilt.size > MOST_NODES:
         return None
     empty = np.ones(cells, dtype=bool)
     empty[alive] = False
-    size = np.exp(np.minimum(bound[empty], 0.0)) * 2 * (width + step)
+    size = np.exp(np.minimum(bound[empty], 0.0)) * 2 * width
     begin = starts[empty]
     if len(begin) and begin[0] == 0:  # the peak itself is never empty
         return None
-    nodes = np.concatenate([np.arange(a, b) for a, b in zip(first, final, strict=True)])
+    nodes = np.add.outer(alive.astype(float) * per_cell, np.arange(per_cell, dtype=float)).ravel()
     blocks = np.array_split(nodes, 1 + len(nodes) // AT_ONCE)
     return [block for block in blocks if len(block)], (float((size / begin**2).sum()), float(size.sum()))
 
