@@ -106,6 +106,9 @@ def test_the_region_of_a_composition_is_theorem_2_4_3():
     assert mixed.region().delta(0.7) >= mixed.bounds(0.7)[0]
     assert mixed.region().delta(0.7) == pytest.approx(mixed.delta(0.7), rel=1e-3)
     assert um.compose([]).region().total_variation == 0
+    many = um.compose(0.001, 10**6)
+    assert many.region().delta(1.0) == pytest.approx(many.delta(1.0), rel=1e-2)
+    assert many.region().delta(1.0) >= many.bounds(1.0)[0]
 
 
 @pytest.mark.parametrize("mu", [0, 0.3, 2.5])

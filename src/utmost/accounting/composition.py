@@ -76,11 +76,14 @@ class Composition:
         self._squared_mu: Fraction | float = Fraction(0)
         self._parts: list[tuple[Loss, int]] = []
         infinite: list[tuple[Fraction, int]] = []
+        labels: list[tuple[Level | None, int]] = []
         for item, count in self.releases:
             if isinstance(item, GaussianDP):
                 self._squared_mu += count * (item.mu**2 if math.isinf(item.mu) else Fraction(item.mu) ** 2)
+                labels.append((item, count))
                 continue
             loss = loss_of(item)
+            labels.append((loss.label or loss.level, count))
             infinite += [(loss.infinite, count)] if loss.infinite else []
             if loss.values.any():
                 self._parts.append((loss, count))
@@ -88,12 +91,10 @@ class Composition:
             infinite = [(Fraction(1), 1)]
         self._infinite = _at_least_one(infinite)
         """Bounds on the probability that some loss is infinite: equal where they are exact."""
-        labels = [loss.label or loss.level for loss, _ in self._parts]
         self._labelled: Composition | None = None
-        if any(loss.label for loss, _ in self._parts) and None not in labels:
-            again = [(label, count) for label, (_, count) in zip(labels, self._parts, strict=True)]
-            rest = [(item, count) for item, count in self.releases if isinstance(item, GaussianDP)]
-            self._labelled = _joined([*again, *rest])
+        if any(loss.label for loss, _ in self._parts) and all(label is not None for label, _ in labels):
+            self._labelled = _joined(labels)
+        """The same releases at what they were certified for, which no rounding of losses may exceed."""
 
     @property
     def count(self) -> int:
@@ -158,13 +159,13 @@ class Composition:
     def region(self, lines: int = 200) -> Region:
         """The privacy region, as the intersection of (epsilon, delta) regions; never smaller than the true one.
 
-        Equal levels have the corners of LIM Theorem 2.4.3; otherwise so many epsilons up to the one at delta 1e-12
-        beyond the infinite losses are taken.
+        Few equal levels have the corners of LIM Theorem 2.4.3; otherwise so many epsilons, up to the one at a delta
+        1e-12 above that of the infinite losses, are taken.
         """
         level = self._parts[0][0].level if len(self._parts) == 1 and not self._squared_mu else None
-        if isinstance(level, ApproxDP):
+        if isinstance(level, ApproxDP) and self._parts[0][1] < 2 * lines:
             unit, count = epsilon_of(level), self._parts[0][1]
-            chosen = [float(unit.times(count - 2 * i)) for i in range(count // 2 + 1)][-lines:]
+            chosen = [float(unit.times(count - 2 * i)) for i in range(count // 2 + 1)]
         elif not self._parts and not self._squared_mu:
             chosen = [0.0]
         else:
@@ -184,7 +185,9 @@ class Composition:
         if self._infinite[0] == 1 or not (self._parts or self._squared_mu):
             return 0.0, 0.0
         if not self._parts:
-            return gaussian_delta(Fraction(self._squared_mu), Fraction(epsilon))
+            near = Fraction(epsilon) * Fraction(1, 2**52)  # epsilon was rounded to a float
+            low, high = (gaussian_delta(Fraction(self._squared_mu), Fraction(epsilon) + d) for d in (near, -near))
+            return low[0], high[1]
         if self._outcomes is not None:
             return self._outcomes.delta(epsilon)
         return bounds_of(self._transform, epsilon, coarse)

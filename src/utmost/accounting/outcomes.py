@@ -52,19 +52,19 @@ class Outcomes:
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Bounds on E[(1 - e^(epsilon - loss))+]."""
         (x, p), (y, _) = self.first, self.second
+        shift = self.shift + 2 * ULP * abs(epsilon)
         if len(y) == 1:
             over = x + y[0] - epsilon
             beyond = over > 0
             value = float(np.sum(p[beyond] * -np.expm1(-over[beyond])))
-            tail, rounding = float(p[over > -self.shift].sum()), 64 * ULP * value  # pairwise sums
+            tail, rounding = float(p[over > -shift].sum()), 64 * ULP * value  # pairwise sums
         else:
-            value, tail = self._count(epsilon)
+            value, tail = self._count(epsilon, shift)
             rounding = (len(x) + len(y) + 64) * WIDE_ULP * tail + 16 * ULP * value
-        shift = self.shift + 2 * ULP * abs(epsilon)
         error = self.relative * value + rounding + shift * (1 + self.relative) * tail * 1.01
         return max(0.0, value - error), value + error + self.missing
 
-    def _count(self, epsilon: float) -> tuple[float, float]:
+    def _count(self, epsilon: float, shift: float) -> tuple[float, float]:
         """The sum over pairs by suffix sums of the second list, in extended precision; and the mass past epsilon."""
         (x, p), (y, q) = self.first, self.second
         top = float(y[-1])
@@ -72,7 +72,7 @@ class Outcomes:
         other = np.append(np.cumsum((q * np.exp((top - y).astype(WIDE)))[::-1])[::-1], WIDE(0))  # under Q, scaled
         at = np.searchsorted(y, epsilon - x, side="right")
         excess = mass[at] - np.exp((epsilon - x - top).astype(WIDE)) * other[at]
-        near = np.searchsorted(y, epsilon - x - self.shift, side="left")
+        near = np.searchsorted(y, epsilon - x - shift, side="left")
         return float(np.dot(p, np.maximum(excess, 0))), float(np.dot(p, mass[near]))
 
 
