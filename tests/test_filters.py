@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 import utmost as um
 from utmost.accounting import filters
-from utmost.accounting.amounts import Amount
+from utmost.accounting.amounts import GRAIN, Amount
 from utmost.errors import BudgetSpent, InvalidInput, UnsupportedLevel
 
 ROW = ("rows, at most 500", "replace")
@@ -64,7 +64,7 @@ def test_the_gaussian_cost_covers_the_region(epsilon):
     assert mu == pytest.approx(-2 * norm.ppf(1 / (1 + math.exp(float(epsilon)))), rel=1e-6)
     alphas = np.linspace(0, 1, 301)
     assert (um.GaussianDP(mu * (1 + 1e-9)).upper(alphas) >= um.PureDP(epsilon).upper(alphas) - 1e-12).all()
-    assert (square * filters.rounded_up.__globals__["GRAIN"]).denominator == 1
+    assert (square * GRAIN).denominator == 1
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-6), (0.1, 1e-9), (10, 1e-5), (3, 0.1)])
