@@ -25,6 +25,7 @@ def main():
     draw_regions()
     draw_noise()
     draw_local()
+    draw_accounting()
 
 
 def draw_local():
@@ -103,6 +104,24 @@ def draw_noise():
     um.plot.save(plane, IMAGES / "noise-density-2.png")
     um.plot.save(um.plot.noise_gamma(), IMAGES / "noise-gamma.png")
     um.plot.save(um.plot.noise_costs([0.25 * i for i in range(1, 49)]), IMAGES / "noise-costs.png")
+
+
+def draw_accounting():
+    """LIM Figures 2.1, 2.4 and 2.5, and a budget with some spends."""
+    um.plot.save(um.plot.level_region(1, 0.1), IMAGES / "lim-figure-2-1.png")
+    for part, delta in (("a", 0), ("b", 0.1)):
+        level = um.ApproxDP(0.4, delta)
+        figure = um.plot.composition_regions(level, range(1, 6), f"LIM Figure 2.4 ({part}): k releases at {level}")
+        um.plot.save(figure, IMAGES / f"lim-figure-2-4{part}.png")
+    um.plot.save(um.plot.theorem_regions(0.1, 0.001, 30), IMAGES / "lim-figure-2-5.png")
+    ledger = um.Ledger(None)
+    survey = ledger.open("survey-2026", um.ApproxDP(2, 1e-5), "rows, at most 20000", "add-remove")
+    with survey.reserve_batch([0.05] * 60, {"histogram": "age"}, delta=1e-6) as entry:
+        entry.complete("...")
+    clinic = ledger.open("clinic", 1, "people, 3 visits each", "replace")
+    with clinic.reserve(0.3, {"count": "all"}) as entry:
+        entry.complete("...")
+    um.plot.save(um.plot.budget([survey, clinic]), IMAGES / "budgets.png")
 
 
 if __name__ == "__main__":

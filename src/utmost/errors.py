@@ -87,3 +87,20 @@ class SolverFailed(UtmostError):
 
 class BadFile(InvalidInput):
     """A saved file that is not what it says: changed, cut short, or of another version."""
+
+
+class BudgetSpent(UtmostError):
+    """A budget does not allow this spend; nothing was charged. `asked` is what was asked for, `left` what is left."""
+
+    def __init__(self, message: str, *, asked: Any = None, left: Any = None) -> None:
+        super().__init__(message)
+        self.asked = asked
+        self.left = left
+
+
+class BudgetMismatch(InvalidInput):
+    """A data set is opened with another budget, unit, neighbours or filter than its account was made with."""
+
+
+class UnknownDataset(InvalidInput):
+    """A ledger has no account of this name."""

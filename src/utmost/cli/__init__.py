@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from utmost import __version__
-from utmost.cli import designs, party, reproduce, survey
-from utmost.errors import CannotCertify, NoExtension, NoSuchMechanism, UtmostError
+from utmost.cli import budget, designs, party, reproduce, survey
+from utmost.errors import BudgetSpent, CannotCertify, NoExtension, NoSuchMechanism, UtmostError
 
 app = typer.Typer(
     help="Design the differentially private mechanism with the utmost utility, and prove it.",
@@ -23,6 +23,8 @@ app = typer.Typer(
 )
 for command in (designs.design, designs.show, designs.certify, designs.verify, designs.sample, designs.demo):
     app.command()(command)
+app.command()(budget.compose)
+app.add_typer(budget.budget, name="budget")
 app.add_typer(party.app, name="party")
 app.command()(reproduce.reproduce)
 app.add_typer(survey.app, name="survey")
@@ -40,7 +42,7 @@ def main() -> None:
     """The entry point: errors in words on standard error, and their exit codes."""
     try:
         app()
-    except (NoExtension, NoSuchMechanism, CannotCertify) as reason:
+    except (BudgetSpent, CannotCertify, NoExtension, NoSuchMechanism) as reason:
         print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
         sys.exit(1)
     except UtmostError as reason:

@@ -60,20 +60,6 @@ def theorem_2_2_4(given: Given, quick: bool) -> Finding:
     return Finding({"share on which both agree": agree / count, "share inside": inside / count})
 
 
-def _regions(regions: dict[str, Any], titles: list[str], split: int | None = None) -> Any:
-    """Lower boundaries of privacy regions, in one panel, or so many to each of several."""
-    figure, axes = panels(titles, 4.8, 4.4)
-    for number, (name, region) in enumerate(regions.items()):
-        axis = axes[0 if split is None else number // split]
-        axis.plot(*region.corners.T, linewidth=1.2, label=name)
-    for axis in axes:
-        axis.plot([0, 1], [1, 0], linestyle=":", color="#888888")
-        axis.set_xlabel("$P_{MD}$")
-        axis.set_ylabel("$P_{FA}$")
-        axis.legend(frameon=False, fontsize=8)
-    return figure
-
-
 @reproduces("LIM-figure-2.1")
 def figure_2_1(given: Given, quick: bool) -> Finding:
     """The privacy region of a level: its corner, its total variation (Remark 2b), and its symmetry."""
@@ -93,7 +79,7 @@ def figure_2_1(given: Given, quick: bool) -> Finding:
         "(2.2) is symmetric to P_FA + P_MD = 1": inside(1.0, 1.0) == inside(0.0, 0.0),
         "total variation": region.total_variation,
     }
-    return Finding(computed, lambda: _regions({f"ε = {epsilon:g}, δ = {delta:g}": region}, ["LIM Figure 2.1"]))
+    return Finding(computed, lambda: um.plot.level_region(epsilon, delta))
 
 
 @reproduces("LIM-remark-2")
@@ -187,14 +173,15 @@ def figure_2_4(given: Given, quick: bool) -> Finding:
     }
 
     def draw() -> Any:
-        regions = {
-            f"k = {k}" + " " * split: um.compose(
-                um.ApproxDP(epsilon, delta), times=k
-            ).region()  # labels differ by panel
-            for split, delta in enumerate(given["deltas"])
-            for k in range(1, 6)
-        }
-        return _regions(regions, [f"LIM Figure 2.4: ε = {epsilon}, δ = {d:g}" for d in given["deltas"]], split=5)
+        figure, axes = panels([f"LIM Figure 2.4: ε = {epsilon}, δ = {d:g}" for d in given["deltas"]], 4.8, 4.4)
+        for axis, delta in zip(axes, given["deltas"], strict=True):
+            for k in range(1, 6):
+                axis.plot(*um.compose(um.ApproxDP(epsilon, delta), times=k).region().corners.T, label=f"k = {k}")
+            axis.plot([0, 1], [1, 0], linestyle=":", color="#888888")
+            axis.set_xlabel("missed detection")
+            axis.set_ylabel("false alarm")
+            axis.legend(frameon=False, fontsize=8)
+        return figure
 
     return Finding(computed, draw)
 
@@ -214,16 +201,7 @@ def figure_2_5(given: Given, quick: bool) -> Finding:
         < min(k * epsilon, um.accounting.theorems.advanced(epsilon, k, slack)),
     }
 
-    def draw() -> Any:
-        lines = [(um.accounting.theorems.advanced(epsilon, k, s), k * delta + s) for s in np.geomspace(1e-6, 0.9, 60)]
-        regions = {
-            "Theorem 2.4.1": um.accounting.region(um.ApproxDP(k * epsilon, k * delta)),
-            "Theorem 2.4.2": um.accounting.Region.from_levels(lines),
-            "Theorem 2.4.3": total.region(),
-        }
-        return _regions(regions, ["LIM Figure 2.5, left: 30 × (0.1, 0.001)"])
-
-    return Finding(computed, draw)
+    return Finding(computed, lambda: um.plot.theorem_regions(epsilon, delta, k))
 
 
 @reproduces("LIM-theorem-2.4.4")
