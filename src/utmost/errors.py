@@ -87,3 +87,11 @@ class SolverFailed(UtmostError):
 
 class BadFile(InvalidInput):
     """A saved file that is not what it says: changed, cut short, or of another version."""
+
+
+class NotRowWise(InvalidInput):
+    """A condition or table that looks at more than one row at a time, or could fail on a row: refused unread."""
+
+
+class EngineFailed(UtmostError):
+    """The engine that holds a table failed after the spend was reserved; the message never says on what."""
