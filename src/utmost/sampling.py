@@ -75,6 +75,12 @@ def uniform_words(bits: int, size: int) -> NDArray[np.uint64]:
     return words >> np.uint64(64 - bits) if bits < 64 else words
 
 
+def uniform_integer(bits: int) -> int:
+    """One uniform integer below 2^bits."""
+    size = (bits + 7) // 8
+    return int.from_bytes(_source(size), "little") >> (8 * size - bits)
+
+
 def draw(weights: Sequence[int] | NDArray[Any], bits: int, size: int) -> NDArray[np.int64]:
     """Positions drawn with probability weight / 2^bits, exactly.
 
@@ -84,7 +90,7 @@ def draw(weights: Sequence[int] | NDArray[Any], bits: int, size: int) -> NDArray
     """
     sums = _cumulative(weights)
     if size == 1:
-        number = _uniform(bits)
+        number = uniform_integer(bits)
         return np.array([sum(s <= number for s in sums)])
     if bits <= WORD:
         return _count(np.array(sums, dtype=np.uint64), lambda n: uniform_words(bits, n), size)[0]
@@ -92,15 +98,9 @@ def draw(weights: Sequence[int] | NDArray[Any], bits: int, size: int) -> NDArray
     tops = np.array([s >> rest for s in sums], dtype=np.uint64)
     positions, drawn = _count(tops, lambda n: uniform_words(WORD, n), size)
     for i in np.flatnonzero(np.isin(drawn, tops)).tolist():
-        number = (int(drawn[i]) << rest) | _uniform(rest)
+        number = (int(drawn[i]) << rest) | uniform_integer(rest)
         positions[i] = sum(s <= number for s in sums)
     return positions
-
-
-def _uniform(bits: int) -> int:
-    """One uniform integer below 2^bits."""
-    size = (bits + 7) // 8
-    return int.from_bytes(_source(size), "little") >> (8 * size - bits)
 
 
 def _cumulative(weights: Sequence[int] | NDArray[Any]) -> list[int]:

@@ -1,0 +1,1 @@
+"""Noise for numeric queries (LIM chapter 2)."""

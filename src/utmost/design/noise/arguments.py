@@ -1,0 +1,110 @@
+"""What may be asked of noise: each argument checked at the door, and private values never repeated in an error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.exact import Number, as_rational, is_number
+from utmost.privacy import ApproxDP, Level, as_level, require_pure
+
+
+def as_noise_level(privacy: Level | Number) -> ApproxDP:
+    """A pure level above 0: what noise is designed for."""
+    level = as_level(privacy)
+    try:
+        pure = require_pure(level)
+    except UnsupportedLevel:
+        raise UnsupportedLevel(
+            f"noise is designed for pure levels, not {level}; give an epsilon, such as PureDP(1)."
+        ) from None
+    if pure.exponent == 0 and pure.ratio == 1:
+        raise InvalidInput("epsilon is 0: no noise over all numbers hides everything; give an epsilon above 0.")
+    return pure
+
+
+def as_whole(value: Any, name: str, most: float = math.inf) -> int:
+    """A whole number from 1 on."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= most:
+        limit = f"1 to {most:g}" if most < math.inf else "1 or more"
+        raise InvalidInput(f"{name} is {value!r}; give a whole number, {limit}.")
+    return int(value)
+
+
+def as_dimension(dimension: Any) -> int:
+    """How many numbers an answer has."""
+    return as_whole(dimension, "dimension", most=100)
+
+
+def as_positive(value: Number, name: str) -> Fraction:
+    """A rational number above 0."""
+    exact = as_rational(value, name)
+    if exact <= 0:
+        raise InvalidInput(f"{name} is {value!r}; it must be above 0.")
+    return exact
+
+
+def as_confidence(confidence: Number) -> Fraction:
+    """A probability at least 0 and below 1."""
+    chance = as_rational(confidence, "the confidence")
+    if not 0 <= chance < 1:
+        raise InvalidInput(f"the confidence is {confidence!r}; give a probability from 0 to below 1, such as 0.95.")
+    return chance
+
+
+def as_size(size: int | None) -> int:
+    """How many draws."""
+    if size is None:
+        return 1
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
+        raise InvalidInput(f"size is {size!r}; give how many draws, 0 or more.")
+    return int(size)
+
+
+def as_integers(k: ArrayLike) -> NDArray[Any]:
+    """An array of whole numbers: of 64 bits where these hold them, else of Python's own."""
+    at = np.asarray(k)
+    if at.dtype == object and all(is_number(x) and isinstance(x, int) for x in at.ravel().tolist()):
+        return at
+    if at.size and not np.issubdtype(at.dtype, np.integer):
+        raise InvalidInput(f"k is {k!r}; give whole numbers.")
+    return at.astype(object if at.dtype == np.uint64 else np.int64)
+
+
+def as_private_vector(value: Any, dimension: int, convert: Callable[[Any], Any], what: str) -> list[Any]:
+    """A private answer as a list of its coordinates; what is wrong with it is said without repeating it."""
+    if dimension == 1:
+        parts = [value]
+    else:
+        parts = list(value) if np.iterable(value) and not isinstance(value, str) else []
+    try:
+        if len(parts) != dimension:
+            raise ValueError
+        return [convert(part) for part in parts]
+    except (TypeError, ValueError, OverflowError):
+        wanted = f"one {what}" if dimension == 1 else f"a sequence of {dimension} numbers, each a {what}"
+        raise InvalidInput(f"the value to release must be {wanted}; make it so by a public rule beforehand.") from None
+
+
+def exact_integer(value: Any) -> int:
+    """A whole number as Python's own; ValueError for anything else."""
+    if not is_number(value) or not isinstance(value, int | np.integer):
+        raise ValueError
+    return int(value)
+
+
+def exact_number(value: Any) -> Fraction:
+    """The very number that a private answer is: a float means its binary value, to the last bit.
+
+    Parameters are read as decimals, answers are not: the declared sensitivity is a promise about the numbers that are
+    handed over.
+    """
+    if not is_number(value):
+        raise ValueError
+    return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)

@@ -1,0 +1,65 @@
+"""The rational number that stands for e^-epsilon: never below it, so that privacy holds in fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+from flint import arb, ctx
+
+from utmost.errors import InvalidInput
+from utmost.exact import MOST_BITS, Enclosed, ExpSum, as_fmpq, compare, endpoints
+from utmost.privacy import ApproxDP
+
+ZERO, ONE = ExpSum.rational(0), ExpSum.rational(1)
+
+
+def enclose_decay(level: ApproxDP, bits: int, steps: int = 1) -> arb:
+    """A ball around e^(-epsilon/steps), epsilon finite."""
+    with ctx.workprec(bits + 64):
+        return (_enclose_log(level) / -steps).exp()
+
+
+@lru_cache(maxsize=1024)
+def decay_above(level: ApproxDP, steps: int = 1) -> Fraction:
+    """A rational at or just above e^(-epsilon/steps): to 64 bits, both of it and of what it lacks to 1.
+
+    Examples
+    --------
+    >>> from utmost.privacy import PureDP
+    >>> decay_above(PureDP.from_ratio(3)), 0 <= decay_above(PureDP(1)) - Fraction(math.exp(-1)) < 2**-50
+    (Fraction(1, 3), True)
+    """
+    if math.isinf(level.exponent):
+        return Fraction(0)
+    if level.exponent == 0 and steps == 1:
+        return 1 / level.ratio
+    exponent = max(level.log_growth / steps, 1e-300)
+    bits = min(MOST_BITS, 66 + math.ceil(max(exponent / math.log(2), -math.log2(exponent))))
+    high = endpoints(enclose_decay(level, 2 * bits, steps))[1]
+    decay = Fraction(math.ceil(high * 2**bits), 2**bits)
+    if decay >= 1:
+        raise InvalidInput(f"privacy is {level} over {steps} steps: noise would have no end; allow a larger epsilon.")
+    return decay
+
+
+def keeps_level(level: ApproxDP, decay: Fraction, steps: int) -> bool:
+    """Whether decay^steps is at least e^-epsilon: decided in exact arithmetic."""
+    if math.isinf(level.exponent):
+        return True
+    if decay <= 0:
+        return False
+    if steps == 1:
+        return ExpSum.rational(decay * level.ratio).times(Fraction(1), Fraction(level.exponent)).compare(ONE) >= 0
+
+    def slack(bits: int) -> arb:
+        with ctx.workprec(bits + 64 + 2 * decay.denominator.bit_length()):
+            return arb(as_fmpq(decay)).log() * steps + _enclose_log(level)
+
+    return compare(Enclosed(slack), ZERO) >= 0
+
+
+def _enclose_log(level: ApproxDP) -> arb:
+    """Epsilon, at the working precision."""
+    return arb(as_fmpq(level.ratio)).log() + as_fmpq(Fraction(level.exponent))
