@@ -9,7 +9,8 @@ True
 from importlib import import_module
 from typing import Any
 
-from utmost import errors
+from utmost import accounting, errors
+from utmost.accounting import Ledger
 from utmost.certification import CertifiedMechanism, certify
 from utmost.design import binary, finite, rainbow
 from utmost.edge_levels import EdgeLevels, per_edge, personalized
@@ -38,6 +39,7 @@ __all__ = [
     "EdgeLevels",
     "FiniteMechanism",
     "GaussianDP",
+    "Ledger",
     "Level",
     "Mechanism",
     "Morphism",
@@ -48,6 +50,7 @@ __all__ = [
     "Space",
     "SuitablePair",
     "Verification",
+    "accounting",
     "binary",
     "certify",
     "complete",

@@ -95,3 +95,20 @@ class NotRowWise(InvalidInput):
 
 class EngineFailed(UtmostError):
     """The engine that holds a table failed after the spend was reserved; the message never says on what."""
+
+
+class BudgetSpent(UtmostError):
+    """A budget does not allow this spend; nothing was charged. `asked` is what was asked for, `left` what is left."""
+
+    def __init__(self, message: str, *, asked: Any = None, left: Any = None) -> None:
+        super().__init__(message)
+        self.asked = asked
+        self.left = left
+
+
+class BudgetMismatch(InvalidInput):
+    """A data set is opened with another budget, unit, neighbours or filter than its account was made with."""
+
+
+class UnknownDataset(InvalidInput):
+    """A ledger has no account of this name."""

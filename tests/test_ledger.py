@@ -1,0 +1,529 @@
+"""The ledger: never overspends, loses nothing, survives kill -9 anywhere, and refuses what is not its own."""
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import utmost as um
+from utmost.errors import (
+    BadFile,
+    BudgetMismatch,
+    BudgetSpent,
+    InvalidInput,
+    UnknownDataset,
+    UnsupportedLevel,
+    UtmostError,
+)
+
+UNIT, NEIGHBOURS = "rows, at most 500", "add-remove"
+
+
+def opened(path=None, budget=1, filter=None, dataset="survey"):
+    return um.Ledger(path).open(dataset, budget, UNIT, NEIGHBOURS, filter)
+
+
+def spend(account, level, question="q", answer=1):
+    with account.reserve(level, {"ask": question}) as entry:
+        return entry.complete({"answer": answer})
+
+
+def epsilon_spent(account):
+    return account.spent.amounts()["epsilon"].rational
+
+
+@pytest.fixture(params=["memory", "file"])
+def place(request, tmp_path):
+    return None if request.param == "memory" else tmp_path / "budget.db"
+
+
+def test_ten_tenths_make_one(place):
+    """Sums are exact: ten spends of 0.1 fit a budget of 1, an eleventh of any size does not, and it costs nothing."""
+    account = opened(place)
+    for i in range(10):
+        spend(account, 0.1, i)
+    assert epsilon_spent(account) == 1
+    assert not account.left.allows("1e-30")
+    with pytest.raises(BudgetSpent, match="left is epsilon 0 of 1") as refusal, account.reserve("1e-30", {"ask": 11}):
+        raise AssertionError("an answer would have been drawn")
+    assert refusal.value.left.amounts() == {"epsilon": 0.0}
+    assert epsilon_spent(account) == 1
+    assert len(account.entries()) == 10
+    assert account.check()
+
+
+def test_an_unfinished_reservation_stays_charged(place):
+    """Whoever reserves and fails may have seen the answer."""
+    account = opened(place)
+    with pytest.raises(ZeroDivisionError), account.reserve(0.3, {"ask": 1}):
+        1 / 0  # noqa: B018
+    (entry,) = account.entries()
+    assert (entry.state, entry.answer, entry.level) == ("reserved", None, um.PureDP(0.3))
+    assert epsilon_spent(account) == Fraction(3, 10)
+    assert account.find({"ask": 1}) is None
+
+
+def test_logarithms_add_up_exactly(place):
+    """A budget of ln 6 pays for ln 2 and ln 3 and nothing else."""
+    account = opened(place, um.PureDP.from_ratio(6))
+    spend(account, um.PureDP.from_ratio(2))
+    spend(account, um.PureDP.from_ratio(3))
+    assert not account.left.allows("1e-40")
+
+
+def test_the_identical_question_costs_nothing(place):
+    """Same question and level: the recorded answer, in any order of keys; another level or fresh=True: a new one."""
+    account = opened(place)
+    draws = iter(range(100))
+    ask = lambda level, question, **how: account.ask(level, question, lambda: next(draws), **how)  # noqa: E731
+    assert ask(0.1, {"a": 1, "b": 2}).answer == 0
+    assert ask(0.1, {"b": 2, "a": 1}).answer == 0
+    assert epsilon_spent(account) == Fraction(1, 10)
+    assert ask(0.2, {"a": 1, "b": 2}).answer == 1
+    assert ask(0.1, {"a": 1, "b": 2}, fresh=True).answer == 2
+    assert ask(0.1, {"a": 1, "b": 2}).answer == 2  # the latest
+    assert epsilon_spent(account) == Fraction(4, 10)
+    assert ask(0.1, {"a": 1, "b": "2"}).answer == 3
+    found = account.find({"a": 1, "b": 2}, 0.2)
+    assert (found.answer, found.state, found.question) == (1, "done", {"a": 1, "b": 2})
+
+
+def test_completing_twice_is_refused(place):
+    """One answer per reservation; a second would be a second draw."""
+    account = opened(place)
+    with account.reserve(0.1, {"ask": 1}) as entry:
+        entry.complete({"answer": 1})
+        assert entry.head == account.head
+        with pytest.raises(InvalidInput, match="complete already"):
+            entry.complete({"answer": 2})
+    assert [e.answer for e in account.entries()] == [{"answer": 1}]
+
+
+def test_an_account_is_reopened_as_it_was(tmp_path):
+    """Another budget, unit, neighbours or filter under the same name is refused, and says which."""
+    path = tmp_path / "budget.db"
+    ledger = um.Ledger(path)
+    account = ledger.open("survey", um.ApproxDP(1, 1e-6), UNIT, NEIGHBOURS, "zcdp")
+    again = ledger.open("survey", um.ApproxDP(1, 1e-6), UNIT, NEIGHBOURS)  # no filter asked: the account's own
+    assert (again.filter.name, again.secret) == ("zcdp", account.secret)
+    for name, how in {
+        "budget": (um.ApproxDP(2, 1e-6), UNIT, NEIGHBOURS),
+        "unit": (um.ApproxDP(1, 1e-6), "rows, at most 501", NEIGHBOURS),
+        "neighbours": (um.ApproxDP(1, 1e-6), UNIT, "replace"),
+        "filter": (um.ApproxDP(1, 1e-6), UNIT, NEIGHBOURS, "basic"),
+    }.items():
+        with pytest.raises(BudgetMismatch, match=f"opened with {name} "):
+            ledger.open("survey", *how)
+    with pytest.raises(UnknownDataset, match="it has 'survey'"):
+        ledger.account("suvrey")
+    assert ledger.datasets() == ["survey"]
+    assert len(account.secret) == 32
+    assert account.secret.hex() not in repr(account) + str(vars(account.filter))
+
+
+def test_bad_arguments_are_named():
+    """Wrong names, neighbours, levels and contents, each with its remedy; an answer is never repeated."""
+    ledger = um.Ledger(None)
+    with pytest.raises(InvalidInput, match="dataset is ''"):
+        ledger.open("", 1, UNIT, NEIGHBOURS)
+    with pytest.raises(InvalidInput, match="unit is"):
+        ledger.open("a", 1, " ", NEIGHBOURS)
+    with pytest.raises(InvalidInput, match="add-remove"):
+        ledger.open("a", 1, UNIT, "swap")
+    with pytest.raises(InvalidInput, match="takes 'pure'"):
+        ledger.open("a", 1, UNIT, NEIGHBOURS, "zcdp")
+    with pytest.raises(UnsupportedLevel, match="no filter"):
+        ledger.open("a", um.SuitablePair([(0, 0.1), (0.9, 1), (1, 1)]), UNIT, NEIGHBOURS)
+    account = ledger.open("a", 1, UNIT, NEIGHBOURS)
+    with pytest.raises(UnsupportedLevel, match="pure levels only"), account.reserve(um.GaussianDP(0.1), "q"):
+        pass
+    with pytest.raises(InvalidInput, match="the question is not plain JSON"), account.reserve(0.1, {1, 2}):
+        pass
+    with account.reserve(0.1, "q") as entry, pytest.raises(InvalidInput) as wrong:
+        entry.complete({"answer": float("nan"), "secret": "Mallory"})
+    assert "Mallory" not in str(wrong.value)
+    with pytest.raises(InvalidInput, match="neither a file name"):
+        um.Ledger("mysql://somewhere")
+    assert not ledger.kept
+    assert "lost with this process" in repr(ledger)
+
+
+def test_files_that_are_no_ledger_are_refused_and_untouched(tmp_path):
+    """Text, nothing, someone else's database, another version, damaged pages, a missing index: bytes unchanged."""
+    good = tmp_path / "good.db"
+    account = opened(good)
+    for i in range(30):
+        spend(account, 0.01, i, "x" * 200)
+    um.Ledger(good).close()
+    account._storage.close()
+    whole = good.read_bytes()
+    assert not good.with_name("good.db-wal").exists()
+
+    def altered(name, change):
+        path = tmp_path / name
+        path.write_bytes(change(whole))
+        return path
+
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    missing = altered("missing.db", bytes)
+    with sqlite3.connect(missing) as connection:
+        connection.execute("DROP INDEX utmost_questions")
+    connection.close()
+    page = 4096
+    cases = {
+        altered("text.db", lambda _: b"epsilon: 1\n"): "is not a ledger",
+        altered("empty.db", lambda _: b""): "is not a ledger",
+        altered("cut.db", lambda b: b[: len(b) // 2]): "damaged",
+        other: "is not a ledger",
+        altered("newer.db", lambda b: b[:60] + (7).to_bytes(4, "big") + b[64:]): "version 7",
+        altered("pages.db", lambda b: b[: 2 * page] + os.urandom(4 * page) + b[6 * page :]): "damaged",
+        missing: "damaged",
+    }
+    for path, message in cases.items():
+        before = path.read_bytes()
+        with pytest.raises(BadFile, match=message):
+            um.Ledger(path)
+        assert path.read_bytes() == before, path
+    with pytest.raises(BadFile, match="not a folder"):
+        um.Ledger(tmp_path / "nowhere" / "budget.db")
+    assert {p.name for p in tmp_path.iterdir()} == {p.name for p in cases} | {"good.db"}  # nothing left lying about
+
+
+def tamper(path, statement, *values):
+    with sqlite3.connect(path) as connection:
+        connection.execute(statement, values)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE utmost_events SET body = replace(body, '1/10', '1/100') WHERE number = 3",
+        "UPDATE utmost_events SET time = '2020-01-01T00:00:00.000+00:00' WHERE number = 2",
+        "UPDATE utmost_events SET entry = 1 WHERE number = 3",
+        "DELETE FROM utmost_events WHERE number = 3",
+        "UPDATE utmost_events SET head = '0' WHERE number = 4",
+    ],
+)
+def test_a_changed_event_is_found(tmp_path, statement):
+    """Whatever is changed in the past breaks the chain from there on."""
+    path = tmp_path / "budget.db"
+    account = opened(path)
+    for i in range(3):
+        spend(account, 0.1, i)
+    assert account.check()
+    account._storage.close()
+    tamper(path, statement)
+    assert not um.Ledger(path).account("survey").check()
+
+
+def test_a_changed_last_event_or_opening_stops_spending(tmp_path):
+    """The last event, which carries the sums, is checked at every spend; the first one at every opening."""
+    path = tmp_path / "budget.db"
+    account = opened(path)
+    spend(account, 0.9)
+    tamper(path, "UPDATE utmost_events SET body = replace(body, '9/10', '1/10') WHERE number = 2")
+    with pytest.raises(BadFile, match="event 2"), account.reserve(0.5, "q"):
+        pass
+    tamper(path, "UPDATE utmost_events SET body = replace(body, '\"1\"', '\"100\"') WHERE number = 0")
+    with pytest.raises(BadFile, match="event 0"):
+        opened(path)
+    tamper(path, "UPDATE utmost_events SET body = replace(body, '\"100\"', '\"1\"') WHERE number = 0")
+    tamper(path, "UPDATE utmost_accounts SET secret = zeroblob(32)")
+    with pytest.raises(BadFile, match="event 0"):
+        opened(path)
+
+
+def test_a_printed_head_finds_a_backup_that_was_put_back(tmp_path):
+    """The chain of an old copy is intact; only a head printed later tells."""
+    path, backup = tmp_path / "budget.db", tmp_path / "backup.db"
+    account = opened(path)
+    early = spend(account, 0.1, 1).head
+    account._storage.close()
+    shutil.copy(path, backup)
+    account = opened(path)
+    late = spend(account, 0.1, 2).head
+    assert account.check(early)
+    assert account.check(late.upper())
+    account._storage.close()
+    shutil.copy(backup, path)
+    restored = opened(path)
+    assert restored.check()
+    assert restored.check(early)
+    assert not restored.check(late)
+    assert "older copy" in str(restored.check(late))
+
+
+def test_memory_is_not_shared_with_a_fork():
+    """Parent and child would each have the whole budget."""
+    account = opened(None)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        try:
+            spend(account, 0.1)
+        except InvalidInput as refused:
+            os.write(writer, str(refused).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert b"belongs to the process" in os.read(reader, 1000)
+
+
+def test_a_file_is_shared_with_a_fork(tmp_path):
+    """The child opens its own connection, and parent and child see each other's spends."""
+    account = opened(tmp_path / "budget.db")
+    spend(account, 0.1, "parent")
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        spend(account, 0.2, "child")
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    spend(account, 0.3, "parent again")
+    assert epsilon_spent(account) == Fraction(6, 10)
+    assert account.check()
+
+
+def spend_until_refused(url, level, seed, results):
+    """Spend with pauses of none, until the budget says no; report what was answered."""
+    account = um.Ledger(url).account("survey")
+    answered = 0
+    try:
+        while True:
+            with account.reserve(level, {"by": seed, "n": answered}) as entry:
+                if answered % 7 != 6:  # every seventh is left unfinished
+                    entry.complete({"n": answered})
+            answered += 1
+    except BudgetSpent:
+        results.put((seed, answered, 0))
+    except UtmostError as wrong:  # pragma: no cover
+        results.put((seed, answered, str(wrong)))
+
+
+def many_spend(url, seconds, processes=8):
+    """Processes spend at once; the budget is made large enough to last about so many seconds."""
+    account = um.Ledger(url).account("survey")
+    start = time.monotonic()
+    for i in range(20):
+        spend(account, "1e-9", i)
+    pace = 20 / (time.monotonic() - start)
+    level = Fraction(1, max(100, round(seconds * pace)))
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    workers = [
+        context.Process(target=spend_until_refused, args=(url, str(level), i, results)) for i in range(processes)
+    ]
+    for worker in workers:
+        worker.start()
+    found = [results.get(timeout=600) for _ in workers]
+    for worker in workers:
+        worker.join()
+    assert [problem for *_, problem in found] == [0] * processes
+    before = 20 * Fraction(1, 10**9)
+    fit = (1 - before) // level
+    entries = account.entries()
+    assert sum(answered for _, answered, _ in found) == fit == len(entries) - 20  # nothing more, nothing lost
+    assert epsilon_spent(account) == before + fit * level <= 1
+    unfinished = sum(entry.state == "reserved" for entry in entries)
+    assert unfinished == sum(answered // 7 for _, answered, _ in found)
+    assert account.check()
+
+
+def test_eight_processes_spend_at_once(tmp_path):
+    """About ten seconds of eight processes: exactly as many spends as fit, each of them on record."""
+    path = tmp_path / "budget.db"
+    opened(path)
+    many_spend(str(path), 10)
+
+
+@pytest.mark.long
+def test_eight_processes_spend_at_once_for_a_minute(tmp_path):
+    """The same for a minute."""
+    path = tmp_path / "budget.db"
+    opened(path)
+    many_spend(str(path), 60)
+
+
+CHILD = """
+    import os, signal, sqlite3, sys
+    import utmost as um
+    path, kill_at = sys.argv[1], int(sys.argv[2])
+    steps = 0
+
+    def step(statement):
+        global steps
+        steps += 1
+        print(statement.split()[0], flush=True)
+        if steps == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    account = um.Ledger(path).open("survey", 1, "rows, at most 500", "add-remove")
+    account._storage._connection.set_trace_callback(step)
+    with account.reserve("0.25", {"ask": "first"}) as entry:
+        print("reserved", flush=True)
+        step("DRAW")
+        entry.complete({"answer": 7})
+    print("completed", flush=True)
+    with account.reserve("0.5", {"ask": "second"}) as entry:
+        print("reserved", flush=True)
+        entry.complete({"answer": 8})
+    print("completed", flush=True)
+"""
+
+
+def killed_at(path, step):
+    """A child that is killed before its n-th statement; what it had said until then."""
+    code = [sys.executable, "-c", textwrap.dedent(CHILD), str(path), str(step)]
+    done = subprocess.run(code, capture_output=True, text=True, timeout=120)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode == 0, done.stdout.split()
+
+
+def test_killed_at_every_step(tmp_path):
+    """kill -9 before each statement: what was reported as reserved is charged, what was completed is on record.
+
+    Whatever the step, the ledger opens again, is intact, and pays for what is left.
+    """
+    step, finished = 1, False
+    while not finished:
+        path = tmp_path / f"{step}.db"
+        finished, said = killed_at(path, step)
+        account = um.Ledger(path).account("survey")
+        entries = account.entries()
+        reserved, completed = said.count("reserved"), said.count("completed")
+        assert account.check()
+        assert reserved <= len(entries) <= reserved + 1
+        assert sum(e.state == "done" for e in entries) in (completed, completed + 1)
+        charged = sum(Fraction(str(e.cost["epsilon"].rational)) for e in entries)
+        assert epsilon_spent(account) == charged
+        spend(account, str(1 - charged), "the rest")
+        assert not account.left.allows("1e-20")
+        step += 1
+    assert step > 15  # two reservations and two completions of several statements each
+
+
+def test_killed_while_the_file_is_made(tmp_path):
+    """A ledger appears whole or not at all: a child killed during creation leaves nothing under the name."""
+    code = """
+        import os, signal, sqlite3, sys
+        from utmost.accounting import sqlite as module
+        connect = module._connect
+        def traced(name):
+            connection, steps = connect(name), []
+            def step(statement):
+                steps.append(statement)
+                if len(steps) == int(sys.argv[2]):
+                    os.kill(os.getpid(), signal.SIGKILL)
+            connection.set_trace_callback(step)
+            return connection
+        module._connect = traced
+        import utmost as um
+        um.Ledger(sys.argv[1])
+    """
+    for step in range(1, 11):
+        path = tmp_path / str(step) / "budget.db"
+        path.parent.mkdir()
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code), str(path), str(step)], capture_output=True, text=True
+        )
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert opened(path).check()
+
+
+POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    """A PostgreSQL server of our own, from Debian's package."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed (extra postgres)")
+    if not POSTGRES:
+        pytest.skip("no PostgreSQL server in /usr/lib/postgresql: install Debian's package postgresql to run this")
+    as_user = []
+    folder = Path("/tmp") / f"utmost-postgres-{os.getpid()}"  # short: a socket's path has at most 107 characters
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    if os.getuid() == 0:  # the server refuses to run as root
+        if not shutil.which("runuser"):
+            pytest.skip("PostgreSQL does not run as root, and runuser is missing")
+        shutil.chown(folder, "postgres")
+        as_user = ["runuser", "-u", "postgres", "--"]
+    data, binaries = folder / "data", POSTGRES[-1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    run = lambda *words: subprocess.run([*as_user, *words], check=True, capture_output=True, cwd="/")  # noqa: E731
+    run(binaries / "initdb", "-D", data, "-U", "utmost", "-A", "trust", "--no-sync")
+    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1"
+    run(binaries / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
+    try:
+        yield f"postgresql://utmost@127.0.0.1:{port}/postgres", psycopg
+    finally:
+        run(binaries / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_postgres_keeps_a_ledger(postgres):
+    """The same promises on a real server: exact sums, refusals, recorded answers, a chain, eight processes at once."""
+    url, psycopg = postgres
+    account = opened(url)
+    assert account.ask(0, {"ask": "x"}, lambda: 3).answer == 3
+    assert account.ask(0, {"ask": "x"}, lambda: 4).answer == 3
+    assert len(account.secret) == 32
+    with pytest.raises(BudgetMismatch):
+        opened(url, budget=2)
+    other = opened(url, budget=1, dataset="other")
+    spend(other, 0.6)
+    with pytest.raises(BudgetSpent), other.reserve(0.6, "q"):
+        pass
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE utmost_events SET body = replace(body, '3/5', '2/5') WHERE dataset = 'other'")
+    assert not other.check()
+    fresh = um.Ledger(url)
+    assert fresh.datasets() == ["other", "survey"]
+    assert "utmost@" not in fresh.where
+
+
+def test_postgres_with_eight_processes(postgres):
+    """Some seconds of eight processes on a server."""
+    url, psycopg = postgres
+    with psycopg.connect(url) as connection:
+        connection.execute("DROP TABLE IF EXISTS utmost_events, utmost_accounts, utmost_version")
+    opened(url)
+    many_spend(url, 2)
+
+
+def test_postgres_of_another_version_or_out_of_reach(postgres):
+    """Said in words, without the password."""
+    url, psycopg = postgres
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE SCHEMA IF NOT EXISTS newer")
+        connection.execute("CREATE TABLE newer.utmost_version (version INTEGER)")
+        connection.execute("INSERT INTO newer.utmost_version VALUES (9)")
+    with pytest.raises(BadFile, match="version 9"):
+        um.Ledger(f"{url}?options=-csearch_path%3Dnewer")
+    with pytest.raises(UtmostError, match="cannot be reached") as wrong:
+        um.Ledger("postgresql://me:hunter2@127.0.0.1:1/nothing")
+    assert "hunter2" not in str(wrong.value)
+
+
+def test_json_of_entries_is_plain(place):
+    """What is stored is readable by anyone: levels, costs and questions as JSON."""
+    account = opened(place, um.GaussianDP(1))
+    spend(account, um.GaussianDP(0.5))
+    (entry,) = account.entries()
+    assert json.loads(json.dumps(entry.level.to_json())) == {"kind": "gaussian", "mu": "1/2"}
+    assert entry.cost["mu²"].rational == Fraction(1, 4)
