@@ -113,7 +113,7 @@ class NoisyLine:
     @cached_property
     def _wide(self) -> int:
         """How far the noise reaches, for expectations."""
-        decay = -math.log(float(self.noise.law.decay)) if self.noise.law.decay > 0 else math.inf
+        decay = -math.log(max(float(self.noise.law.decay), 1e-300))
         reach = self._period * (1 + math.ceil(NEGLIGIBLE / decay)) if decay > 0 else math.inf
         wide = min(reach, self._last + self._period)
         if wide > MOST_WIDE:
