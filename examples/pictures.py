@@ -1,4 +1,4 @@
-"""The pictures of the documentation: HET Figure 1 (three votes), a majority of 101 people, RAIN Figure 2."""
+"""The pictures of the documentation, into docs/images."""
 
 from pathlib import Path
 
@@ -19,6 +19,7 @@ def main():
         figure = um.plot.rainbow(start, 0.1823, 21, ("blue", "red", "green"), f"RAIN Figure 2 ({part}), ε = 0.1823")
         um.plot.save(figure, IMAGES / f"rain-figure-2{part}.png")
     draw_losses()
+    draw_regions()
 
 
 def draw_losses():
@@ -38,6 +39,35 @@ def draw_losses():
     um.plot.save(
         um.plot.heat_map(best.mechanism, "Best for the mean absolute error, ε = 1"), IMAGES / "sum-optimal.png"
     )
+
+
+def draw_regions():
+    """REG Figures 2, 3 and 4: for whom tight constraints are best, and how much any private mechanism leaks."""
+    levels = [um.PureDP.from_ratio(2), um.PureDP.from_ratio(5)]
+    for name, space, title in (
+        ("reg-figure-2a", um.path(3), "Regular priors of a count of two people (REG Figure 2, f1)"),
+        ("reg-figure-2b", um.cycle(3), "Regular priors of three results in a ring (REG Figure 2, f2)"),
+        ("reg-figure-3", um.grid((2, 2)), "Regular priors of two counts of one person (REG Figure 3)"),
+    ):
+        um.plot.save(um.plot.region_of_priors(space, levels, title), IMAGES / f"{name}.png")
+    person, one, everyone = [0.3, 0.27, 0.23, 0.2], um.complete(4), um.hamming(5, 4)
+    epsilons = [i / 100 for i in range(2, 101, 2)]
+    regular = [um.finite.regularity(person, one, e) is not None for e in epsilons]
+    curves = {
+        "all priors (Theorem 2)": [um.finite.leakage_bound_for_all(everyone, e) for e in epsilons],
+        "leaked by the best mechanism for each person": [5 * best_leakage(person, one, e) for e in epsilons],
+        "the prior of Example 3 (Prop. 6), from ε = ln 2 on": [
+            5 * um.finite.leakage_bound(person, one, e) if fits else float("nan")
+            for e, fits in zip(epsilons, regular, strict=True)
+        ],
+    }
+    figure = um.plot.losses(epsilons, curves, "Leakage about five people with four values (REG Figure 4)", "bits")
+    um.plot.save(figure, IMAGES / "reg-figure-4.png")
+
+
+def best_leakage(prior, space, epsilon):
+    """The most that a private mechanism can leak under a prior: REG Prop. 5 with the optimum."""
+    return um.finite.optimal(space, epsilon, prior).mechanism.leakage(prior)
 
 
 if __name__ == "__main__":

@@ -92,6 +92,33 @@ def test_extend_from_a_file(tmp_path):
     assert "Pr[blue]" in utmost("design", tmp_path / "problem.toml").stdout
 
 
+SUM = """
+design = "{design}"
+[space]
+family = "sums"
+people = {people}
+largest = 5
+[privacy]
+epsilon = {epsilon}
+"""
+
+
+def test_finite_designs_from_a_file(tmp_path):
+    """The optimum for a loss, drawn as a heat map; tight constraints, also where no matrix is made; no: exit code 1."""
+    picture, saved = tmp_path / "s.png", tmp_path / "s.json"
+    optimal = 'loss = "absolute"\n' + SUM.format(design="optimal", people=3, epsilon=0.8)
+    result = utmost("design", write(tmp_path, optimal), "--json", "--picture", picture)
+    assert json.loads(result.stdout)["value"] == um.finite.optimal(um.sums(3, 5), 0.8, loss="absolute").value
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    large = write(tmp_path, SUM.format(design="tight_constraints", people=600, epsilon=1))
+    assert json.loads(utmost("design", large, "--json", "--out", saved).stdout)["mechanism"]["points"] == 3001
+    assert "..." in utmost("show", saved).stdout
+    assert utmost("verify", saved).returncode == 0
+    none = utmost("design", write(tmp_path, SUM.format(design="tight_constraints", people=10, epsilon=0.5)))
+    assert none.returncode == 1
+    assert "It exists from epsilon" in none.stderr
+
+
 def test_the_answer_no_is_exit_code_1(tmp_path):
     """Contradicting values end with 1, the two points named, and nothing written."""
     result = utmost("design", write(tmp_path, PATH.format(first=0.1, last=0.9)), "--out", tmp_path / "s.json")
@@ -108,7 +135,9 @@ def test_the_answer_no_is_exit_code_1(tmp_path):
         (MAJORITY.replace("counts", "count"), "not a family"),
         (MAJORITY.replace("people", "persons"), "does not take"),
         (MAJORITY.replace("at_least = 6", ""), "exactly one of at_least"),
-        (MAJORITY + "[known]\n5 = 0.1\n", "only there"),
+        (MAJORITY + "[known]\n5 = 0.1\n", "known belongs to design = extend"),
+        ('design = "extend"\n' + MAJORITY, "needs known"),
+        ('design = "optimal"\n' + MAJORITY, "truth belongs to"),
         (MAJORITY.replace("[space]", "[space"), "not TOML"),
         ('design = "magic"\n' + MAJORITY, "'design'"),
     ],

@@ -1,5 +1,6 @@
 """Finite queries against independent linear programs, exact rationals and the corrected numbers of REG."""
 
+import dataclasses
 import math
 from fractions import Fraction
 
@@ -11,6 +12,11 @@ from oracle import least_loss_lp
 from test_binary import random_question
 
 import utmost as um
+from utmost.certification import CertifiedRecipe, find_violation
+from utmost.decaying import DecayingMechanism, is_transitive, reach_of, row_sums, sum_error
+from utmost.design.finite.phi import solve_phi
+from utmost.design.finite.structured import _least_symbol, solve_structured
+from utmost.edge_levels import on_edges
 from utmost.errors import InvalidInput, NoSuchMechanism, TooLarge, UnsupportedLevel
 
 COMES_AND_GOES = [(0, 2), (0, 3), (0, 5), (1, 2), (1, 3), (1, 5), (2, 3), (2, 4), (3, 4), (4, 5)]
@@ -169,6 +175,155 @@ def test_leakage_of_databases_meets_theorem_2(people, values):
     assert tight.verify()
 
 
+def test_the_bound_for_all_priors():
+    """REG Cor. 1 and Theorem 2: no prior leaks more; closed form on databases, the uniform prior elsewhere."""
+    for space in (um.path(5), um.sums(4, 2), um.cycle(6), um.complete(4), um.hamming(3, 3), um.hamming(2, "abc")):
+        bound = um.finite.leakage_bound_for_all(space, 1.0)
+        tight = um.finite.tight_constraints(space, 1.0).mechanism
+        assert tight.leakage() == pytest.approx(bound, abs=1e-9)
+        rng = np.random.default_rng(len(space.points))
+        for _ in range(20):
+            prior = rng.dirichlet(np.full(len(space.points), rng.choice([0.2, 1.0, 5.0])))
+            assert tight.leakage(prior) <= bound + 1e-9
+    assert um.finite.leakage_bound_for_all(um.hamming(0, 3), 1.0) == 0
+    large = um.finite.leakage_bound_for_all(um.hamming(1000, 4), 0.5)  # 4^1000 databases
+    assert large == pytest.approx(1000 * math.log2(4 * math.exp(0.5) / (3 + math.exp(0.5))))
+    with pytest.raises(NoSuchMechanism):
+        um.finite.leakage_bound_for_all(um.sums(6, 5), 0.5)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_necessary_conditions_of_regular_priors(seed):
+    """REG Props 2 and 3 hold for every regular prior, corners included, and fail where brute force finds a breach."""
+    rng = np.random.default_rng(seed)
+    n, edges, _, _ = random_question(rng)
+    space, level = um.Space.from_edges(edges, points=range(n)), um.PureDP(round(float(rng.uniform(0.1, 3)), 3))
+    corners = um.finite.corner_priors(space, level)
+    for prior in (*corners, rng.dirichlet(np.ones(n)) @ corners):
+        assert all(check.passed for check in um.finite.necessary_conditions(prior, space, level))
+    prior = rng.dirichlet(np.full(n, 0.5))
+    apart = float(level.epsilon) * space.distances()
+    ratios = bool((np.log(prior[:, None] / prior[None, :]) <= apart).all())
+    within = bool(((1 / np.exp(apart).sum(axis=1) <= prior) & (prior <= 1 / np.exp(-apart).sum(axis=1))).all())
+    assert [check.passed for check in um.finite.necessary_conditions(prior, space, level)] == [ratios, within]
+
+
+# ---- structure ----
+
+STRUCTURED = [
+    um.path(9), um.counts(1), um.path(1), um.sums(7, 3), um.sums(4, 1), um.sums(2, 9), um.sums(0, 3), um.sums(3, 0),
+    um.differences(5, "replace"), um.differences(4, "add-remove"), um.cycle(7), um.complete(6), um.hamming(3, 3),
+    um.grid((4, 6)), um.grid((5, 1, 4)), um.grid((1, 8)), um.grid((3, 2, 4), "manhattan"), um.grid((1, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("space", STRUCTURED, ids=repr)
+@pytest.mark.parametrize("epsilon", [0, 0.05, 0.5, 1.0, 1.5, 4.0, 30.0])
+def test_structure_finds_what_the_matrix_finds(space, epsilon):
+    """Row sums within their stated error, and the weights and signs of the dense solver, on every structured family."""
+    level, n = um.PureDP(epsilon), len(space.points)
+    phi = np.exp(-epsilon * space.distances())
+    rng = np.random.default_rng(n)
+    peaks = np.full(n, 0.3) if is_transitive(space) else rng.random(n)
+    exact = [math.fsum(row * peaks) for row in phi]
+    assert np.abs(row_sums(space, level, peaks) - exact).max() <= sum_error(space, level, peaks) + 4e-15
+    found = solve_structured(space, level)
+    if found is None:
+        return
+    assert phi @ found.y == pytest.approx(np.ones(n), abs=1e-12)
+    if epsilon:
+        dense = solve_phi(on_edges(space, level), np.ones(n))
+        assert found.y == pytest.approx(dense.y, abs=1e-9)
+        assert None in (found.nonnegative, dense.nonnegative) or found.nonnegative == dense.nonnegative
+
+
+@pytest.mark.parametrize("space", [um.sums(9, 4), um.differences(20, "replace"), um.grid((6, 7))], ids=repr)
+def test_the_symbol_bounds_the_eigenvalues(space):
+    """The bound on the symbol lies below every eigenvalue of Phi, and not far below."""
+    for epsilon in (0.9, 1.3, 2.0):
+        sides = 2 if space.family[0] == "grid" else 1
+        bound = _least_symbol(epsilon, reach_of(space), sides)
+        least = np.linalg.eigvalsh(np.exp(-epsilon * space.distances())).min()
+        assert bound <= least < bound + 0.1
+
+
+@pytest.mark.parametrize(
+    ("space", "epsilon"),
+    [(um.sums(500, 5), 1.0), (um.grid((51, 51)), 1.2), (um.counts(2500), 0.3), (um.grid((14, 14, 14), "manhattan"), 1)],
+    ids=repr,
+)
+def test_large_spaces_are_solved_without_a_matrix(space, epsilon, tmp_path):
+    """Rows on demand agree with the matrix; the solution verifies, is saved and read back, and is drawn from."""
+    solution = um.finite.tight_constraints(space, epsilon)
+    mechanism, n = solution.mechanism, len(space.points)
+    assert isinstance(mechanism, DecayingMechanism)
+    dense = np.linalg.solve(np.exp(-epsilon * space.distances()), np.ones(n))
+    assert mechanism.peaks == pytest.approx(dense, abs=1e-10)
+    middle = space.points[n // 2]
+    assert mechanism.row(middle) == pytest.approx(np.exp(-epsilon * space.distances_from(middle)) * dense, abs=1e-10)
+    assert solution.value == pytest.approx(1 - dense.mean(), abs=1e-12)
+    assert solution.verify(), solution.verify()
+    certified = um.certify(solution)
+    assert certified.moved < 1e-7
+    assert certified.sample(middle) in space.points
+    loaded = um.Solution.load(solution.save(tmp_path / "large.json"))
+    assert loaded.verify()
+    assert (loaded.mechanism.peaks == mechanism.peaks).all()
+
+
+def test_certified_rows_of_decaying_columns_are_private():
+    """Lemma 2 at work: integer rows made on demand, put in one table, pass the exact check of every edge."""
+    for space, epsilon in ((um.sums(12, 5), 1), (um.grid((6, 7)), "3/2"), (um.hamming(4, 2), "1/10"), (um.path(40), 3)):
+        level = um.PureDP(epsilon)
+        peaks = solve_structured(space, level).y
+        certified = CertifiedRecipe(DecayingMechanism(space, level, peaks), on_edges(space, level))
+        table = np.array([certified.weights_at(point) for point in space.points])
+        assert find_violation(table, certified.bits, on_edges(space, level)) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("space", "epsilon", "right"),
+    [(um.sums(200_000, 5), 1, 0.146634), (um.grid((1001, 1001)), 1.2, 0.169172), (um.counts(10**6), 0.1, 0.049959)],
+    ids=repr,
+)
+def test_a_million_results(space, epsilon, right):
+    """A sum over 200,000 people, two counts of 1000, a count of a million: solved, verified and drawn from."""
+    solution = um.finite.tight_constraints(space, epsilon)
+    assert 1 - solution.value == pytest.approx(right, abs=1e-6)
+    assert solution.verify(), solution.verify()
+    middle = space.points[len(space.points) // 2]
+    assert um.certify(solution).sample(middle) in space.points
+
+
+def test_what_large_spaces_refuse(tmp_path):
+    """No mechanism, not decided, peaks that are none, and forged peaks in a file."""
+    with pytest.raises(NoSuchMechanism, match="diagonal entry"):
+        um.finite.tight_constraints(um.sums(1000, 5), 0.9)
+    with pytest.raises(TooLarge, match="larger epsilon"):
+        um.finite.tight_constraints(um.sums(1000, 5), 0.4)
+    for peaks in ([0.7, 0.7, 0.1], [0.5, 0.5], [np.nan] * 3, [1.5, -0.5, 0]):
+        with pytest.raises(InvalidInput):
+            DecayingMechanism(um.path(3), um.PureDP(1), peaks)
+    solution = um.finite.tight_constraints(um.counts(3000), 1.0)
+    forged = dataclasses.replace(solution, mechanism=um.finite.tight_constraints(um.counts(3000), 2.0).mechanism)
+    assert not forged.verify()
+    assert not dataclasses.replace(solution, value=solution.value - 1e-6).verify()
+
+
+def test_a_mirror_changes_nothing():
+    """Symmetric problems get symmetric mechanisms, as good as before; columns price one half and mirror the other."""
+    space = um.sums(5, 3)
+    steps = np.abs(np.arange(16)[:, None] - np.arange(16))
+    for method in ("linear-program", "columns"):
+        best = um.finite.optimal(space, 0.7, loss="squared", method=method)
+        assert (best.mechanism.matrix == best.mechanism.matrix[::-1, ::-1]).all()
+        assert best.verify(), best.verify()
+    least = least_loss_lp(16, space.edges, np.full(len(space.edges), 0.7), np.zeros(len(space.edges)),
+                          np.full(16, 1 / 16), steps**2.0, False)  # fmt: skip
+    assert best.value == pytest.approx(least, abs=1e-6)
+
+
 # ---- the optimum ----
 
 
@@ -221,6 +376,32 @@ def test_on_a_path_geometric_with_its_best_remap_is_optimal(seed, loss):
     prior = rng.dirichlet(0.7 * np.ones(n))
     solution = um.finite.optimal(um.path(n), epsilon, prior, loss, method="linear-program")
     assert solution.value == pytest.approx(um.finite.geometric(n, epsilon).expected_loss(prior, loss), abs=1e-7)
+    chosen = um.finite.optimal(um.path(n), epsilon, prior, loss)
+    assert chosen.certificate.claim == "theorem"
+    assert chosen.value == pytest.approx(solution.value, abs=1e-7)
+    assert chosen.verify(), chosen.verify()
+
+
+def test_geometric_noise_is_not_taken_for_losses_that_do_not_grow():
+    """A loss that forgives one far guess breaks the theorem's condition: the LP is better than any remap."""
+    n = 6
+    loss = 1 - np.eye(n)
+    loss[:, 0] = 0.5  # a guess that is half right everywhere
+    best = um.finite.optimal(um.path(n), 1.0, loss=loss)
+    assert best.certificate.claim == "bound"
+    assert best.value <= um.finite.geometric(n, 1.0).expected_loss(loss=loss) + 1e-9
+    with pytest.raises(InvalidInput, match="counts"):
+        um.finite.optimal(um.path(n), 1.0, loss=loss, method="geometric")
+
+
+def test_the_theorem_on_counts_is_checked():
+    """A worse mechanism, or a loss that does not grow, passed off under the theorem, does not verify."""
+    good = um.finite.optimal(um.path(4), 1.0, [0.4, 0.3, 0.2, 0.1], "absolute")
+    flat = um.FiniteMechanism(np.full((4, 4), 0.25), range(4), range(4))
+    value = flat.expected_loss([0.4, 0.3, 0.2, 0.1], "absolute", remap="none")
+    assert not dataclasses.replace(good, mechanism=flat, value=value).verify()
+    odd = dict(good.problem.data, loss=1 - good.problem.data["loss"])
+    assert not dataclasses.replace(good, problem=dataclasses.replace(good.problem, data=odd)).verify()
 
 
 def test_below_the_threshold_the_optimum_is_found_by_the_lp():

@@ -65,3 +65,17 @@ def test_too_many_points_are_refused():
     solution = um.binary.balanced(um.grid((40, 40)), lambda p: p[0] > 5, 1.0)
     with pytest.raises(InvalidInput, match="too many"):
         um.plot.graph(solution)
+
+
+def test_the_region_of_regular_priors_is_drawn_to_its_corners():
+    """Three results: triangles whose corners are the corner priors; four: tetrahedra; others are refused."""
+    levels = [um.PureDP.from_ratio(2), um.PureDP.from_ratio(5)]
+    axes = um.plot.region_of_priors(um.path(3), levels).axes[0]
+    filled = [patch.get_xy()[:3] for patch in axes.patches]
+    corners = np.array([[0, 0], [1, 0], [0.5, 0.75**0.5]])
+    for triangle, level in zip(filled[1:], levels, strict=True):
+        assert triangle == pytest.approx(um.finite.corner_priors(um.path(3), level) @ corners)
+    figure = um.plot.region_of_priors(um.grid((2, 2)), levels)
+    assert len(figure.axes[0].get_lines()) == 3 * 6
+    with pytest.raises(InvalidInput, match="5 results"):
+        um.plot.region_of_priors(um.path(5), levels)

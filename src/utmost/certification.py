@@ -21,7 +21,7 @@ from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import CannotCertify, InvalidInput, UnknownPoint
 from utmost.exact import MOST_BITS, ExpSum, endpoints
 from utmost.mechanism import FiniteMechanism, RecipeMechanism, Rows, require_points
-from utmost.privacy import ApproxDP, Level, as_level, require_pure
+from utmost.privacy import ApproxDP, Level, require_pure
 from utmost.rounding import (
     UNIT,
     Weights,
@@ -35,7 +35,7 @@ from utmost.rounding import (
     round_rows,
 )
 from utmost.sampling import WORD, draw
-from utmost.space import MOST_ENTRIES, Space
+from utmost.space import Space
 from utmost.sparse import connected_components
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -43,6 +43,8 @@ ROUNDING = 2.0**-40
 """A promise missed by less than this, relative, is missed by rounding and mended; by more, it is refused."""
 MOST_MOVED = 1e-4
 """Integers farther than this from a design, in total variation, do not certify it."""
+MOST_TABLE = 10**7
+"""A recipe with more entries than this is certified by its law and Lemma 2, without a table."""
 TRIES = 8
 
 
@@ -146,6 +148,8 @@ class CertifiedRecipe(Rows):
             raise CannotCertify(
                 "a recipe is certified by what is known of its law; give RecipeMechanism(..., law=Law(...))."
             )
+        if recipe.law.space != levels.space:
+            raise InvalidInput(f"the recipe's law holds on {recipe.law.space!r}, not on {levels.space!r}.")
         self.recipe, self.levels, self.law = recipe, levels, recipe.law
         self.points, self.outputs = recipe.points, recipe.outputs
         level, claimed = require_pure(_single(levels)), require_pure(self.law.level)
@@ -227,14 +231,10 @@ def certify(
         return certified
     if space is None or privacy is None:
         raise InvalidInput("certifying a mechanism needs its space and privacy: certify(mechanism, space, privacy).")
-    if isinstance(thing, RecipeMechanism) and len(thing.points) * len(thing.outputs) > MOST_ENTRIES:
-        if thing.law is not None and thing.law.space != space:
-            raise InvalidInput(f"the recipe's law holds on {thing.law.space!r}, not on {space!r}; certify it there.")
-        if isinstance(privacy, EdgeLevels):
-            return CertifiedRecipe(thing, privacy)
-        no_edges = np.zeros(0, dtype=np.int32)  # the lemma looks at none
-        return CertifiedRecipe(thing, EdgeLevels(space, named=[as_level(privacy)], which=no_edges))
-    return certify_on(thing, on_edges(space, privacy))
+    levels = on_edges(space, privacy)
+    if isinstance(thing, RecipeMechanism) and len(thing.points) * len(thing.outputs) > MOST_TABLE:
+        return CertifiedRecipe(thing, levels)
+    return certify_on(thing, levels)
 
 
 def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:

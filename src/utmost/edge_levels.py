@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,6 +41,8 @@ class EdgeLevels:
     ----------
     space : the space whose edges carry the levels
     growth, delta : arrays of e^epsilon and delta per edge, NaN where the level is of another kind
+
+    One level for all edges lists none of them until a calculation needs them.
     """
 
     def __init__(
@@ -51,24 +54,38 @@ class EdgeLevels:
         epsilon: Floats | None = None,
         delta: Floats | None = None,
     ) -> None:
-        self.space = space
+        self.space, self._delta, self._epsilon = space, delta, epsilon
         if which is not None and len(named) > 1:  # only levels that some edge has
             used, inverse = np.unique(which, return_inverse=True)
             named, which = [named[int(i)] for i in used], inverse.astype(np.int32)
-        self._named, self._which = tuple(named), which
-        if which is not None:
-            pairs = [(v.growth, float(v.delta)) if isinstance(v, ApproxDP) else (math.nan,) * 2 for v in self._named]
-            table = np.array(pairs, dtype=float).reshape(-1, 2)
-            rows = table[which] if len(table) else np.zeros((0, 2))
-            self.growth: Floats = rows[:, 0]
-            self.delta: Floats = rows[:, 1]
-            self._epsilon: Floats | None = None
-        else:
-            assert epsilon is not None
-            assert delta is not None
+        self._named, self._given = tuple(named), which
+
+    @cached_property
+    def _which(self) -> NDArray[np.int32] | None:
+        """Which of the named levels each edge has; one level for all edges makes them only when asked."""
+        if self._given is None and self._named:
+            return np.zeros(len(self.space.edge_indices), dtype=np.int32)
+        return self._given
+
+    @cached_property
+    def growth(self) -> Floats:
+        """e^epsilon of each edge."""
+        if self._epsilon is not None:
             with np.errstate(over="ignore"):
-                self.growth = np.exp(epsilon)
-            self.delta, self._epsilon = delta, epsilon
+                return np.asarray(np.exp(self._epsilon))
+        return self._spread([v.growth if isinstance(v, ApproxDP) else math.nan for v in self._named])
+
+    @cached_property
+    def delta(self) -> Floats:
+        """Delta of each edge."""
+        if self._delta is not None:
+            return self._delta
+        return self._spread([float(v.delta) if isinstance(v, ApproxDP) else math.nan for v in self._named])
+
+    def _spread(self, values: Sequence[float]) -> Floats:
+        """A value per named level as a value per edge."""
+        assert self._which is not None
+        return np.array(values, dtype=float)[self._which] if values else np.zeros(0)
 
     def __len__(self) -> int:
         return len(self.growth)
@@ -90,9 +107,7 @@ class EdgeLevels:
         """Epsilon per edge, as floats; NaN where the level is of another kind."""
         if self._epsilon is not None:
             return self._epsilon
-        assert self._which is not None
-        table = [v.log_growth if isinstance(v, ApproxDP) else math.nan for v in self._named]
-        return np.array(table, dtype=float)[self._which] if table else np.zeros(0)
+        return self._spread([v.log_growth if isinstance(v, ApproxDP) else math.nan for v in self._named])
 
     def lengths(self) -> Floats:
         """The least sum of epsilons over paths between each two points, as a matrix; pure levels."""
@@ -105,7 +120,7 @@ class EdgeLevels:
 
     def kinds(self) -> tuple[Level, ...]:
         """The distinct levels, where they were given as levels; an example each of pure and approximate otherwise."""
-        if self._which is not None:
+        if self._epsilon is None:
             return self._named
         return tuple(self[int(np.argmax(mask))] for mask in (self.delta == 0, self.delta > 0) if mask.any())
 
@@ -164,7 +179,7 @@ class EdgeLevels:
     def __str__(self) -> str:
         if self.single is not None:
             return str(self.single)
-        if self._which is not None and len(self._named) <= 4:
+        if self._epsilon is None and len(self._named) <= 4:
             return "per edge: " + ", ".join(map(str, self._named))
         return f"a level for each of {len(self)} edges"
 
@@ -244,7 +259,7 @@ def on_edges(space: Space, privacy: Privacy) -> EdgeLevels:
         if privacy.space is not space and privacy.space != space:
             raise InvalidInput(f"the levels belong to {privacy.space!r}, not to {space!r}; make them with per_edge.")
         return privacy
-    return EdgeLevels(space, named=[as_level(privacy)], which=np.zeros(len(space.edge_indices), dtype=np.int32))
+    return EdgeLevels(space, named=[as_level(privacy)])
 
 
 def levels_from_json(space: Space, data: Any) -> EdgeLevels:

@@ -272,10 +272,10 @@ class Law:
 
     Attributes
     ----------
-    level : the pure level that the exact probabilities keep on every edge
+    level : the pure level whose ratio the exact values keep on every edge, output by output
     space : the space whose edges these are
     reason : the theorem or lemma that says so
-    relative_error : how far a computed probability may be from the exact one, relative to it
+    relative_error : how far a computed probability may be from the exact value, as a share of `highest`
     highest : what no probability exceeds
     """
 
@@ -377,6 +377,18 @@ def loss_table(loss: Loss, points: Sequence[Any], guesses: Sequence[Any]) -> Flo
     if not np.isfinite(table).all():
         raise InvalidInput("the loss holds an infinity or NaN; give finite numbers.")
     return table
+
+
+def grows_with_distance(table: Floats) -> bool:
+    """Whether, in each row i of a square table, entry k depends on |i - k| and does not fall as that grows."""
+    n = len(table)
+    for i in range(n):
+        order = np.argsort(np.abs(np.arange(n) - i), kind="stable")
+        apart, losses = np.abs(np.arange(n) - i)[order], table[i, order]
+        step = np.diff(losses)
+        if (step < 0).any() or (step[np.diff(apart) == 0] != 0).any():
+            return False
+    return True
 
 
 def _within(loss: str) -> float | None:

@@ -1,6 +1,6 @@
 """Problem files: a question in TOML, read, checked and solved.
 
-design = "balanced"                 # balanced, best_boundary or extend
+design = "balanced"                 # or best_boundary, extend; optimal, tight_constraints
 
 [space]
 family = "counts"                   # or points = [...] and edges = [["a", "b"], ...]
@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from utmost.design import binary
+from utmost.design import binary, finite
 from utmost.edge_levels import EdgeLevels, per_edge
 from utmost.errors import InvalidInput
 from utmost.exact import Number
@@ -118,32 +118,56 @@ class KnownValue(_Strict):
 class ProblemFile(_Strict):
     """A whole problem file."""
 
-    design: Literal["balanced", "best_boundary", "extend"] = "balanced"
-    outputs: tuple[Any, Any] = (False, True)
+    design: Literal["balanced", "best_boundary", "extend", "optimal", "tight_constraints"] = "balanced"
+    outputs: tuple[Any, Any] | None = None
     space: dict[str, Any]
-    truth: TruthTable
+    truth: TruthTable | None = None
     privacy: PrivacyTable
     known: dict[str, float | str] | list[KnownValue] | None = None
     prior: list[float] | None = None
-    criterion: Literal["average", "worst"] = "average"
+    loss: str | list[list[float]] | None = None
+    criterion: Literal["average", "worst"] | None = None
 
     def solve(self) -> Solution:
         """The solution of the problem."""
+        self._require_what_belongs()
         space = _space(self.space)
-        truth, privacy = self.truth.on(space, self.outputs), self.privacy.on(space)
-        if self.design != "best_boundary" and (self.prior is not None or self.criterion != "average"):
-            raise InvalidInput(
-                f"prior and criterion belong to design = 'best_boundary', not {self.design!r}; drop them."
-            )
-        if (self.design == "extend") != (self.known is not None):
-            raise InvalidInput("known values belong to design = 'extend', and only there; add or drop [known].")
+        privacy, criterion = self.privacy.on(space), self.criterion or "average"
+        if self.design == "tight_constraints":
+            return finite.tight_constraints(space, privacy)
+        if self.design == "optimal":
+            return finite.optimal(space, privacy, self.prior, self.loss or "zero-one", criterion)
+        outputs = self.outputs or (False, True)
+        assert self.truth is not None
+        truth = self.truth.on(space, outputs)
         if self.design == "balanced":
-            return binary.balanced(space, truth, privacy, self.outputs)
+            return binary.balanced(space, truth, privacy, outputs)
         if self.design == "best_boundary":
-            return binary.best_boundary(space, truth, privacy, self.prior, self.criterion, self.outputs)
+            return binary.best_boundary(space, truth, privacy, self.prior, criterion, outputs)
         listed = self.known or {}
         pairs = listed.items() if isinstance(listed, dict) else [(label_from_json(k.point), k.value) for k in listed]
-        return binary.extend(space, truth, dict(pairs), privacy, self.outputs)
+        return binary.extend(space, truth, dict(pairs), privacy, outputs)
+
+    def _require_what_belongs(self) -> None:
+        """Refuse entries that this design does not use, and the lack of those it needs."""
+        needed, allowed = ENTRIES[self.design]
+        for name in ("truth", "outputs", "known", "prior", "loss", "criterion"):
+            given = getattr(self, name) is not None
+            if given and name not in needed | allowed:
+                owners = ", ".join(d for d, (a, b) in ENTRIES.items() if name in a | b)
+                raise InvalidInput(f"{name} belongs to design = {owners}, not to {self.design!r}; drop it.")
+            if not given and name in needed:
+                raise InvalidInput(f"design = {self.design!r} needs {name}; add it.")
+
+
+ENTRIES: dict[str, tuple[set[str], set[str]]] = {
+    "balanced": ({"truth"}, {"outputs"}),
+    "best_boundary": ({"truth"}, {"outputs", "prior", "criterion"}),
+    "extend": ({"truth", "known"}, {"outputs"}),
+    "optimal": (set(), {"prior", "loss", "criterion"}),
+    "tight_constraints": (set(), set()),
+}
+"""What each design needs beside space and privacy, and what it may have."""
 
 
 def solve_file(path: Path) -> Solution:

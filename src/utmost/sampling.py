@@ -11,7 +11,8 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from itertools import accumulate
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,11 +106,9 @@ def draw(weights: Sequence[int] | NDArray[Any], bits: int, size: int) -> NDArray
 
 def _cumulative(weights: Sequence[int] | NDArray[Any]) -> list[int]:
     """The cumulative sums but the last, which no draw reaches."""
-    total, sums = 0, []
-    for weight in weights[:-1]:
-        total += int(weight)
-        sums.append(total)
-    return sums
+    if isinstance(weights, np.ndarray) and weights.dtype == np.int64:  # they add up to at most 2^62
+        return cast("list[int]", np.cumsum(weights[:-1]).tolist())
+    return list(accumulate(int(weight) for weight in weights[:-1]))
 
 
 def _count(

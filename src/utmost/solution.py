@@ -24,18 +24,21 @@ import numpy as np
 from utmost.certification import (
     MOST_MOVED,
     CertifiedMechanism,
+    CertifiedRecipe,
     Check,
     certify_on,
     moved_by,
     promise_excess,
     require_private,
 )
+from utmost.decaying import REASON, DecayingMechanism
 from utmost.edge_levels import EdgeLevels, levels_from_json
 from utmost.errors import BadFile, CannotCertify, InvalidInput, UtmostError
 from utmost.exact import MOST_BITS
 from utmost.families import space_from_json
 from utmost.mechanism import FiniteMechanism
 from utmost.optimality import CHECKERS
+from utmost.privacy import ApproxDP
 from utmost.rounding import Weights
 from utmost.sampling import WORD
 from utmost.space import Space, label_from_json, label_to_json
@@ -129,15 +132,17 @@ class Solution:
     """
 
     problem: Problem
-    mechanism: FiniteMechanism
+    mechanism: FiniteMechanism | DecayingMechanism
     value: float
     certificate: Certificate
     weights: tuple[Weights, int] | None = None
     """Integer weights and bits of their total, where a file brought them; else `certified` makes them."""
 
     @cached_property
-    def certified(self) -> CertifiedMechanism:
+    def certified(self) -> CertifiedMechanism | CertifiedRecipe:
         """The mechanism as integers, proved private in exact arithmetic; `CannotCertify` if that fails."""
+        if isinstance(self.mechanism, DecayingMechanism):
+            return CertifiedRecipe(self.mechanism, self.problem.privacy)
         if self.weights is None:
             return certify_on(self.mechanism, self.problem.privacy)
         weights, bits = self.weights
@@ -172,6 +177,10 @@ class Solution:
             detail = f"{levels}: kept on all {len(levels)} edges in floating point only (for study, not for release)"
             return Check("privacy", bool(worst < 1e-9), detail), 0.0
         try:
+            if isinstance(self.mechanism, DecayingMechanism):
+                moved = self.certified.moved
+                detail = f"{levels} by Lemma 2 of docs/certification.md, no event moved by more than {moved:.1g}"
+                return Check("privacy", True, f"{detail}; {REASON}"), moved
             sums = self.mechanism.matrix.sum(axis=1)
             if np.abs(sums - 1).max(initial=0.0) > 1e-12:
                 return Check("privacy", False, "a row of the design does not add up to 1"), 0.0
@@ -236,7 +245,9 @@ def _plain(solution: Solution) -> dict[str, Any]:
             "privacy": p.privacy.to_json(),
             "data": {name: _value_to_json(value) for name, value in p.data.items()},
         },
-        "mechanism": {"outputs": [label_to_json(o) for o in m.outputs], "matrix": m.matrix.tolist()},
+        "mechanism": {"peaks": m.peaks.tolist()}
+        if isinstance(m, DecayingMechanism)
+        else {"outputs": [label_to_json(o) for o in m.outputs], "matrix": m.matrix.tolist()},
         "certified": _weights_to_json(solution),
         "value": solution.value,
         "certificate": {
@@ -260,8 +271,6 @@ def _from_plain(content: dict[str, Any]) -> Solution:
         problem = Problem(p["question"], space, levels_from_json(space, p["privacy"]), data)
         if problem.question not in CHECKERS:
             raise BadFile(f"the file asks {problem.question!r}, which this version cannot check; update Utmost.")
-        outputs = [label_from_json(o) for o in m["outputs"]]
-        matrix = np.array(m["matrix"], dtype=float).reshape(len(space.points), len(outputs))
         c["evidence"] = {name: _value_from_json(value) for name, value in c["evidence"].items()}
         c["notes"] = tuple(str(note) for note in c["notes"])
         for name in ("bound", "gap"):
@@ -269,8 +278,10 @@ def _from_plain(content: dict[str, Any]) -> Solution:
         for name in ("claim", "reason", "quantity", "method"):
             if not isinstance(c[name], str):
                 raise BadFile(f"the certificate's {name} is not text; save the solution again.")
-        mechanism = FiniteMechanism(matrix, space.points, outputs)
-        weights = _weights_from_json(content["certified"], mechanism)
+        mechanism = _mechanism_from_json(problem, m)
+        weights = None
+        if isinstance(mechanism, FiniteMechanism):
+            weights = _weights_from_json(content["certified"], mechanism)
         return Solution(problem, mechanism, float(content["value"]), Certificate(**c), weights)
     except InvalidInput as reason:
         raise (
@@ -280,11 +291,24 @@ def _from_plain(content: dict[str, Any]) -> Solution:
         raise BadFile(f"the file lacks a part of a solution, or holds nonsense ({wrong}); save it again.") from None
 
 
+def _mechanism_from_json(problem: Problem, data: Mapping[str, Any]) -> FiniteMechanism | DecayingMechanism:
+    level = problem.privacy.single
+    if "peaks" in data:
+        if not isinstance(level, ApproxDP) or level.delta:
+            raise BadFile("columns that decay need one pure level on all edges; save the solution again.")
+        return DecayingMechanism(problem.space, level, data["peaks"])
+    outputs = [label_from_json(o) for o in data["outputs"]]
+    matrix = np.array(data["matrix"], dtype=float).reshape(len(problem.space.points), len(outputs))
+    return FiniteMechanism(matrix, problem.space.points, outputs)
+
+
 def _weights_to_json(solution: Solution) -> dict[str, Any] | None:
     """The certified integers as decimal strings, since other readers' numbers are floats; None without them."""
     try:
         certified = solution.certified
     except CannotCertify:
+        return None
+    if isinstance(certified, CertifiedRecipe):
         return None
     return {"bits": certified.bits, "weights": [[str(w) for w in row] for row in certified.weights.tolist()]}
 

@@ -12,7 +12,7 @@ import typer
 
 from utmost import __version__
 from utmost.cli import designs
-from utmost.errors import CannotCertify, NoExtension, UtmostError
+from utmost.errors import CannotCertify, NoExtension, NoSuchMechanism, UtmostError
 
 app = typer.Typer(
     help="Design the differentially private mechanism with the utmost utility, and prove it.",
@@ -37,7 +37,7 @@ def main() -> None:
     """The entry point: errors in words on standard error, and their exit codes."""
     try:
         app()
-    except (NoExtension, CannotCertify) as reason:
+    except (NoExtension, NoSuchMechanism, CannotCertify) as reason:
         print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
         sys.exit(1)
     except UtmostError as reason:

@@ -17,6 +17,7 @@ from utmost.cli.output import Json, print_json
 from utmost.demo import run_demo
 from utmost.errors import InvalidInput
 from utmost.matrix_file import certify_table
+from utmost.mechanism import FiniteMechanism
 from utmost.problem_file import LevelTable, solve_file
 from utmost.solution import Solution, Verification
 
@@ -133,29 +134,32 @@ def _present(solution: Solution, out: Path | None, picture: Path | None, as_json
 def _table(solution: Solution, most: int = 12) -> Table:
     """The mechanism, with the middle of a long one left out."""
     mechanism = solution.mechanism
-    table = Table("point", *(escape(f"Pr[{o}]") for o in mechanism.outputs))
-    n = len(mechanism.points)
-    shown = list(range(n)) if n <= most else [*range(most // 2), None, *range(n - most // 2, n)]
-    for i in shown:
-        row = (
-            ["..."] * (1 + len(mechanism.outputs))
-            if i is None
-            else [str(mechanism.points[i]), *(f"{p:.6g}" for p in mechanism.matrix[i])]
-        )
-        table.add_row(*map(escape, row))
+    outputs = _ends(len(mechanism.outputs), most // 2)
+    table = Table("point", *("..." if o is None else escape(f"Pr[{mechanism.outputs[o]}]") for o in outputs))
+    for i in _ends(len(mechanism.points), most):
+        if i is None:
+            table.add_row(*["..."] * (1 + len(outputs)))
+            continue
+        row = mechanism.row(mechanism.points[i])
+        table.add_row(escape(str(mechanism.points[i])), *("..." if o is None else f"{row[o]:.6g}" for o in outputs))
     return table
+
+
+def _ends(n: int, most: int) -> list[int | None]:
+    """All positions of a short list; the first and last of a long one around None."""
+    return list(range(n)) if n <= most else [*range(most // 2), None, *range(n - most // 2, n)]
 
 
 def _summary(solution: Solution, verification: Verification) -> dict[str, Any]:
     mechanism = solution.mechanism
-    return {
-        **_proof(solution, verification),
-        "mechanism": {
+    shown: dict[str, Any] = {"points": len(mechanism.points), "outputs": len(mechanism.outputs)}
+    if isinstance(mechanism, FiniteMechanism):
+        shown = {
             "points": [str(p) for p in mechanism.points],
             "outputs": [str(o) for o in mechanism.outputs],
             "matrix": mechanism.matrix.tolist(),
-        },
-    }
+        }
+    return {**_proof(solution, verification), "mechanism": shown}
 
 
 def _proof(solution: Solution, verification: Verification) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from utmost.optimality.binary import check_balanced, check_boundary_bound, check_extension, dual_bound, intercepts
+from utmost.optimality.bounds import mechanism_bound
 from utmost.optimality.chains import Outcome, average, stated
-from utmost.optimality.finite import check_optimal, check_regular, check_tight
-from utmost.optimality.rainbow import check_first_preference, check_rainbow, check_rainbow_bound, mechanism_bound
+from utmost.optimality.finite import check_count, check_optimal, check_regular, check_tight
+from utmost.optimality.rainbow import check_first_preference, check_rainbow, check_rainbow_bound
 
 __all__ = ["CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
 
@@ -31,6 +32,7 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "rainbow.lexicographic": ("unproved", check_first_preference),
     "finite.tight_constraints": ("theorem", check_tight),
     "finite.regular": ("theorem", check_regular),
+    "finite.count": ("theorem", check_count),
     "finite.optimal": ("bound", check_optimal),
     "given": ("unproved", check_nothing),
 }

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from utmost.certification import Check
+from utmost.decaying import DecayingMechanism, is_path, path_peaks, sum_error
 from utmost.errors import InvalidInput
+from utmost.mechanism import grows_with_distance
+from utmost.optimality.bounds import mechanism_bound
 from utmost.optimality.chains import Outcome, Problem, Solved, read, read_distribution, read_positions, stated
-from utmost.optimality.rainbow import mechanism_bound
 from utmost.privacy import ApproxDP
 
 
@@ -59,21 +61,58 @@ def check_optimal(problem: Problem, solved: Solved) -> Outcome:
     return (stated(solved.value, value), Check("bound", bool(sound), detail)), max(value - bound, 0.0)
 
 
-def _tight(problem: Problem, solved: Solved, prior: np.ndarray) -> Outcome:
-    matrix = solved.mechanism.matrix
+def check_count(problem: Problem, solved: Solved) -> Outcome:
+    """Ghosh, Roughgarden, Sundararajan 2012: on a count, geometric noise with its best remap is best for every prior.
+
+    It holds for every loss that grows with the distance between result and guess; so the value must be the least that
+    any remap of geometric noise attains.
+    """
+    n = len(problem.space.points)
+    level = problem.privacy.single
+    _require_pure(problem)
+    if not is_path(problem.space) or not isinstance(level, ApproxDP) or not np.isfinite(level.log_growth):
+        raise InvalidInput("the theorem is about counts at one pure level.")
     if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
+        raise InvalidInput("the outputs must be the points: guesses.")
+    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, n))
+    if not grows_with_distance(table):
+        raise InvalidInput("the loss does not grow with the distance between result and guess.")
+    noise = np.exp(-_lengths(problem)) * path_peaks(n, float(np.exp(-level.log_growth)))
+    least = float((table.T @ (prior[:, None] * noise)).min(axis=0).sum()) if n else 0.0
+    value = float(prior @ (solved.mechanism.matrix * table).sum(axis=1))
+    off = value - least
+    fine = abs(off) <= 1e-12 * max(1.0, float(np.abs(table).max(initial=0.0)))
+    detail = f"geometric noise with its best remap loses {least:.12g}; the value is {value:.12g}"
+    return (stated(solved.value, value), Check("least loss", fine, detail)), max(off, 0.0)
+
+
+def _tight(problem: Problem, solved: Solved, prior: np.ndarray) -> Outcome:
+    mechanism = solved.mechanism
+    if tuple(mechanism.outputs) != tuple(problem.space.points):
         raise InvalidInput("the outputs must be the points.")
-    diagonal = np.diag(matrix)
-    expected = np.exp(-_lengths(problem)) * diagonal
-    off = float(np.abs(matrix - expected).max(initial=0.0))
+    if isinstance(mechanism, DecayingMechanism):
+        _require_pure(problem)
+        if mechanism.space is not problem.space or mechanism.law.level != problem.privacy.single:
+            raise InvalidInput("the columns decay on another space or at another level.")
+        diagonal = mechanism.diagonal
+        off = float(np.abs(mechanism.sums - 1).max()) + sum_error(mechanism.space, mechanism.law.level, mechanism.peaks)
+        detail = f"every entry is e^-distance times its peak, and rows add up to 1 (within {off:.1g})"
+    else:
+        diagonal = np.diag(mechanism.matrix)
+        expected = np.exp(-_lengths(problem)) * diagonal
+        off = float(np.abs(mechanism.matrix - expected).max(initial=0.0))
+        detail = f"every entry is e^-distance times its diagonal (within {off:.1g})"
     fine = off <= 1e-12 and bool((diagonal >= 0).all())
     told = 1 - float(prior @ diagonal) if len(prior) else 0.0
-    detail = f"every entry is e^-distance times its diagonal (within {off:.1g})"
-    return (stated(solved.value, told), Check("tight columns", fine, detail)), off * max(len(prior), 1)
+    gap = 4 * off if isinstance(mechanism, DecayingMechanism) else off * max(len(prior), 1)
+    return (stated(solved.value, told), Check("tight columns", fine, detail)), gap
+
+
+def _require_pure(problem: Problem) -> None:
+    if not all(isinstance(level, ApproxDP) and level.delta == 0 for level in problem.privacy.kinds()):
+        raise InvalidInput("tight constraints need pure levels.")
 
 
 def _lengths(problem: Problem) -> np.ndarray:
-    levels = problem.privacy
-    if not all(isinstance(level, ApproxDP) and level.delta == 0 for level in levels.kinds()):
-        raise InvalidInput("tight constraints need pure levels.")
-    return levels.lengths()
+    _require_pure(problem)
+    return problem.privacy.lengths()

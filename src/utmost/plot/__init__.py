@@ -5,6 +5,7 @@ Every function returns a matplotlib `Figure`; `save(figure, path)` writes it. Ne
 
 from utmost.plot.canvas import save
 from utmost.plot.graphs import curve, draw, graph, layout
+from utmost.plot.priors import region_of_priors
 from utmost.plot.probabilities import heat_map, losses, rainbow
 
-__all__ = ["curve", "draw", "graph", "heat_map", "layout", "losses", "rainbow", "save"]
+__all__ = ["curve", "draw", "graph", "heat_map", "layout", "losses", "rainbow", "region_of_priors", "save"]

@@ -11,14 +11,14 @@ from utmost.errors import UtmostError
 Figure: TypeAlias = Any
 
 
-def canvas(title: str, size: tuple[float, float] = (6.4, 5.2)) -> tuple[Figure, Any]:
+def canvas(title: str, size: tuple[float, float] = (6.4, 5.2), three_dimensional: bool = False) -> tuple[Figure, Any]:
     """An empty figure with a title, and its axes."""
     try:
         from matplotlib.figure import Figure as Canvas
     except ImportError:
         raise UtmostError("pictures need matplotlib; install it with: pip install 'utmost[plot]'") from None
     figure = Canvas(figsize=size, layout="constrained")
-    axes = figure.add_subplot()
+    axes = figure.add_subplot(projection="3d" if three_dimensional else None)
     axes.set_title(title, fontsize=11)
     return figure, axes
 

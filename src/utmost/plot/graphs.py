@@ -9,6 +9,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput
 from utmost.plot.canvas import Figure, canvas, caption
+from utmost.plot.probabilities import heat_map
 from utmost.points import Tuples
 from utmost.solution import Solution
 from utmost.space import Space
@@ -18,7 +19,9 @@ MOST_POINTS = 200
 
 
 def draw(solution: Solution, title: str | None = None) -> Figure:
-    """The picture that suits a binary solution: a line of numbers as a curve, any other small space as a graph."""
+    """The picture that suits a solution: yes/no questions as a curve or a graph, others as a heat map."""
+    if "truth" not in solution.problem.data:
+        return heat_map(solution.mechanism, title)
     line = isinstance(solution.problem.space.points, range)
     return curve(solution, title) if line and len(solution.problem.space.points) > 12 else graph(solution, title)
 

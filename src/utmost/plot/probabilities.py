@@ -7,7 +7,7 @@ from typing import Any
 
 from utmost.design.rainbow import line
 from utmost.edge_levels import Privacy
-from utmost.mechanism import FiniteMechanism
+from utmost.mechanism import FiniteMechanism, RecipeMechanism
 from utmost.plot.canvas import Figure, canvas
 
 
@@ -29,7 +29,7 @@ def rainbow(
     return figure
 
 
-def heat_map(mechanism: FiniteMechanism, title: str | None = None) -> Figure:
+def heat_map(mechanism: FiniteMechanism | RecipeMechanism, title: str | None = None) -> Figure:
     """A mechanism as a picture: points downwards, outputs across, darker where likelier."""
     figure, axes = canvas(title or f"{len(mechanism.points)} points, {len(mechanism.outputs)} outputs")
     image = axes.imshow(mechanism.matrix, cmap="Blues", vmin=0.0, aspect="auto", interpolation="nearest")

@@ -7,7 +7,14 @@ levels; `geometric` is the classic for counts.
 
 from utmost.design.finite.geometric import geometric
 from utmost.design.finite.optimum import optimal
-from utmost.design.finite.region import corner_priors, leakage_bound, regularity, utility_bound
+from utmost.design.finite.region import (
+    corner_priors,
+    leakage_bound,
+    leakage_bound_for_all,
+    necessary_conditions,
+    regularity,
+    utility_bound,
+)
 from utmost.design.finite.tight import SmallestEpsilon, smallest_epsilon, tight_constraints
 
 __all__ = [
@@ -15,6 +22,8 @@ __all__ = [
     "corner_priors",
     "geometric",
     "leakage_bound",
+    "leakage_bound_for_all",
+    "necessary_conditions",
     "optimal",
     "regularity",
     "smallest_epsilon",

@@ -43,7 +43,7 @@ def generate_columns(
     apart = levels.lengths()
     decay = np.exp(-apart)
     costs = prior[:, None] * loss
-    mirror = _has_mirror(apart, prior, loss)
+    mirror = mirrored_edges(levels, prior, loss)
     price = _Pricing(levels)
     guesses, columns = _first_columns(levels, decay, costs)
     start, rounds, idle = time.monotonic(), 0, 0
@@ -52,16 +52,23 @@ def generate_columns(
         rounds += 1
         idle += 1
         shares, prices, value = _mix(columns, np.einsum("ik,ki->k", columns, costs.T[guesses]))
-        if mirror:
+        if mirror is not None:
             prices = (prices + prices[::-1]) / 2
         cheapest, new_guesses, new_columns = 0.0, [], []
-        for k in range(n):
+        for k in range(n if mirror is None else (n + 1) // 2):
             least, x = price(k, costs[:, k] - prices)
             cheapest = min(cheapest, least)
+            column = None
             if least < -1e-13:
                 full = (decay * x).max(axis=1)  # the least function of K above x: solvers round small entries to zero
+                column = full / full.max()
                 new_guesses.append(k)
-                new_columns.append(full / full.max())
+                new_columns.append(column)
+            if mirror is not None and 2 * k + 1 != n:
+                price.duals[:, :, n - 1 - k] = price.duals[::-1, mirror, k]
+                if column is not None:
+                    new_guesses.append(n - 1 - k)
+                    new_columns.append(column[::-1])
         found = float(prices.sum()) + n * cheapest
         if found > bound + 1e-12:
             bound, duals, idle = found, price.duals.copy(), 0
@@ -146,10 +153,18 @@ def _first_columns(levels: EdgeLevels, decay: Floats, costs: Floats) -> tuple[ND
     return np.asarray((costs.T @ chosen).argmin(axis=0)), chosen
 
 
-def _has_mirror(apart: Floats, prior: Floats, loss: Floats) -> bool:
-    """Whether turning the order of points around changes nothing."""
-    return bool(
-        np.array_equal(apart, apart[::-1, ::-1])
-        and np.allclose(prior, prior[::-1], rtol=0, atol=1e-15)
-        and np.allclose(loss, loss[::-1, ::-1], rtol=0, atol=1e-12)
-    )
+def mirrored_edges(levels: EdgeLevels, prior: Floats, loss: Floats) -> NDArray[np.int64] | None:
+    """The mirror image of every edge, if turning the order of points around changes nothing; else None."""
+    n = len(prior)
+    a, b = levels.space.edge_indices.T
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    if (a != low).any() or not (
+        np.allclose(prior, prior[::-1], rtol=0, atol=1e-15) and np.allclose(loss, loss[::-1, ::-1], rtol=0, atol=1e-12)
+    ):
+        return None
+    here, there = low * n + high, (n - 1 - high) * n + (n - 1 - low)
+    order = np.argsort(here)
+    found = np.minimum(np.searchsorted(here[order], there), max(len(here) - 1, 0))
+    mirror = order[found] if len(here) else found
+    same = len(here) == 0 or bool((here[mirror] == there).all())
+    return mirror if same and np.array_equal(levels.growth, levels.growth[mirror]) else None

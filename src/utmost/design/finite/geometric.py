@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from utmost.certification import MOST_TABLE
+from utmost.decaying import DecayingMechanism, path_peaks
 from utmost.errors import InvalidInput
+from utmost.families import path
 from utmost.mechanism import FiniteMechanism
 from utmost.privacy import Level, as_level, require_pure
 
 
-def geometric(n: int, privacy: Level | float) -> FiniteMechanism:
+def geometric(n: int, privacy: Level | float) -> FiniteMechanism | DecayingMechanism:
     """Two-sided geometric noise on 0..n-1, cut off at the ends: after the right remap, best for every count and user.
+
+    Thousands of results have their rows made on demand.
 
     Examples
     --------
@@ -21,12 +28,10 @@ def geometric(n: int, privacy: Level | float) -> FiniteMechanism:
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InvalidInput(f"n is {n!r}; give how many results there are, 1 or more.")
-    if n == 1:
-        return FiniteMechanism([[1.0]], range(1), range(1))
-    epsilon = require_pure(as_level(privacy)).log_growth
-    steps = np.abs(np.arange(n)[:, None] - np.arange(n))
-    with np.errstate(invalid="ignore"):
-        matrix = np.where(steps == 0, 1.0, np.exp(-epsilon * np.maximum(steps, 1))) * np.tanh(epsilon / 2)
-    ends = np.where(steps[:, [0, -1]] == 0, 1.0, np.exp(-epsilon * np.maximum(steps[:, [0, -1]], 1)))
-    matrix[:, [0, -1]] = ends / (1 + np.exp(-epsilon))
-    return FiniteMechanism(matrix, range(n), range(n))
+    level = require_pure(as_level(privacy))
+    if math.isinf(level.log_growth):
+        return FiniteMechanism(np.eye(n), range(n), range(n))
+    peaks = path_peaks(n, math.exp(-level.log_growth))
+    if n * n > MOST_TABLE:
+        return DecayingMechanism(path(n), level, peaks)
+    return FiniteMechanism(np.exp(-level.log_growth * path(n).distances()) * peaks, range(n), range(n))

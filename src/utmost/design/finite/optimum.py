@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
-from utmost.design.finite.columns import generate_columns
+from utmost.decaying import is_path
+from utmost.design.finite.columns import generate_columns, mirrored_edges
+from utmost.design.finite.geometric import geometric
 from utmost.design.finite.region import regularity
 from utmost.design.finite.tight import tight_constraints
 from utmost.design.linear_program import Floats, Optimum, best_mechanism, mix_until_private
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import InvalidInput, NoSuchMechanism, TooLarge, UnsupportedLevel
-from utmost.mechanism import FiniteMechanism, Loss, loss_table
+from utmost.mechanism import FiniteMechanism, Loss, grows_with_distance, loss_table
 from utmost.optimality import mechanism_bound
 from utmost.privacy import ApproxDP
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
 
+METHODS = ("auto", "geometric", "tight-constraints", "linear-program", "columns")
 FEW, MOST = 60, 1500
 """From how many results on columns are generated, and up to how many."""
 
@@ -29,7 +33,7 @@ def optimal(
     prior: Any = None,
     loss: Loss = "zero-one",
     criterion: Literal["average", "worst"] = "average",
-    method: Literal["auto", "linear-program", "columns", "tight-constraints"] = "auto",
+    method: Literal["auto", "geometric", "tight-constraints", "linear-program", "columns"] = "auto",
     seconds: float = 600.0,
     say: Callable[[str], Any] | None = None,
 ) -> Solution:
@@ -41,8 +45,9 @@ def optimal(
     loss : "zero-one", "absolute", "squared", "within k", an array (points x guesses), or a callable loss(point, guess)
     criterion : "average" under the prior, or "worst" over the points
     method : how to solve it
-        "auto" takes tight constraints where they are proved optimal, a sparse linear program for few results, a delta
-        or the worst case, and column generation for many results at pure levels; the certificate says which.
+        "auto" takes tight constraints where they are proved optimal (zero-one loss, regular prior), geometric noise
+        with its best remap on counts, a sparse linear program for few results, a delta or the worst case, and column
+        generation for many results at pure levels; the certificate says which and why.
     seconds : when column generation stops adding columns; the certificate states the gap that is left
     say : called with a line of text after each round of columns
 
@@ -55,27 +60,41 @@ def optimal(
     Examples
     --------
     >>> import utmost as um
-    >>> best = um.finite.optimal(um.counts(4), 1.0, loss="absolute")
+    >>> best = um.finite.optimal(um.sums(3, 2), 1.0, loss="absolute")
     >>> round(best.value, 6), best.certificate.gap < 1e-7
-    (0.583506, True)
+    (1.114192, True)
+    >>> um.finite.optimal(um.counts(4), 1.0, loss="absolute").certificate.claim      # geometric noise, remapped
+    'theorem'
     """
     levels = on_edges(space, privacy)
     levels.require(ApproxDP, "finite.optimal needs (epsilon, delta) levels; Gaussian ones are not linear programs.")
     if criterion not in ("average", "worst"):
         raise InvalidInput(f"criterion is {criterion!r}; say 'average' or 'worst'.")
-    if method not in ("auto", "linear-program", "columns", "tight-constraints"):
-        raise InvalidInput(f"method is {method!r}; say 'auto', 'linear-program', 'columns' or 'tight-constraints'.")
+    if method not in METHODS:
+        raise InvalidInput(f"method is {method!r}; say {', '.join(map(repr, METHODS[:-1]))} or {METHODS[-1]!r}.")
     weights = space.as_prior(prior)
-    zero_one = criterion == "average" and isinstance(loss, str) and loss == "zero-one"
-    if method in ("auto", "tight-constraints") and zero_one:
-        found = _by_tight_constraints(space, privacy, weights, forced=method == "tight-constraints")
+    if method in ("auto", "tight-constraints"):
+        fits = criterion == "average" and isinstance(loss, str) and loss == "zero-one"
+        found = _by_tight_constraints(space, privacy, weights) if fits else None
         if found is not None:
             return found
-    elif method == "tight-constraints":
-        raise InvalidInput("tight constraints are optimal for zero-one loss under a regular prior; use another method.")
+    if method == "tight-constraints":
+        raise InvalidInput(
+            "tight constraints are optimal for zero-one loss on average under a regular prior; the prior is not "
+            "regular, the loss another one, or they do not exist here. Use method='auto'."
+        )
     table = loss_table(loss, space.points, space.points)
+    if method in ("auto", "geometric"):
+        found = _by_geometric_noise(levels, weights, table) if criterion == "average" else None
+        if found is not None:
+            return found
+    if method == "geometric":
+        raise InvalidInput(
+            "geometric noise is optimal on counts, at one pure level, for a prior and a loss that grows with the "
+            "distance; use another method."
+        )
     optimum, how = _solve(levels, weights, table, criterion == "worst", method, seconds, say)
-    matrix, moved = mix_until_private(optimum.matrix, levels)
+    matrix, moved = mix_until_private(_symmetrise(optimum.matrix, levels, weights, table), levels)
     losses = (matrix * table).sum(axis=1)
     value = float(losses.max(initial=0.0)) if criterion == "worst" else float(weights @ losses)
     against = optimum.favoured if criterion == "worst" else weights
@@ -128,18 +147,22 @@ def _solve(
     return Optimum(made.matrix, made.duals, np.zeros(n)), how
 
 
-def _by_tight_constraints(space: Space, privacy: Privacy, weights: Any, forced: bool) -> Solution | None:
+def _symmetrise(matrix: Floats, levels: EdgeLevels, weights: Floats, table: Floats) -> Floats:
+    """The average of a mechanism and its mirror image, where turning everything around changes nothing: as good."""
+    return (matrix + matrix[::-1, ::-1]) / 2 if mirrored_edges(levels, weights, table) is not None else matrix
+
+
+def _by_tight_constraints(space: Space, privacy: Privacy, weights: Floats) -> Solution | None:
     """The tight-constraints mechanism where it is proved optimal for a prior; None where it is not."""
     try:
-        y = regularity(weights, space, privacy)
-        if y is None:
-            if forced:
-                raise InvalidInput("the prior is not regular at this level; use method='auto'.")
-            return None
         tight = tight_constraints(space, privacy)
+        uniform = not len(weights) or bool((weights == weights[0]).all())
+        y = None if uniform else regularity(weights, space, privacy)
     except (NoSuchMechanism, UnsupportedLevel, TooLarge):
-        if forced:
-            raise
+        return None
+    if uniform:
+        return tight
+    if y is None:
         return None
     told = np.diag(tight.mechanism.matrix)
     value = 1 - float(weights @ told)
@@ -149,7 +172,32 @@ def _by_tight_constraints(space: Space, privacy: Privacy, weights: Any, forced: 
         "REG Theorem 1: tight constraints are optimal for every regular prior, and this one is",
         "expected loss under the prior",
         "tight constraints, chosen because the prior is regular and the loss zero-one",
+        gap=0.0,
         notes=(f"REG's bound for this prior is {bound:.12g}", *tight.certificate.notes),
     )
+    mechanism = FiniteMechanism(tight.mechanism.matrix, space.points, space.points)
     data = {"prior": weights}
-    return Solution(Problem("finite.regular", space, tight.problem.privacy, data), tight.mechanism, value, certificate)
+    return Solution(Problem("finite.regular", space, tight.problem.privacy, data), mechanism, value, certificate)
+
+
+def _by_geometric_noise(levels: EdgeLevels, weights: Floats, table: Floats) -> Solution | None:
+    """Geometric noise with its best remap, where it is proved optimal: counts, and losses that grow with distance."""
+    space, level, n = levels.space, levels.single, len(weights)
+    pure = isinstance(level, ApproxDP) and level.delta == 0 and math.isfinite(level.log_growth)
+    if not pure or not n or not is_path(space) or n > MOST or not grows_with_distance(table):
+        return None
+    noise = geometric(n, cast(ApproxDP, level)).matrix
+    guess = (table.T @ (weights[:, None] * noise)).argmin(axis=0)
+    matrix = np.zeros((n, n))
+    np.add.at(matrix.T, guess, noise.T)
+    certificate = Certificate(
+        "theorem",
+        "Ghosh, Roughgarden and Sundararajan 2012: on a count, geometric noise with its best remap",
+        "expected loss under the prior",
+        "geometric noise with its best remap, chosen because this is a count and the loss grows with the distance",
+        gap=0.0,
+    )
+    value = float(weights @ (matrix * table).sum(axis=1))
+    mechanism = FiniteMechanism(np.minimum(matrix, 1.0), space.points, space.points)
+    data = {"prior": weights, "loss": table}
+    return Solution(Problem("finite.count", space, levels, data), mechanism, value, certificate)

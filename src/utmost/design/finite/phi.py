@@ -7,6 +7,7 @@ ball arithmetic: never by a tolerance.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -32,7 +33,7 @@ def pure_levels(space: Space, privacy: Privacy) -> EdgeLevels:
     """Pure levels of the edges, finite; an error otherwise."""
     levels = on_edges(space, privacy)
     levels.require(ApproxDP, "regular priors and tight constraints need pure levels; use finite.optimal for others.")
-    if (levels.delta > 0).any() or not np.isfinite(levels.log_growth()).all():
+    if any(level.delta > 0 or math.isinf(level.log_growth) for level in levels.kinds() if isinstance(level, ApproxDP)):
         raise UnsupportedLevel("regular priors need pure levels with a finite epsilon; use finite.optimal for a delta.")
     return levels
 

@@ -8,12 +8,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.certification import Check
 from utmost.design.finite.phi import nonnegative_solution, pure_levels, solve_phi
-from utmost.edge_levels import Privacy
+from utmost.design.finite.tight import tight_constraints
+from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import InvalidInput
+from utmost.privacy import ApproxDP
 from utmost.space import Space
 
 Floats: TypeAlias = NDArray[np.float64]
+SLACK = 1e-12
+"""What rounding may add to a ratio of probabilities before it counts as broken."""
 
 
 def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
@@ -45,6 +50,52 @@ def corner_priors(space: Space, privacy: Privacy) -> Floats:
     return np.asarray(phi / phi.sum(axis=1, keepdims=True))
 
 
+def necessary_conditions(prior: Any, space: Space, privacy: Privacy) -> tuple[Check, Check]:
+    """What every regular prior satisfies: ratios along edges (REG Prop. 2) and a range at each point (Prop. 3).
+
+    A prior that fails one is not regular; one that passes both need not be. A check fails only beyond rounding.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> for check in um.finite.necessary_conditions([0.6, 0.2, 0.2], um.path(3), 1.0):
+    ...     print(check)
+    FAIL ratios: 0 is 3 times as likely as its neighbour 1, more than e^1 allows
+    ok   range: every probability lies between 1 / sum e^(eps d) and 1 / sum e^(-eps d)
+    """
+    levels, weights = pure_levels(space, privacy), space.as_prior(prior)
+    return _ratios(levels, weights), _range(levels, weights)
+
+
+def _ratios(levels: EdgeLevels, weights: Floats) -> Check:
+    """REG Prop. 2: pi_i <= e^(eps d(i, j)) pi_j; along edges is enough."""
+    a, b = levels.space.edge_indices.T
+    tails, heads = np.concatenate([a, b]), np.concatenate([b, a])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(weights[tails] > 0, weights[tails] / weights[heads], 0.0)
+    allowed = np.tile(levels.growth, 2)
+    worst = int(np.argmax(ratio / allowed)) if len(ratio) else 0
+    if len(ratio) and ratio[worst] > allowed[worst] * (1 + SLACK):
+        points, epsilon = levels.space.points, levels.log_growth()[worst % len(a)]
+        one, other = points[int(tails[worst])], points[int(heads[worst])]
+        times = f"{one!r} is {ratio[worst]:.6g} times as likely as its neighbour {other!r}"
+        return Check("ratios", False, f"{times}, more than e^{epsilon:.6g} allows")
+    return Check("ratios", True, "no point is more than e^eps times as likely as a neighbour")
+
+
+def _range(levels: EdgeLevels, weights: Floats) -> Check:
+    """REG Prop. 3: 1 / sum_j e^(eps d(i, j)) <= pi_i <= 1 / sum_j e^(-eps d(i, j))."""
+    lengths = levels.lengths()
+    with np.errstate(over="ignore"):
+        least, most = 1 / np.exp(lengths).sum(axis=1), 1 / np.exp(-lengths).sum(axis=1)
+    outside = np.maximum(least * (1 - SLACK) - weights, weights - most * (1 + SLACK))
+    if len(outside) and outside.max() > 0:
+        i = int(np.argmax(outside))
+        where = f"{weights[i]:.6g} at {levels.space.points[i]!r} is not between {least[i]:.6g} and {most[i]:.6g}"
+        return Check("range", False, where)
+    return Check("range", True, "every probability lies between 1 / sum e^(eps d) and 1 / sum e^(-eps d)")
+
+
 def utility_bound(prior: Any, space: Space, privacy: Privacy) -> float:
     """What no private mechanism's probability of a right guess exceeds, for a regular prior: sum y (REG Theorem 1).
 
@@ -63,3 +114,27 @@ def utility_bound(prior: Any, space: Space, privacy: Privacy) -> float:
 def leakage_bound(prior: Any, space: Space, privacy: Privacy) -> float:
     """What no private mechanism leaks, in bits, for a regular prior: log2(sum y / max prior) (REG Prop. 6)."""
     return math.log2(utility_bound(prior, space, privacy) / float(space.as_prior(prior).max()))
+
+
+def leakage_bound_for_all(space: Space, privacy: Privacy) -> float:
+    """What no private mechanism leaks, in bits, whatever the prior: log2(n sum y) of the uniform one (REG Cor. 1).
+
+    On the databases of u people with values in V this is u log2(|V| E / (|V| - 1 + E)), E = e^epsilon (REG Theorem 2).
+    The uniform prior must be regular, which it is wherever every point looks like every other.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> round(um.finite.leakage_bound_for_all(um.hamming(5, 4), 0.5), 6)      # REG Figure 4: at most 2.5 bits
+    2.522568
+    """
+    level = on_edges(space, privacy).single
+    if space.family and space.family[0] == "hamming" and isinstance(level, ApproxDP):
+        pure_levels(space, level)
+        people, values = int(space.family[1]["people"]), space.family[1]["values"]
+        v = values if isinstance(values, int) else len(values)
+        if not people or not v:
+            return 0.0
+        return people * (math.log2(v) - math.log2(1 + (v - 1) * math.exp(-level.log_growth)))
+    tight = tight_constraints(space, privacy)
+    return math.log2(len(space.points) * (1 - tight.value))

@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from utmost.decaying import DecayingMechanism, has_structure
 from utmost.design.finite.phi import Floats, Solved, nonnegative_solution, pure_levels, solve_phi
+from utmost.design.finite.structured import solve_structured
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
-from utmost.errors import NoSuchMechanism
+from utmost.errors import NoSuchMechanism, TooLarge
 from utmost.mechanism import FiniteMechanism
-from utmost.privacy import PureDP
+from utmost.privacy import ApproxDP, PureDP
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
 
+MOST_DENSE = 2000
+"""Up to how many results a matrix is made; beyond, rows on demand where the space has structure."""
 GUESS = "expected zero-one loss under the uniform prior: one minus the probability of a right guess"
 
 
@@ -38,7 +42,7 @@ def tight_constraints(space: Space, privacy: Privacy) -> Solution:
     z = _weights(levels)
     if z.nonnegative is False:
         k = int(np.argmin(z.y))
-        least = smallest_epsilon(space) if levels.single is not None else None
+        least = smallest_epsilon(space) if levels.single is not None and n <= MOST_DENSE else None
         exists = "" if least is None else f" It exists from epsilon = {float(least):.9g} on ({least.note})."
         raise NoSuchMechanism(
             f"there is no tight-constraints mechanism at {levels}: the diagonal entry for {space.points[k]!r} would be "
@@ -46,12 +50,19 @@ def tight_constraints(space: Space, privacy: Privacy) -> Solution:
             point=space.points[k],
             entry=float(z.y[k]),
         )
-    matrix = np.exp(-levels.lengths()) * np.maximum(z.y, 0.0)
-    matrix = matrix / matrix.sum(axis=1, keepdims=True) if n else matrix
+    peaks = np.maximum(z.y, 0.0)
+    mechanism: FiniteMechanism | DecayingMechanism
+    if n > MOST_DENSE and isinstance(levels.single, ApproxDP) and has_structure(space):
+        mechanism = DecayingMechanism(space, levels.single, peaks)
+        told, how = mechanism.diagonal, "the equations of tight constraints, by the structure of the space"
+    else:
+        matrix = np.exp(-levels.lengths()) * peaks
+        matrix = matrix / matrix.sum(axis=1, keepdims=True) if n else matrix
+        mechanism = FiniteMechanism(matrix, space.points, space.points)
+        told, how = np.diag(matrix), "the equations of tight constraints"
     notes = () if z.nonnegative else ("the signs could not all be proved: they are non-negative up to rounding",)
-    value = 1 - float(np.trace(matrix)) / n if n else 0.0
-    certificate = Certificate("theorem", "REG Theorem 1", GUESS, "the equations of tight constraints", notes=notes)
-    mechanism = FiniteMechanism(matrix, space.points, space.points)
+    value = 1 - float(told.mean()) if n else 0.0
+    certificate = Certificate("theorem", "REG Theorem 1", GUESS, how, gap=0.0, notes=notes)
     return Solution(Problem("finite.tight_constraints", space, levels, {}), mechanism, value, certificate)
 
 
@@ -105,9 +116,17 @@ def smallest_epsilon(space: Space) -> SmallestEpsilon:
 
 def _weights(levels: EdgeLevels) -> Solved:
     """The z with Phi z = 1; constant where all rows of Phi have one sum, some solution where Phi is singular."""
-    n = len(levels.space.points)
+    space, n = levels.space, len(levels.space.points)
+    quick = solve_structured(space, levels.single) if isinstance(levels.single, ApproxDP) else None
+    if quick is not None and (quick.nonnegative is not None or n > MOST_DENSE):
+        return quick
+    if n > MOST_DENSE and levels.single is not None and has_structure(space):
+        raise TooLarge(
+            f"whether a tight-constraints mechanism of {n} results exists at {levels} is not decided without a matrix: "
+            "the symbol of the space is not proved positive. Allow a larger epsilon or use fewer results."
+        )
     sums = np.exp(-levels.lengths()).sum(axis=1)
-    if n and levels.single is not None and _is_regular(levels.space):
+    if n and levels.single is not None and _is_regular(space):
         return Solved(1 / sums, (1,) * n)
     solved = solve_phi(levels, np.ones(n))
     if solved is not None:
