@@ -7,6 +7,7 @@ After it: what the prior and the released value say about the truth.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,16 @@ def before(question: Question) -> dict[str, Any]:
     """The expected loss under the prior and at the worst point, in the unit of the answer."""
     if question.kind == "mean":
         return _mean_before(question)
+    design, step = question.parts[0].design, float(question.parts[0].step)
+    return {"loss": design.loss, "average": average(question), "worst": scaled(design.loss, design.worst, step)}
+
+
+def average(question: Question) -> float:
+    """The expected declared loss under the prior, in the unit of the answer."""
+    if question.kind == "mean":
+        return _mean_error(question, None)["absolute"]
     part = question.parts[0]
-    loss, step = part.design.loss, float(part.step)
-    average = scaled(loss, part.design.expected[loss], step)
-    return {"loss": loss, "average": average, "worst": scaled(loss, part.design.worst, step)}
+    return scaled(part.design.loss, part.design.expected[part.design.loss], float(part.step))
 
 
 def after(question: Question, released: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,7 +50,11 @@ def after(question: Question, released: Mapping[str, Any]) -> dict[str, Any]:
     loss, step = part.design.loss, float(part.step)
     expected = float(chances @ cost(loss, points - released[part.name]))
     low, high = interval(points, chances, CONFIDENCE)
-    return {"expected": scaled(loss, expected, step), "interval": [low * step, high * step], "confidence": CONFIDENCE}
+    return {
+        "expected": scaled(loss, expected, step),
+        "interval": [_whole(low * part.step), _whole(high * part.step)],
+        "confidence": CONFIDENCE,
+    }
 
 
 def compared(question: Question) -> dict[str, dict[str, float]]:
@@ -74,11 +85,15 @@ def interval(points: Any, chances: Any, confidence: float) -> tuple[int, int]:
     return int(points[min(low, len(points) - 1)]), int(points[min(high, len(points) - 1)])
 
 
+def _whole(value: Fraction) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)
+
+
 # ---- a mean: from a sum around the middle and a count ----
 
 
 def _mean_error(question: Question, name: str | None) -> dict[str, float]:
-    """About how far off the mean is if every unit takes part: the errors of the sum, and of the count times half a range."""
+    """About how far off the mean is if every unit takes part: the sum's error, and the count's times half a range."""
     of_sum, of_count = question.parts
     rows = question.setting.unit.at_most * question.rows_each
     half = max(abs(of_sum.contribution.least), abs(of_sum.contribution.most)) * float(of_sum.step)
@@ -87,21 +102,15 @@ def _mean_error(question: Question, name: str | None) -> dict[str, float]:
 
 
 def _mean_before(question: Question) -> dict[str, Any]:
-    average = _mean_error(question, None)["absolute"]
-    grid_range = (question.parts[0].contribution.most - question.parts[0].contribution.least) * float(
-        question.parts[0].step
-    )
-    return {
-        "loss": "absolute",
-        "average": average,
-        "worst": grid_range,
-        "holds": "average: about, if every unit has a value; worst: the range, if nobody has one",
-    }
+    part = question.parts[0]
+    widest = (part.contribution.most - part.contribution.least) * float(part.step)
+    holds = "average: about, if every unit has a value; worst: the whole range, if nobody has one"
+    return {"loss": "absolute", "average": average(question), "worst": widest, "holds": holds}
 
 
 def _mean_after(question: Question, released: Mapping[str, Any]) -> dict[str, Any]:
     """An interval for sum and count each, and the means they leave possible, clamped to the range."""
-    of_sum, of_count = question.parts
+    of_sum = question.parts[0]
     each = (1 + CONFIDENCE) / 2
     sums, counts = (interval(*posterior(part, released[part.name]), each) for part in question.parts)
     least, most = max(counts[0], 1), max(counts[1], 1)

@@ -1,4 +1,4 @@
-"""An answer, and what defends it: value, mechanism, accuracy, proof, spend and chain head; a plan is all but the value."""
+"""An answer and what defends it: value, mechanism, accuracy, proof, spend, chain head; a plan is all but the value."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "neighbours": setting.neighbours,
         "moves": {part.name: part.line.reach for part in question.parts},
         "privacy": str(question.level),
-        "mechanism": "; ".join(p["mechanism"] for p in parts),
+        "mechanism": "; ".join(part.design.name for part in question.parts),
         "proof": parts[0]["proof"] if len(parts) == 1 else {p["part"]: p["proof"] for p in parts},
         "parts": parts,
         "accuracy": {"before": before(question)},
@@ -181,15 +181,13 @@ def _lines(details: Mapping[str, Any]) -> list[str]:
     what = "probability of a wrong answer" if first["loss"] == "zero-one" else f"expected {first['loss']} error"
     lines.append(f"  accuracy before: {what} {first['average']:.4g} on average, {first['worst']:.4g} at worst")
     known = details["accuracy"].get("after", {})
+    given = f"given a {details['question']['prior'].partition(',')[0]} prior"
     if "interval" in known:
         low, high = known["interval"]
-        lines.append(
-            f"  accuracy after: between {show(low)} and {show(high)} with {known['confidence']:.0%}, given a {details['question']['prior'].partition(',')[0]} prior"
-        )
+        between = f"between {show(low)} and {show(high)} with {known['confidence']:.0%}"
+        lines.append(f"  accuracy after: {between}, {given}")
     elif "probability_right" in known:
-        lines.append(
-            f"  accuracy after: right with probability {known['probability_right']:.6g}, given a {details['question']['prior'].partition(',')[0]} prior"
-        )
+        lines.append(f"  accuracy after: right with probability {known['probability_right']:.6g}, {given}")
     loss = first["loss"]
     others = ", ".join(f"{name} {by[loss]:.4g}" for name, by in details["compared"].items() if loss in by)
     lines.append(f"  {loss} loss: {others}")

@@ -1,10 +1,10 @@
-"""Trying to break our own promise: how different do two neighbouring tables look to somebody who asks many times?
+"""Trying to break our own promise: how different two neighbouring tables look to somebody who asks many times.
 
-`audit` releases the answer to one question many times from each of two tables that differ in one row or person, looks for
-the event whose probabilities differ most, on the first half of the draws, and estimates it on the second half. The bound
-it states holds with the stated confidence (Clopper and Pearson for each of the two probabilities, so that the event,
-having been chosen on other draws, is not chosen to please). A bound above the promised epsilon proves the promise
-broken; a bound below proves nothing.
+`audit` releases the answer to one question many times from each of two tables that differ in one row or person, looks
+for the event whose probabilities differ most, on the first half of the draws, and estimates it on the second half.
+The bound it states holds with the stated confidence (Clopper and Pearson for each of the two probabilities, so that
+the event, having been chosen on other draws, is not chosen to please). A bound above the promised epsilon proves the
+promise broken; a bound below proves nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Audit:
     def __str__(self) -> str:
         verdict = "BROKEN" if self.broken else "not contradicted"
         return (
-            f"epsilon is at least {self.epsilon_at_least:.4g} ({CONFIDENCE:.1%} confidence, {self.runs} runs of each table); "
+            f"epsilon is at least {self.epsilon_at_least:.4g} ({CONFIDENCE:.1%} confidence, {self.runs} "
+            "runs of each table); "
             f"promised: {self.promised}; {verdict}. Best event: {self.event}."
         )
 
@@ -92,7 +93,7 @@ def audit(question: Callable[[Any], Any], table_a: Any, table_b: Any, runs: int 
 def _draw(answer: Any, runs: int) -> list[tuple[Any, ...]]:
     """Releases from one table: read once, drawn many times."""
     asked = answer.question
-    point = asked.point(b"audit" * 8)
+    point = asked.point(asked.statement(b"audit" * 8))
     return [tuple(part.design.release(point[part.name]) for part in asked.parts) for _ in range(runs)]
 
 

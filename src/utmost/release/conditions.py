@@ -119,7 +119,8 @@ def _require_total(node: Any, name: str) -> None:
         known = "other" not in (source, target)
         if not known or (name == "Cast" and not widening):
             raise NotRowWise(
-                f"a cast from {node.arg.dtype} to {node.to} fails on values that do not fit; use TRY_CAST(... AS ...) in "
+                f"a cast from {node.arg.dtype} to {node.to} fails on values that do not fit; use "
+                "TRY_CAST(... AS ...) in "
                 "SQL or .try_cast(...) in Ibis, which makes them null."
             )
     elif name in ("Equals", "NotEquals", "Greater", "GreaterEqual", "Less", "LessEqual", "IdenticalTo"):
@@ -171,7 +172,8 @@ def _parts(node: Any) -> list[Any]:
 
 def _refuse(name: str) -> NoReturn:
     raise NotRowWise(
-        f"{name} is not allowed in a condition: it may look at other rows, change from run to run, or fail on some row. "
+        f"{name} is not allowed in a condition: it may look at other rows, change from run to run, or fail "
+        "on some row. "
         f"A condition is made of {ALLOWED}."
     )
 
@@ -295,7 +297,8 @@ class _Builder:
         operand = self.build(node)
         if part not in PARTS or operand.kind not in ("date", "timestamp"):
             raise NotRowWise(
-                f"the part {part!r} needs a date: EXTRACT(year FROM TRY_CAST(born AS DATE)); parts are {', '.join(PARTS)}."
+                f"the part {part!r} needs a date: EXTRACT(year FROM TRY_CAST(born AS DATE)); parts are "
+                f"{', '.join(PARTS)}."
             )
         if operand.kind == "date" and part in ("hour", "minute", "second"):
             raise NotRowWise(f"a date has no {part}; use TRY_CAST(... AS TIMESTAMP).")
@@ -369,7 +372,8 @@ class _Builder:
             right = _dated(right, "timestamp")
         if left.kind != right.kind or left.kind == "other":
             raise NotRowWise(
-                f"comparing {left.value.type()} with {right.value.type()} makes an engine convert rows, which may fail on "
+                f"comparing {left.value.type()} with {right.value.type()} makes an engine convert rows, "
+                "which may fail on "
                 "some; compare what is of one kind, or use TRY_CAST(... AS ...)."
             )
         if left.kind == "number" and left.value.type().is_decimal() != right.value.type().is_decimal():

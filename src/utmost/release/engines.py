@@ -1,10 +1,10 @@
 """Tables, wherever they are: the one place that opens them and asks an engine for integers.
 
-A table is a CSV or Parquet file, a pandas, polars or pyarrow frame, a table in a DuckDB file, or an Ibis table that is a
-base table or a row-wise projection or filter of one. DuckDB runs embedded, in memory, and needs no set-up.
+A table is a CSV or Parquet file, a pandas, polars or pyarrow frame, a table in a DuckDB file, or an Ibis table that
+is a base table or a row-wise projection or filter of one. DuckDB runs embedded, in memory, and needs no set-up.
 
-Only the *schema* is looked at before a spend is reserved: names and types of columns are public. What stands in the rows
-is touched by `Source.integers` alone, whose failure says one fixed sentence whatever the reason.
+Only the *schema* is looked at before a spend is reserved: names and types of columns are public. What stands in the
+rows is touched by `Source.integers` alone, whose failure says one fixed sentence whatever the reason.
 
 A CSV file has no types, and guessing them would be an answer about private rows: columns are text until `types=` or a
 question says how to read one, and an entry that cannot be read that way counts as null.
@@ -15,15 +15,16 @@ from __future__ import annotations
 import csv
 import gzip
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise, UtmostError
 
 FAILED = (
-    "the engine could not compute this answer. What was reserved stays spent, because when an engine fails may depend on "
+    "the engine could not compute this answer. What was reserved stays spent, because when an engine "
+    "fails may depend on "
     "private rows. Try the question on made-up rows of the same columns."
 )
 TYPES = {
@@ -37,6 +38,13 @@ TYPES = {
     "number": "float64",
 }
 DELIMITERS = ",;\t|"
+
+
+class Statement(NamedTuple):
+    """SQL that yields one row of integers under these names; it holds a secret, and is never printed."""
+
+    sql: str
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -59,13 +67,17 @@ class Source:
         """The names of the columns."""
         return tuple(self.table.columns)
 
-    def integers(self, query: Any) -> dict[str, int]:
-        """The one row of an aggregation over the table, as integers; nothing is 0."""
+    def statement(self, query: Any) -> Statement:
+        """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
+        return Statement(self.connection.compile(query), tuple(query.columns))
+
+    def integers(self, statement: Statement) -> dict[str, int]:
+        """The one row of an aggregation, as integers; nothing is 0."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = self.connection.raw_sql(self.connection.compile(query)).fetchone()
-                return {name: int(value or 0) for name, value in zip(query.columns, found, strict=True)}
+                found = self.connection.raw_sql(statement.sql).fetchone()
+                return {name: int(value or 0) for name, value in zip(statement.columns, found, strict=True)}
         except Exception:
             pass
         raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
@@ -79,12 +91,11 @@ def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
         source = _open_path(str(table))
     else:
         module = type(table).__module__.partition(".")[0]
-        opener = {"pandas": _open_pandas, "polars": _open_polars, "pyarrow": _open_arrow, "ibis": _open_ibis}.get(
-            module
-        )
+        opener = OPENERS.get(module)
         if opener is None:
             raise InvalidInput(
-                f"{type(table).__module__}.{type(table).__name__} is not a table Utmost can open; give the path of a CSV "
+                f"{type(table).__module__}.{type(table).__name__} is not a table Utmost can open; give the "
+                "path of a CSV "
                 "or Parquet file, 'file.duckdb#table', a pandas, polars or pyarrow frame, or an Ibis table."
             )
         source = opener(table)
@@ -129,7 +140,8 @@ def _open_csv(file: Path) -> Source:
     names = [name.strip() for name in header]
     if not names or any(not name for name in names) or len({name.lower() for name in names}) < len(names):
         raise BadFile(
-            f"the first line of {str(file)!r} is not a header: it must name every column once (names differ in more than "
+            f"the first line of {str(file)!r} is not a header: it must name every column once (names "
+            "differ in more than "
             "upper and lower case)."
         )
     columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
@@ -235,7 +247,8 @@ def _require_not_a_view(connection: Any, base: Any) -> None:
     found = connection.con.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [base.name]).fetchone()
     if not found or not found[0]:
         raise NotRowWise(
-            f"{base.name!r} is a view, which may join, group or limit; give the base table, and the condition as where=."
+            f"{base.name!r} is a view, which may join, group or limit; give the base table, and the "
+            "condition as where=."
         )
 
 
@@ -244,6 +257,15 @@ def _table_in(connection: Any, name: str, file: str) -> Any:
         return connection.table(name)
     except Exception:
         raise InvalidInput(f"{file!r} has no table {name!r}; give the name of a base table in it.") from None
+
+
+OPENERS: dict[str, Callable[[Any], Source]] = {
+    "pandas": _open_pandas,
+    "polars": _open_polars,
+    "pyarrow": _open_arrow,
+    "ibis": _open_ibis,
+}
+"""Who opens a table, by the package its class comes from."""
 
 
 # ---- DuckDB and types ----

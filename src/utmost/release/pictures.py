@@ -23,9 +23,11 @@ def belief(xs: Sequence[float], chances: Sequence[float], answer: float, interva
     left, right = at(max(interval[0], low)), at(min(interval[1], high))
     return _svg(
         f"The truth after the answer {answer:g}: most likely between {interval[0]:g} and {interval[1]:g}",
-        f'<rect x="{left:.1f}" y="20" width="{max(right - left, 1):.1f}" height="{HIGH - 50}" fill="{OURS}" opacity="0.12"/>'
+        f'<rect x="{left:.1f}" y="20" width="{max(right - left, 1):.1f}" height="{HIGH - 50}" '
+        f'fill="{OURS}" opacity="0.12"/>'
         f'<polyline points="{points}" fill="none" stroke="{OURS}" stroke-width="2"/>'
-        f'<line x1="{at(answer):.1f}" y1="20" x2="{at(answer):.1f}" y2="{HIGH - 30}" stroke="{INK}" stroke-dasharray="4 3"/>'
+        f'<line x1="{at(answer):.1f}" y1="20" x2="{at(answer):.1f}" y2="{HIGH - 30}" stroke="{INK}" '
+        'stroke-dasharray="4 3"/>'
         + "".join(_text(at(x), HIGH - 12, f"{x:,.6g}", "middle") for x in (low, answer, high)),
     )
 
@@ -51,4 +53,5 @@ def _svg(title: str, body: str, high: int = HIGH) -> str:
 
 
 def _text(x: float, y: float, text: Any, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="12" fill="{INK}">{html.escape(str(text))}</text>'
+    where = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text {where} font-size="12" fill="{INK}">{html.escape(str(text))}</text>'

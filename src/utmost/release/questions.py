@@ -21,15 +21,16 @@ from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import Number, as_literal
 from utmost.privacy import ApproxDP, Level, PureDP, as_level
 from utmost.release.conditions import as_condition
-from utmost.release.engines import Source
+from utmost.release.engines import Source, Statement
 from utmost.release.mechanisms.choice import Design, design_choice, design_number, require_releasable
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import as_loss
-from utmost.release.statistics import Contribution, Grid, as_grid, compute, ones, values, votes
+from utmost.release.statistics import Contribution, Grid, as_grid, ones, statement, values, votes
 from utmost.release.units import Neighbours, Unit
 
 SHARE_OF_SUM = {"add-remove": Fraction(1, 2), "replace": Fraction(7, 12)}
-"""How much of a mean's epsilon its sum gets: next to √s : √c for the errors s and c that sum and count bring into it."""
+"""How much of a mean's epsilon its sum gets: next to √s : √c for the errors s and c that sum and count "
+"bring into it."""
 
 
 @dataclass(frozen=True)
@@ -82,20 +83,19 @@ class Question:
     value: Callable[[Mapping[str, Any]], Any]
     again: Callable[[Level], Question]
 
-    def point(self, secret: bytes) -> dict[str, int]:
+    def statement(self, secret: bytes) -> Statement:
+        """What the engine will be asked; nothing is read yet."""
+        contributions = {part.name: part.contribution for part in self.parts}
+        return statement(self.setting.source, self.setting.unit, self.rows_each, contributions, secret)
+
+    def point(self, statement: Statement) -> dict[str, int]:
         """The private point: the statistics, clamped to their lines. Whoever calls this holds the private answer."""
-        sums = compute(
-            self.setting.source,
-            self.setting.unit,
-            self.rows_each,
-            {part.name: part.contribution for part in self.parts},
-            secret,
-        )
+        sums = self.setting.source.integers(statement)
         return {part.name: part.line.clamp(sums[part.name]) for part in self.parts}
 
-    def release(self, secret: bytes) -> dict[str, Any]:
+    def release(self, statement: Statement) -> dict[str, Any]:
         """The released integers (or truth values): read, drawn, and the point forgotten."""
-        point = self.point(secret)
+        point = self.point(statement)
         return {part.name: part.design.release(point[part.name]) for part in self.parts}
 
     @cached_property
@@ -245,7 +245,8 @@ def threshold(
         border = 0
     if isinstance(at_least, bool) or not 1 <= border <= line.last:
         raise InvalidInput(
-            f"at_least is {at_least!r}; give a whole number from 1 to {line.last}, the most there can be: the answer to "
+            f"at_least is {at_least!r}; give a whole number from 1 to {line.last}, the most there can be: "
+            "the answer to "
             "any other is public."
         )
     weights = line.prior(prior)
@@ -274,7 +275,7 @@ def _level(privacy: Any) -> Level:
 
 
 def _split(level: ApproxDP, share: Fraction) -> tuple[Level, Level]:
-    """Two levels that add up to one; e^epsilon that is a rational is split as its logarithm's shortest decimal below."""
+    """Two levels that add up to one; where e^epsilon is a rational, to a decimal just below its logarithm."""
     if level.ratio == 1 and isinstance(level.exponent, Fraction):
         return PureDP(level.exponent * share), PureDP(level.exponent * (1 - share))
     below = Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12)

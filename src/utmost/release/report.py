@@ -23,9 +23,11 @@ from utmost.release.pictures import bars, belief
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#222}"
     "h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid #ddd;padding-top:1rem}"
-    ".value{font-size:2.4rem;font-weight:600;color:#4271ae;margin:.2rem 0}table{border-collapse:collapse;margin:.5rem 0}"
-    "td,th{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #eee}td:first-child,th:first-child{text-align:left}"
-    "tr.ours td{font-weight:600}.small{color:#666;font-size:.9rem}code{word-break:break-all;font-size:.85rem}svg{width:100%}"
+    ".value{font-size:2.4rem;font-weight:600;color:#4271ae;margin:.2rem 0}"
+    "table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.2rem .7rem;text-align:right}"
+    "td,th{border-bottom:1px solid #eee}td:first-child,th:first-child{text-align:left;white-space:nowrap}"
+    "td.words{text-align:left;overflow-wrap:anywhere}tr.ours td{font-weight:600}"
+    ".small{color:#666;font-size:.9rem}svg{width:100%}"
 )
 LOSSES = {"absolute": "mean error", "squared": "mean squared error", "zero-one": "chance of a wrong answer"}
 
@@ -64,8 +66,7 @@ def _section(answer: Answer) -> str:
         ("Ledger", _ledger(d)),
     ]
     rows = "".join(
-        f"<tr><td>{html.escape(name)}</td><td style='text-align:left'>{text}</td></tr>"
-        for name, text in _escaped(facts)
+        f"<tr><td>{html.escape(name)}</td><td class='words'>{text}</td></tr>" for name, text in _escaped(facts)
     )
     return (
         f"<h2>{html.escape(d['words'])}</h2><p class='value'>{html.escape(show(answer.value))}</p>"
@@ -113,7 +114,8 @@ def _compared(d: Any) -> str:
 def _before(d: Any) -> str:
     first = d["accuracy"]["before"]
     note = f" ({first['holds']})" if "holds" in first else ""
-    return f"{LOSSES.get(first['loss'], first['loss'])} {first['average']:.6g} on average under the prior, {first['worst']:.6g} at worst{note}"
+    what = LOSSES.get(first["loss"], first["loss"])
+    return f"{what} {first['average']:.6g} on average under the prior, {first['worst']:.6g} at worst{note}"
 
 
 def _after(d: Any) -> str:
@@ -122,7 +124,8 @@ def _after(d: Any) -> str:
         return f"right with probability {known['probability_right']:.6g}, given the prior and this answer"
     low, high = known["interval"]
     expected = f"; expected loss {known['expected']:.6g}" if "expected" in known else ""
-    return f"between {show(low)} and {show(high)} with {known['confidence']:.0%}, given the prior and this answer{expected}"
+    between = f"between {show(low)} and {show(high)} with {known['confidence']:.0%}"
+    return f"{between}, given the prior and this answer{expected}"
 
 
 def _proof(part: Any) -> str:
@@ -154,6 +157,7 @@ def _write(target: Path, text: str) -> Path:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
+        os.chmod(name, 0o644)  # a report is for others
         os.replace(name, target)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -1,8 +1,8 @@
 """A table, a budget, and questions: the way from private rows to a private answer.
 
-What happens to a question: it is checked and designed from public parameters (schema, unit, ranges, loss, prior, level);
-its spend is reserved in the ledger, durably; the engine computes an integer; a certified mechanism draws; the answer is
-recorded. Everything that can fail for a public reason fails before the spend. After it, one fixed sentence.
+What happens to a question: it is checked and designed from public parameters (schema, unit, ranges, loss, prior,
+level); its spend is reserved in the ledger, durably; the engine computes an integer; a certified mechanism draws; the
+answer is recorded. Everything that can fail for a public reason fails before the spend. After it, one fixed sentence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from utmost.accounting.ledger import Account, Entry, Ledger
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
 from utmost.privacy import Level, PureDP
-from utmost.release.accuracy import before
+from utmost.release.accuracy import average
 from utmost.release.answer import Answer, Plan, make_answer, make_plan
 from utmost.release.engines import open_table
 from utmost.release.questions import Question, Setting, count, majority, mean, threshold, total
@@ -134,9 +134,9 @@ class Session(Questions):
     plan: How many rows have age >= 65?
       privacy: 0.5-DP, add-remove, rows, at most 120
       mechanism: geometric noise with the best remap
-      optimal: theorem (gap 0): Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows with distance
+      optimal: theorem (gap 0): Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows
       accuracy before: expected absolute error 1.873 on average, 1.919 at worst
-      absolute loss: Utmost 1.873, Laplace 1.946, geometric 1.886, Gaussian, delta = 1e-06 6.156
+      absolute loss: Utmost 1.873, Laplace 1.938, geometric 1.879, Gaussian, delta = 1e-06 6.13
       ledger: epsilon 1 of 1 left
       nothing was read, nothing is spent
     >>> answer = s.count("age >= 65", privacy=0.5)
@@ -206,7 +206,7 @@ class Session(Questions):
         >>> import pyarrow, utmost as um
         >>> s = um.Session(pyarrow.table({"age": [70]}), "survey", um.rows(at_most=500), "replace", budget=1)
         >>> s.smallest_privacy(s.plan.count("age >= 65", privacy=1), accuracy=5)
-        PureDP(0.195)
+        PureDP(0.196)
         """
         if not isinstance(question, Plan):
             raise InvalidInput(
@@ -219,7 +219,7 @@ class Session(Questions):
             )
 
         def suffices(epsilon: float) -> bool:
-            return bool(before(question.question.again(PureDP(epsilon)))["average"] <= wanted)
+            return average(question.question.again(PureDP(epsilon))) <= wanted
 
         if not suffices(MOST_EPSILON):
             raise InvalidInput(
@@ -235,8 +235,9 @@ class Session(Questions):
         return PureDP(rounded if suffices(rounded) else float(f"{high * 1.006:.3g}"))
 
     def _take(self, question: Question, fresh: bool) -> Answer:
+        statement = question.statement(self.account.secret)  # before the spend: what fails here is public
         entry = self.account.ask(
-            question.level, dict(question.public), lambda: question.release(self.account.secret), fresh=fresh
+            question.level, dict(question.public), lambda: question.release(statement), fresh=fresh
         )
         return make_answer(question, self.dataset, entry.answer, self._state(entry))
 

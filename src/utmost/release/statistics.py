@@ -12,10 +12,10 @@ contribute independently, so
 * one unit added or removed moves the sum by at most k·max(|a|, |b|);
 * one unit replaced by another moves it by at most k·(max(b, 0) - min(a, 0)).
 
-A count has a = b = 1: k and k. Yes minus no has a = -1, b = 1: k and 2k. A sum of values clamped to [lower, upper] has
-these as bounds (in steps of its grid): max(|lower|, |upper|)·k, and (upper - lower)·k where 0 lies between them; where it
-does not, a row without a value is farther from the others than they are from each other, and the larger number counts.
-Clamping the sum to a public range moves two sums no farther apart.
+A count has a = b = 1: k and k. Yes minus no has a = -1, b = 1: k and 2k. A sum of values clamped to [lower, upper]
+has these as bounds (in steps of its grid): max(|lower|, |upper|)·k, and (upper - lower)·k where 0 lies between them;
+where it does not, a row without a value is farther from the others than they are from each other, and the larger
+number counts. Clamping the sum to a public range moves two sums no farther apart.
 
 **Exactly.** Contributions are integers in the engine before they are added, so no floating-point number is ever summed:
 permuted rows give the same point, and DuckDB adds 64-bit integers in 128 bits.
@@ -32,7 +32,7 @@ from typing import Any
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational, show_rational
 from utmost.release.conditions import as_condition, kind_of
-from utmost.release.engines import Source
+from utmost.release.engines import Source, Statement
 from utmost.release.units import Neighbours, Unit
 
 MOST_STEPS = 2**48
@@ -114,7 +114,7 @@ def as_grid(lower: Number, upper: Number, grid: Number) -> Grid:
 
 
 def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
-    """A column clamped to a range and rounded to a grid, half up, as whole steps; null, NaN and infinities take no part."""
+    """A column clamped and rounded to a grid, half up, as whole steps; null, NaN and infinities take no part."""
     import ibis
 
     if not isinstance(column, str) or column not in source.columns:
@@ -148,16 +148,16 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     return Contribution(column_of_steps, grid.least, grid.most)
 
 
-def compute(
+def statement(
     source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes
-) -> dict[str, int]:
-    """The sums of contributions over all rows, at most `rows_each` rows of each person taking part, jointly.
+) -> Statement:
+    """The sums of contributions over all rows, at most `rows_each` rows of each person taking part, jointly, as SQL.
 
     Which rows of a person are kept: those whose keyed hash (MD5 of the data set's secret, the id, the row's
     contributions and a running number among rows alike) comes first. It depends on that person's rows as a set, not on
     their order or on anybody else's; who does not know the secret cannot arrange rows to be kept.
     """
-    return source.integers(_query(source, unit, rows_each, contributions, secret))
+    return source.statement(_query(source, unit, rows_each, contributions, secret))
 
 
 def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes) -> Any:
@@ -217,8 +217,8 @@ def _md5() -> Any:
     """The engine's own MD5 as hexadecimal text: the same in DuckDB and PostgreSQL."""
     import ibis
 
-    @ibis.udf.scalar.builtin(name="md5", signature=(("string",), "string"))
-    def digest(text: Any) -> Any:
+    def md5(text: str) -> str:
         """Computed by the engine."""
+        return ""
 
-    return digest
+    return ibis.udf.scalar.builtin(md5)

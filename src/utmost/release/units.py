@@ -48,8 +48,8 @@ def rows(at_most: int | None = None) -> Unit:
 def people(id: str, rows_each: int | None = None, at_most: int | None = None) -> Unit:
     """Every person is protected with all their rows; a column says whose row it is.
 
-    Of one person, at most `rows_each` of the rows a question is about take part, chosen by a keyed hash; rows without an
-    id are dropped. Both numbers are public: they say how far one person can move an answer.
+    Of one person, at most `rows_each` of the rows a question is about take part, chosen by a keyed hash; rows without
+    an id are dropped. Both numbers are public: they say how far one person can move an answer.
 
     Examples
     --------
@@ -65,10 +65,11 @@ def people(id: str, rows_each: int | None = None, at_most: int | None = None) ->
 
 
 def require_neighbours(neighbours: Any) -> Neighbours:
-    """ "replace" or "add-remove"; there is no default, because the promise differs."""
+    """Either "replace" or "add-remove"; there is no default, because the promise differs."""
     if neighbours not in ("replace", "add-remove"):
         raise InvalidInput(
-            f"neighbours is {neighbours!r}; say 'replace' (one unit's data become others: how many there are is public) "
+            f"neighbours is {neighbours!r}; say 'replace' (one unit's data become others: how many there "
+            "are is public) "
             "or 'add-remove' (one unit comes or goes: whether it is there at all is protected)."
         )
     return "replace" if neighbours == "replace" else "add-remove"
@@ -81,7 +82,8 @@ def _public_number(value: Any, name: str, what: str, example: str) -> int:
         number = 0
     if isinstance(value, bool) or not 1 <= number <= MOST_UNITS:
         raise InvalidInput(
-            f"{name} is {value!r}; state how many {what} there are at most, a public whole number of 1 or more, such as "
+            f"{name} is {value!r}; state how many {what} there are at most, a public whole number of 1 or "
+            "more, such as "
             f"{example}. It cannot be counted from the table: the count itself would not be private."
         )
     return number

@@ -1,8 +1,8 @@
 """The usual alternatives, for comparison: their expected losses from their laws, with nothing drawn.
 
-Laplace noise, Gaussian noise at (epsilon, 1e-6) and geometric noise, each calibrated to the reach of the line, rounded to
-the next integer and cut off at its ends. The noise K is symmetric, so the loss of x + K cut off at 0 and m is the sum of
-what each side costs: with c(t) the loss of t steps off and T(t) = Pr[K >= t],
+Laplace noise, Gaussian noise at (epsilon, 1e-6) and geometric noise, each calibrated to the reach of the line,
+rounded to the next integer and cut off at its ends. The noise K is symmetric, so the loss of x + K cut off at 0 and m
+is the sum of what each side costs: with c(t) the loss of t steps off and T(t) = Pr[K >= t],
 
     H(x) = sum over t = 1..x of (c(t) - c(t-1)) T(t),     expected loss at x = H(x) + H(m - x).
 
@@ -82,7 +82,7 @@ def _tails(reach: int, level: Level) -> dict[str, tuple[Tail, int]]:
 
 
 def _gaussian_spread(level: Level) -> float:
-    """The standard deviation that keeps a level at sensitivity 1; pure levels are given delta = 1e-6 (Balle, Wang 2018)."""
+    """The standard deviation that keeps a level at sensitivity 1; pure levels get delta = 1e-6 (Balle, Wang 2018)."""
     from scipy.special import log_ndtr, ndtr
 
     if isinstance(level, GaussianDP):

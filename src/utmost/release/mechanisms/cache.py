@@ -20,7 +20,7 @@ from utmost.solution import Solution
 
 
 def cached(key: Mapping[str, Any], problem: Mapping[str, Any], make: Callable[[], Solution]) -> Solution:
-    """The solution kept under a key (plain public data), if it is for this problem and still proves itself; else a new one."""
+    """The solution kept under a key of plain public data, if it is for this problem and proves itself, or a new one."""
     folder = cache_folder()
     if folder is None:
         return make()
@@ -60,5 +60,7 @@ def _is_for(found: Solution, problem: Mapping[str, Any]) -> bool:
     return bool(
         same_space
         and same_level
-        and all(np.array_equal(found.problem.data.get(name), value) for name, value in problem["data"].items())
+        and all(
+            np.array_equal(np.asarray(found.problem.data.get(name)), value) for name, value in problem["data"].items()
+        )
     )

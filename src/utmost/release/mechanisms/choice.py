@@ -2,9 +2,9 @@
 
 | question | mechanism | proof |
 |---|---|---|
-| a number whose neighbours are next to each other | geometric noise, best remap | theorem: Ghosh, Roughgarden, Sundararajan |
+| a number, neighbours next to each other | geometric noise, best remap | theorem (Ghosh, Roughgarden, Sundararajan) |
 | a number with a larger reach, up to 150 points | the linear program's optimum | bound from dual prices, with its gap |
-| a number with a larger reach, more points | the best of staircase and geometric noise, best remap | best noise: a theorem; best of all: open |
+| a number with a larger reach, more points | staircase or geometric noise, best remap | bound from paths, its gap |
 | yes or no | balanced, or the best boundary, on the path of blocks | bound, with its gap |
 
 Every candidate's expected loss under the declared prior and loss is computed from its law, and the least is taken.
@@ -36,6 +36,8 @@ from utmost.solution import Solution
 Floats = NDArray[np.float64]
 MOST_POINTS, MOST_PAIRS, SECONDS = 150, 600, 5.0
 """Up to how many points and pairs of neighbours the linear program is solved, and for how long about."""
+MOST_TIGHT = 800
+"""Up to how many points tight constraints are tried, for zero-one loss."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ class Design:
     Attributes
     ----------
     name : what it is, in words
+    proof : why it is private, and what is known about better ones
     expected : the expected loss under the prior, by every loss shown
-    worst : the expected declared loss at the worst point
     alternatives : the same expected losses of the usual alternatives, by their names
     """
 
@@ -74,6 +76,14 @@ class Design:
     def worst(self) -> float:
         """The expected declared loss at the worst point."""
         return self.mechanism.worst
+
+    def verify(self) -> bool:
+        """Prove privacy again in exact arithmetic, and optimality where a certificate claims it."""
+        mechanism = self.mechanism
+        if isinstance(mechanism, NoisyLine):
+            found = mechanism.noise.verify()
+            return found.private and mechanism.noise.sensitivity >= self.line.reach
+        return bool(mechanism.solution.verify())
 
     def release(self, point: int) -> Any:
         """A private answer; the only place where the private point and randomness meet."""
@@ -143,19 +153,30 @@ def _design_number(line: Line, level: ApproxDP, loss: str, prior: Floats | None)
     found = _best_noise(line, level, loss, prior)
     name = _noise_name(found)
     private = (
-        f"integer noise whose law is exactly {level} for shifts up to {line.reach} (its decay is a rational at or above "
+        f"integer noise whose law is exactly {level} for shifts up to {line.reach} (its decay is a "
+        "rational at or above "
         "e^-epsilon), drawn exactly; what follows it is public"
     )
     mechanism: NoisyLine | OptimalTable = found
     if line.reach == 1:
-        reason = "Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows with distance"
+        reason = "Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows"
         proof = Proof(private, "theorem", reason, gap=0.0)
     else:
         reason = (
-            "Geng and Viswanath 2016: no other noise has a lower expected loss on a line without ends; whether a mechanism "
+            "Geng and Viswanath 2016: no other noise has a lower expected loss on a line without ends; "
+            "whether a mechanism "
             "that is not noise does better on this line is open"
         )
         proof = Proof(private, "unproved", reason)
+        if loss == "absolute" and prior is None:
+            bound = _bound_by_paths(line, level)
+            reason = (
+                f"every {line.reach}th point is on a path where geometric noise is best (Ghosh, "
+                "Roughgarden, Sundararajan "
+                "2012): no private mechanism errs less than that; among noises the staircase is best "
+                "(Geng, Viswanath 2016)"
+            )
+            proof = Proof(private, "bound", reason, bound, max(0.0, found.expected(loss) - bound))
         table = _program(line, level, loss, prior)
         if table is not None:
             better = table.expected(loss) < found.expected(loss)
@@ -164,6 +185,22 @@ def _design_number(line: Line, level: ApproxDP, loss: str, prior: Floats | None)
     losses = tuple(dict.fromkeys((loss, *SHOWN)))
     expected = {each: mechanism.expected(each) for each in losses}
     return Design(name, line, level, loss, mechanism, proof, expected, number_alternatives(line, level, losses, prior))
+
+
+def _bound_by_paths(line: Line, level: ApproxDP) -> float:
+    """What no private mechanism's expected absolute error under the uniform prior is below.
+
+    The points of one residue modulo the reach are neighbours of the next ones only: a path, whose points are `reach`
+    apart. Restricted to it a mechanism is private on a path, where geometric noise is best; the best guess for absolute
+    loss is a median, hence a point of the path. Averaging over residues gives the bound.
+    """
+    short, longer = divmod(line.points, line.reach)
+    total = 0.0
+    for size, paths in ((short + 1, longer), (short, line.reach - longer)):
+        if size > 1 and paths:
+            best = NoisyLine(Line(0, size - 1, 1), discrete_staircase(level, 1), "absolute")
+            total += paths * size * line.reach * best.expected("absolute")
+    return total / line.points
 
 
 def _against_program(proof: Proof, table: OptimalTable, taken: bool, value: float) -> Proof:
@@ -202,7 +239,7 @@ def design_choice(line: Line, first_yes: int, level: Level, prior: Floats | None
             private, "unproved", "BIN Theorem 2: best at every point for its boundary; the best boundary is not proved"
         )
     else:
-        reason = "no private mechanism errs less often, on average, than the bound (pairs of points on both sides, or duality)"
+        reason = "no private mechanism errs less often on average than the bound: pairs across the border, or duality"
         proof = Proof(private, "bound", reason, bound, max(0.0, value - bound))
     others = choice_alternatives(line, first_yes, level, prior)
     return Design(name, line, level, "zero-one", mechanism, proof, {"zero-one": value}, others)

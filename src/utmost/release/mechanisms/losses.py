@@ -25,8 +25,8 @@ def cost(loss: str, distance: NDArray[Any]) -> NDArray[np.float64]:
     """The loss of being so many steps off."""
     away = np.abs(np.asarray(distance, dtype=float))
     if loss == "absolute":
-        return away
-    return away**2 if loss == "squared" else (away > tolerance(loss)).astype(float)
+        return np.asarray(away)
+    return np.asarray(away**2 if loss == "squared" else away > tolerance(loss), dtype=float)
 
 
 def tolerance(loss: str) -> int:

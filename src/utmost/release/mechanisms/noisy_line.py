@@ -1,14 +1,14 @@
 """Integer noise on a line of results, its tails folded, and the best guess put in place of what comes out.
 
-A point x of 0..m is answered by g(x + K): K is exact integer noise that is private for shifts up to the reach, and g a
-public function, so privacy is that of the noise. Noise here falls by a factor b every `period` steps, so what lies beyond
-an end tells no more than the same place one period nearer: outputs are folded into -period..m+period without loss. For
-each of these, g is the guess with the least expected loss under the prior (its median for absolute loss, its mean for
-squared loss, its likeliest window for the others).
+A point x of 0..m is answered by g(x + K): K is exact integer noise that is private for shifts up to the reach, and g
+a public function, so privacy is that of the noise. Noise here falls by a factor b every `period` steps, so what lies
+beyond an end tells no more than the same place one period nearer: outputs are folded into -period..m+period without
+loss. For each of these, g is the guess with the least expected loss under the prior (its median for absolute loss,
+its mean for squared loss, its likeliest window for the others).
 
-With reach 1 this is the geometric mechanism with its best remap, which no private mechanism beats, for any prior and any
-loss that grows with the distance (Ghosh, Roughgarden and Sundararajan 2012). With a larger reach the staircase is the
-best *noise* (Geng and Viswanath 2016).
+With reach 1 this is the geometric mechanism with its best remap, which no private mechanism beats, for any prior and
+any loss that grows with the distance (Ghosh, Roughgarden and Sundararajan 2012). With a larger reach the staircase is
+the best *noise* (Geng and Viswanath 2016).
 
 For the uniform prior all sums over the posterior are differences of cumulative sums of the noise's law, so a line of a
 million points costs no more than the noise is wide.
@@ -210,7 +210,7 @@ class _Uniform:
             reach = tolerance(loss)
             narrow = high - low < 2 * reach
             found = np.where(narrow, (low + high) // 2, np.clip(0, low + reach, np.maximum(high - reach, low + reach)))
-        return np.clip(found, low, high)
+        return np.asarray(np.clip(found, low, high))
 
     def expected(self, loss: str, shifts: Integers) -> float:
         low, high = self.bounds
@@ -280,7 +280,7 @@ class _Listed:
                 sums = np.cumsum(np.pad(weights, ((0, 0), (reach + 1, reach))), axis=1)
                 best = u[(sums[:, 2 * reach + 1 :] - sums[:, : -2 * reach - 1]).argmax(axis=1)]
             shifts[part] = np.where(mass > 0, best, 0)
-        return np.clip(shifts, -self.outputs, self.last - self.outputs)
+        return np.asarray(np.clip(shifts, -self.outputs, self.last - self.outputs))
 
     def expected(self, loss: str, shifts: Integers) -> float:
         times = np.where((self.outputs < 0) | (self.outputs > self.last), self.fold, 1.0)

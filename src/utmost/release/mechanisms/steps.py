@@ -1,15 +1,15 @@
 """Yes or no about an integer: how often the right side of a border is named.
 
 Points are told apart by how many neighbours they are from the border: block b holds the points t with
-b = floor((t - first yes) / reach). Neighbours lie in the same or adjacent blocks, so a mechanism on the path of blocks is
-private on the line (a pull-back along a morphism), and a path has closed forms (BIN Theorem 2).
+b = floor((t - first yes) / reach). Neighbours lie in the same or adjacent blocks, so a mechanism on the path of blocks
+is private on the line (a pull-back along a morphism), and a path has closed forms (BIN Theorem 2).
 
 **The best average.** For a uniform prior pair the j-th block of yes with the j-th block of no: points of a pair are
-2j + 1 neighbours apart, so no private mechanism can tell both truths more often, on average, than the balanced one does:
-if no gets yes with probability q, yes gets it with at most U after 2j + 1 steps, and that less q is largest where the two
-errors are equal. Only points without a partner (where one side of the border is longer) can do better, and they are far
-from the border: what they could gain is the stated gap. Where that is not small, the boundary is chosen by linear
-programming.
+2j + 1 neighbours apart, so no private mechanism can tell both truths more often, on average, than the balanced one
+does: if no gets yes with probability q, yes gets it with at most U after 2j + 1 steps, and that less q is largest
+where the two errors are equal. Only points without a partner (where one side of the border is longer) can do better,
+and they are far from the border: what they could gain is the stated gap. Where that is not small, the boundary is
+chosen by linear programming.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _unpaired_errors(no: Floats, yes: Floats, told: Floats) -> float:
 
 
 def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | None) -> tuple[Floats, Floats]:
-    """The prior mass of the blocks on each side, nearest first; the last holds all beyond what answers can tell apart."""
+    """The prior mass of the blocks on each side, nearest first; the last holds all beyond what can be told apart."""
     sizes = []
     longest = _longest(level)
     for points, start, direction in (
@@ -121,7 +121,7 @@ def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | Non
         else:
             ordered = prior[start::direction] if direction > 0 else prior[start::-1]
             block = np.minimum(np.arange(len(ordered)) // line.reach, count - 1)
-            sizes.append(np.bincount(block, weights=ordered, minlength=count))
+            sizes.append(np.bincount(block, weights=ordered, minlength=count).astype(float))
     return sizes[0], sizes[1]
 
 
