@@ -125,6 +125,8 @@ def _require_total(node: Any, name: str) -> None:
             )
     elif name in ("Equals", "NotEquals", "Greater", "GreaterEqual", "Less", "LessEqual", "IdenticalTo"):
         _require_comparable(node.left, node.right)
+    elif name == "IfElse":
+        _require_comparable(node.true_expr, node.false_null_expr)
     elif name == "Between":
         _require_comparable(node.arg, node.lower_bound)
         _require_comparable(node.arg, node.upper_bound)

@@ -278,7 +278,9 @@ class _Listed:
             else:
                 reach = min(tolerance(loss), len(u))
                 sums = np.cumsum(np.pad(weights, ((0, 0), (reach + 1, reach))), axis=1)
-                best = u[(sums[:, 2 * reach + 1 :] - sums[:, : -2 * reach - 1]).argmax(axis=1)]
+                near = sums[:, 2 * reach + 1 :] - sums[:, : -2 * reach - 1]
+                tied = near >= near.max(axis=1, keepdims=True) * (1 - 1e-12)
+                best = u[np.where(tied, -np.abs(u), -len(u)).argmax(axis=1)]  # of equals, the one nearest to the output
             shifts[part] = np.where(mass > 0, best, 0)
         return np.asarray(np.clip(shifts, -self.outputs, self.last - self.outputs))
 
