@@ -72,7 +72,7 @@ def as_condition(where: Any, source: Source) -> Any:
     require_row_wise(value, table)
     if not value.op().find(ibis.expr.operations.Field):
         raise InvalidInput("the condition looks at no column, so it is public already; leave it out to take every row.")
-    return value
+    return _with_nan_as_null(value)
 
 
 def require_row_wise(value: Any, table: Any) -> None:
@@ -94,6 +94,22 @@ def require_row_wise(value: Any, table: Any) -> None:
         _require_total(node, name)
 
 
+def _with_nan_as_null(value: Any) -> Any:
+    """The same condition with NaN read as null in every column of floating-point numbers.
+
+    Not a matter of taste: engines skip blocks of rows by their least and greatest value, in which NaN may not be
+    counted. Then whether `x >= 65` is true of a NaN depends on the *other* rows of its block.
+    """
+    guarded = {node: _unless_nan(node.to_expr()).op() for node in _floating(value.op())}
+    return value.op().replace(guarded, filter=_operations().Value).to_expr() if guarded else value
+
+
+def _unless_nan(value: Any) -> Any:
+    import ibis
+
+    return ibis.ifelse(value.isnan(), ibis.null(value.type()), value)
+
+
 def require_base_table(table: Any) -> None:
     """Refuse a table that is not a base table, or a row-wise projection or filter of one."""
     node = table.op()
@@ -108,6 +124,11 @@ def require_base_table(table: Any) -> None:
         values = node.predicates if name == "Filter" else node.values.values() if name == "Project" else ()
         for value in values:
             require_row_wise(value.to_expr(), below.to_expr())
+            if type(value).__name__ != "Field" and _floating(value):
+                raise NotRowWise(
+                    "the table filters by, or computes with, a column of floating-point numbers, where engines differ "
+                    "about NaN; give the table without that, and the condition as where=."
+                )
         node = below
 
 
@@ -163,6 +184,18 @@ def kind_of(dtype: Any) -> str:
     if dtype.is_date():
         return "date"
     return "timestamp" if dtype.is_timestamp() and dtype.timezone is None else "other"
+
+
+def _floating(node: Any) -> list[Any]:
+    """The columns of floating-point numbers that a value looks at."""
+    operations = _operations()
+    return [f for f in node.find(operations.Field, filter=operations.Value) if f.dtype.is_floating()]
+
+
+def _operations() -> Any:
+    import ibis
+
+    return ibis.expr.operations
 
 
 def _parts(node: Any) -> list[Any]:
@@ -409,7 +442,7 @@ def _as_kind(operand: _Operand, target: str) -> _Operand:
         raise NotRowWise(f"TRY_CAST cannot read {operand.value.type()}; leave that column out.")
     value = operand.value.try_cast(dtype)
     if dtype.is_floating() and operand.kind == "text":
-        value = ibis.ifelse(value.isnan() | value.isinf(), ibis.null("float64").cast("float64"), value)
+        value = ibis.ifelse(value.isnan() | value.isinf(), ibis.null("float64"), value)
     return _Operand(value, kind_of(dtype))
 
 

@@ -177,7 +177,7 @@ def mean(
     share = SHARE_OF_SUM[setting.neighbours]
     for_sum, for_count = _split(level, share)
     moments = values(setting.source, column, around, where)
-    present = Contribution(_one_where_present(moments), 1, 1)
+    present = Contribution(moments.taking_part, 1, 1, 1)
     parts = []
     for name, contribution, part_level, step in (
         ("sum", moments, for_sum, steps.step),
@@ -280,12 +280,6 @@ def _split(level: ApproxDP, share: Fraction) -> tuple[Level, Level]:
         return PureDP(level.exponent * share), PureDP(level.exponent * (1 - share))
     below = Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12)
     return PureDP(below * share), PureDP(below * (1 - share))
-
-
-def _one_where_present(moments: Contribution) -> Any:
-    import ibis
-
-    return ibis.ifelse(moments.column.notnull(), 1, ibis.null("int64")).cast("int64")
 
 
 def _text(where: Any, source: Source) -> str | None:
