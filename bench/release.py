@@ -1,6 +1,6 @@
 """Answers about 10^7 rows in DuckDB against the bare SQL aggregate on the same connection. One run, ratios.
 
-Aim: `count` and `sum`, whole (checks, design, ledger, engine, draw, report's numbers), at most 1.3 times the bare query.
+Aim: `count` and `sum`, whole (checks, design, ledger, engine, draw, report), at most 1.3 times the bare query.
 A sum is exact here: values are clamped and rounded to integers first, which `SELECT sum(x)` does not do; the same
 clamping in hand-written SQL stands beside it.
 """

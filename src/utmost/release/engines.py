@@ -164,14 +164,20 @@ def _open_pandas(frame: Any) -> Source:
     if names is None:
         raise InvalidInput("a pandas Series is one column; give a DataFrame, such as series.to_frame().")
     _require_names(names)
-    columns = {}
+    columns, text = {}, set()
     for name in names:
         column = frame[name]
-        if column.dtype == object:  # what the objects are is private: every one becomes text, or null
+        if column.dtype == object or column.dtype.name == "category":  # what they hold is private: each becomes text
             columns[name] = pyarrow.array([_as_text(x) for x in column], type=pyarrow.string())
-        else:
+            text.add(name)
+            continue
+        try:
             columns[name] = pyarrow.array(column, from_pandas=True)
-    return _open_arrow(pyarrow.table(columns), untyped=frozenset(n for n in names if frame[n].dtype == object))
+        except Exception:
+            columns[name] = None
+        if columns[name] is None:
+            raise InvalidInput(f"column {name!r} of type {column.dtype} cannot be read; convert it, or leave it out.")
+    return _open_arrow(pyarrow.table(columns), frozenset(text))
 
 
 def _open_polars(frame: Any) -> Source:

@@ -181,10 +181,11 @@ def statement(
 def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes) -> Any:
     import ibis
 
-    if unit.id is None and len(contributions) == 1:
-        (name, only), table = next(iter(contributions.items())), source.table
-        rows = table if only.taking_part is None else table.filter(only.taking_part)
-        return rows.aggregate(**{name: rows.count() if only.is_count else only.value.sum()})
+    first = next(iter(contributions.values()))
+    alone = len(contributions) == 1 and first.is_count
+    if unit.id is None and alone:
+        rows = source.table if first.taking_part is None else source.table.filter(first.taking_part)
+        return rows.aggregate(**{name: rows.count() for name in contributions})
     table = source.table.select(
         **({"who": _identity(source, unit.id)} if unit.id is not None else {}),
         **{name: part.column for name, part in contributions.items()},
@@ -195,7 +196,7 @@ def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[st
     for name in contributions:
         taking_part = taking_part | table[name].notnull()
     table = table.filter(table.who.notnull() & taking_part)
-    if len(contributions) == 1 and next(iter(contributions.values())).is_count:  # all rows of a person are alike
+    if alone:  # all rows of a person are alike
         people = table.group_by("who").aggregate(rows=table.count())
         kept = ibis.ifelse(people.rows > rows_each, rows_each, people.rows)
         return people.aggregate(**{name: kept.sum() for name in contributions})
