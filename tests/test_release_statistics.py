@@ -4,6 +4,8 @@ import math
 import warnings
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars
@@ -280,6 +282,21 @@ def test_untyped_csv_is_read_as_the_question_says(tmp_path):
     assert point(count(setting, None, 1, "rows", "absolute", None)) == {"count": 5}  # the overlong row is dropped
     assert point(total(setting, "age", 0, 100, 1, None, 1, "absolute", None)) == {"sum": 136}
     assert point(count(setting, "name LIKE '_o%'", 1, "rows", "absolute", None)) == {"count": 1}
+
+
+pieces = st.sampled_from(
+    [b"70,Ann\n", b'"70","A""n"\n', b'"unclosed,5\n', b"\x00,\xff\xfe\n", b"1,2,3\r\n", b'7"0,x\n', b"\n"]
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.one_of(pieces, st.binary(max_size=12)), max_size=20))
+def test_no_bytes_in_a_csv_file_cause_an_error(listed):
+    """Whatever follows the header, the table opens and counts."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "t.csv").write_bytes(b"age,name\n" + b"".join(listed))
+        setting = Setting(engines.open_table(Path(folder) / "t.csv"), um.rows(at_most=99), "replace")
+        assert 0 <= point(count(setting, "age >= 65", 1, "rows", "absolute", None))["count"] <= 99
 
 
 @pytest.mark.parametrize(

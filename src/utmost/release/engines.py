@@ -38,6 +38,7 @@ TYPES = {
     "number": "float64",
 }
 DELIMITERS = ",;\t|"
+MOST_HEADER = 2**20
 
 
 class Statement(NamedTuple):
@@ -131,10 +132,10 @@ def _open_csv(file: Path) -> Source:
     """A CSV file as text, its dialect and columns read off the header alone; rows that do not parse are dropped."""
     opener = gzip.open if file.name.lower().endswith(".gz") else open
     try:
-        with opener(file, "rt", encoding="utf-8-sig", newline="") as lines:
-            first = lines.readline()
-            delimiter = max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
-            header = next(csv.reader([first], delimiter=delimiter), [])
+        with opener(file, "rb") as lines:  # in bytes, so that no other line is decoded
+            first = lines.readline(MOST_HEADER).decode("utf-8-sig")
+        delimiter = max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
+        header = next(csv.reader([first], delimiter=delimiter), [])
     except (OSError, UnicodeDecodeError, csv.Error):
         raise BadFile(f"the first line of {str(file)!r} cannot be read as a CSV header in UTF-8.") from None
     names = [name.strip() for name in header]
@@ -147,7 +148,8 @@ def _open_csv(file: Path) -> Source:
     columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
     query = (
         f"SELECT * FROM read_csv({_quoted(str(file))}, columns = {{{columns}}}, header = true, auto_detect = false, "
-        f"delim = {_quoted(delimiter)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true)"
+        f"delim = {_quoted(delimiter)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true, "
+        "strict_mode = false)"
     )
     source = _view(_duckdb(), query, str(file))
     return Source(source.table, frozenset(names), source.connection)
