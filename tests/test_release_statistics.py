@@ -82,7 +82,7 @@ def check_neighbours(listed, which, neighbours, data):
             assert abs(first[part.name] - second[part.name]) <= part.line.reach, (one.words, listed, near)
 
 
-@settings(max_examples=120)
+@settings(max_examples=100)
 @given(tables, st.sampled_from([0, 1, 2]), st.sampled_from(["replace", "add-remove"]), st.data())
 def test_neighbours_are_the_same_or_adjacent_points(listed, which, neighbours, data):
     """One row or person changed, added or removed moves every statistic by at most its reach."""
@@ -179,9 +179,9 @@ def test_which_rows_of_a_person_count_depends_on_the_secret():
     listed = [("a", float(x), x, True) for x in range(8)]
     setting = Setting(engines.open_table(as_table(listed)), um.people("id", rows_each=1, at_most=5), "replace")
     asked = total(setting, "n", 0, 9, 1, None, 1, "absolute", None)
-    kept = Counter(point(asked, bytes([i]) * 32)["sum"] for i in range(100))
+    kept = Counter(point(asked, bytes([i]) * 32)["sum"] for i in range(60))
     assert set(kept) == set(range(8))
-    assert max(kept.values()) < 35
+    assert max(kept.values()) < 22
 
 
 def test_no_float_is_summed():
@@ -278,9 +278,9 @@ def test_untyped_csv_is_read_as_the_question_says(tmp_path):
     file.write_text('age,name\n70,Ann\n"7""1",Bob\nold,Cy\n,Di\n66,Ed,too,many\n65.5,Flo\n')
     source = engines.open_table(file)
     setting = Setting(source, um.rows(at_most=20), "replace")
-    assert point(count(setting, "age >= 65", 1, "rows", "absolute", None)) == {"count": 2}
-    assert point(count(setting, None, 1, "rows", "absolute", None)) == {"count": 5}  # the overlong row is dropped
-    assert point(total(setting, "age", 0, 100, 1, None, 1, "absolute", None)) == {"sum": 136}
+    assert point(count(setting, "age >= 65", 1, "rows", "absolute", None)) == {"count": 3}
+    assert point(count(setting, None, 1, "rows", "absolute", None)) == {"count": 6}  # surplus entries are ignored
+    assert point(total(setting, "age", 0, 100, 1, None, 1, "absolute", None)) == {"sum": 202}
     assert point(count(setting, "name LIKE '_o%'", 1, "rows", "absolute", None)) == {"count": 1}
 
 

@@ -141,9 +141,8 @@ def _open_csv(file: Path) -> Source:
     names = [name.strip() for name in header]
     if not names or any(not name for name in names) or len({name.lower() for name in names}) < len(names):
         raise BadFile(
-            f"the first line of {str(file)!r} is not a header: it must name every column once (names "
-            "differ in more than "
-            "upper and lower case)."
+            f"the first line of {str(file)!r} is not a header: it must name every column once, and names must "
+            "differ in more than upper and lower case."
         )
     columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
     query = (
