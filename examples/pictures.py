@@ -20,7 +20,9 @@ def main():
         um.plot.save(figure, IMAGES / f"rain-figure-2{part}.png")
     draw_losses()
     draw_release()
+    draw_interaction()
     draw_regions()
+    draw_noise()
 
 
 def draw_losses():
@@ -40,6 +42,12 @@ def draw_losses():
     um.plot.save(
         um.plot.heat_map(best.mechanism, "Best for the mean absolute error, ε = 1"), IMAGES / "sum-optimal.png"
     )
+
+
+def draw_interaction():
+    """LIM Figure 4.2: what talking gains when a party holds several bits."""
+    for example in ("xor or and", "hamming distance"):
+        um.plot.save(um.plot.interaction(example), IMAGES / f"lim-figure-4-2-{example.replace(' ', '-')}.png")
 
 
 def draw_regions():
@@ -85,6 +93,16 @@ def draw_release():
 def best_leakage(prior, space, epsilon):
     """The most that a private mechanism can leak under a prior: REG Prop. 5 with the optimum."""
     return um.finite.optimal(space, epsilon, prior).mechanism.leakage(prior)
+
+
+def draw_noise():
+    """LIM Figures 2.2 and 2.3, and the costs of noise on two numbers against epsilon."""
+    line = um.plot.noise_density(um.noise.staircase(1.0), title="The best noise on one number, ε = 1")
+    um.plot.save(line, IMAGES / "noise-density.png")
+    plane = um.plot.noise_density(um.noise.staircase(1.0, dimension=2), title="The best noise on two numbers, ε = 1")
+    um.plot.save(plane, IMAGES / "noise-density-2.png")
+    um.plot.save(um.plot.noise_gamma(), IMAGES / "noise-gamma.png")
+    um.plot.save(um.plot.noise_costs([0.25 * i for i in range(1, 49)]), IMAGES / "noise-costs.png")
 
 
 if __name__ == "__main__":
