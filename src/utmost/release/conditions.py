@@ -21,8 +21,8 @@ from utmost.release.engines import Source
 
 MOST_TEXT = 10_000
 ALLOWED = (
-    "columns, numbers, texts and dates; =, <>, <, <=, >, >=, BETWEEN, IN (list), LIKE, ILIKE, IS NULL, AND, OR, NOT, "
-    "TRY_CAST and parts of dates such as EXTRACT(year FROM born)"
+    "columns, numbers, texts and dates; =, <>, <, <=, >, >=, BETWEEN, IN (list), LIKE, ILIKE, IS NULL, AND, OR, "
+    "NOT, TRY_CAST and parts of dates such as EXTRACT(year FROM born)"
 )
 COMPARISONS = {"EQ": "__eq__", "NEQ": "__ne__", "GT": "__gt__", "GTE": "__ge__", "LT": "__lt__", "LTE": "__le__"}
 PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
@@ -86,8 +86,8 @@ def require_row_wise(value: Any, table: Any) -> None:
         if name == "Field":
             if node.rel != table.op():
                 raise NotRowWise(
-                    "the condition looks at another table than the session's; build it from session.table, or give a "
-                    "function: lambda t: t.age >= 65."
+                    "the condition looks at another table than the session's; build it from session.table, or give "
+                    "a function: lambda t: t.age >= 65."
                 )
             continue
         waiting += [part for part in _parts(node) if hasattr(part, "dtype")]
@@ -126,8 +126,8 @@ def require_base_table(table: Any) -> None:
             require_row_wise(value.to_expr(), below.to_expr())
             if type(value).__name__ != "Field" and _floating(value):
                 raise NotRowWise(
-                    "the table filters by, or computes with, a column of floating-point numbers, where engines differ "
-                    "about NaN; give the table without that, and the condition as where=."
+                    "the table filters by, or computes with, a column of floating-point numbers, where engines "
+                    "differ about NaN; give the table without that, and the condition as where=."
                 )
         node = below
 
@@ -140,9 +140,8 @@ def _require_total(node: Any, name: str) -> None:
         known = "other" not in (source, target)
         if not known or (name == "Cast" and not widening):
             raise NotRowWise(
-                f"a cast from {node.arg.dtype} to {node.to} fails on values that do not fit; use "
-                "TRY_CAST(... AS ...) in "
-                "SQL or .try_cast(...) in Ibis, which makes them null."
+                f"a cast from {node.arg.dtype} to {node.to} fails on values that do not fit; use TRY_CAST(... AS "
+                "...) in SQL or .try_cast(...) in Ibis, which makes them null."
             )
     elif name in ("Equals", "NotEquals", "Greater", "GreaterEqual", "Less", "LessEqual", "IdenticalTo"):
         _require_comparable(node.left, node.right)
@@ -207,9 +206,8 @@ def _parts(node: Any) -> list[Any]:
 
 def _refuse(name: str) -> NoReturn:
     raise NotRowWise(
-        f"{name} is not allowed in a condition: it may look at other rows, change from run to run, or fail "
-        "on some row. "
-        f"A condition is made of {ALLOWED}."
+        f"{name} is not allowed in a condition: it may look at other rows, change from run to run, or fail on some "
+        f"row. A condition is made of {ALLOWED}."
     )
 
 
@@ -407,9 +405,8 @@ class _Builder:
             right = _dated(right, "timestamp")
         if left.kind != right.kind or left.kind == "other":
             raise NotRowWise(
-                f"comparing {left.value.type()} with {right.value.type()} makes an engine convert rows, "
-                "which may fail on "
-                "some; compare what is of one kind, or use TRY_CAST(... AS ...)."
+                f"comparing {left.value.type()} with {right.value.type()} makes an engine convert rows, which may "
+                "fail on some; compare what is of one kind, or use TRY_CAST(... AS ...)."
             )
         if left.kind == "number" and left.value.type().is_decimal() != right.value.type().is_decimal():
             left, right = (_Operand(x.value.cast("float64"), "number") for x in (left, right))

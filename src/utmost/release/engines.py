@@ -23,9 +23,8 @@ from typing import Any, NamedTuple
 from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise, UtmostError
 
 FAILED = (
-    "the engine could not compute this answer. What was reserved stays spent, because when an engine "
-    "fails may depend on "
-    "private rows. Try the question on made-up rows of the same columns."
+    "the engine could not compute this answer. What was reserved stays spent, because when an engine fails may "
+    "depend on private rows. Try the question on made-up rows of the same columns."
 )
 TYPES = {
     int: "int64",
@@ -95,9 +94,8 @@ def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
         opener = OPENERS.get(module)
         if opener is None:
             raise InvalidInput(
-                f"{type(table).__module__}.{type(table).__name__} is not a table Utmost can open; give the "
-                "path of a CSV "
-                "or Parquet file, 'file.duckdb#table', a pandas, polars or pyarrow frame, or an Ibis table."
+                f"{type(table).__module__}.{type(table).__name__} is not a table Utmost can open; give the path of "
+                "a CSV or Parquet file, 'file.duckdb#table', a pandas, polars or pyarrow frame, or an Ibis table."
             )
         source = opener(table)
     return _with_types(source, types or {})
@@ -254,8 +252,8 @@ def _require_not_a_view(connection: Any, base: Any) -> None:
     found = connection.con.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [base.name]).fetchone()
     if not found or not found[0]:
         raise NotRowWise(
-            f"{base.name!r} is a view, which may join, group or limit; give the base table, and the "
-            "condition as where=."
+            f"{base.name!r} is a view, which may join, group or limit; give the base table, and the condition as "
+            "where=."
         )
 
 

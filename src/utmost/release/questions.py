@@ -245,9 +245,8 @@ def threshold(
         border = 0
     if isinstance(at_least, bool) or not 1 <= border <= line.last:
         raise InvalidInput(
-            f"at_least is {at_least!r}; give a whole number from 1 to {line.last}, the most there can be: "
-            "the answer to "
-            "any other is public."
+            f"at_least is {at_least!r}; give a whole number from 1 to {line.last}, the most there can be: the "
+            "answer to any other is public."
         )
     weights = line.prior(prior)
     part = Part("yes", contribution, line, design_choice(line, border, level, weights))

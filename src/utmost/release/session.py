@@ -157,8 +157,8 @@ class Session(Questions):
     ) -> None:
         if not isinstance(unit, Unit):
             raise InvalidInput(
-                f"unit is {unit!r}; say whose data are protected: um.rows(at_most=...) or um.people(id, rows_each=..., "
-                "at_most=...)."
+                f"unit is {unit!r}; say whose data are protected: um.rows(at_most=...) or um.people(id, "
+                "rows_each=..., at_most=...)."
             )
         if budget is None:
             raise InvalidInput("say what all answers together may spend, such as budget=1: there is no default.")
