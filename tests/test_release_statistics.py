@@ -363,6 +363,8 @@ def test_tables_that_are_not_row_wise_are_refused():
         with pytest.raises(NotRowWise):
             engines.open_table(table)
     assert engines.open_table(t.filter(t.n > 1).mutate(m=t.n > 3)).columns == ("id", "n", "m")
+    source = engines.open_table(ibis.memtable(pyarrow.table({"n": [1, 2, 3]})))
+    assert sums(source, values(source, "n", as_grid(0, 9, 1), None)) == {"s": 6}
     connection.con.close()
 
 

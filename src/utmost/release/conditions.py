@@ -165,7 +165,8 @@ def _require_comparable(left: Any, right: Any) -> None:
     one, other = kind_of(left.dtype), kind_of(right.dtype)
     decimals = left.dtype.is_decimal() != right.dtype.is_decimal()
     literal = type(left).__name__ == "Literal" or type(right).__name__ == "Literal"
-    if one != other or one == "other" or (decimals and not literal and one == "number"):
+    scales = one == "timestamp" and left.dtype.scale != right.dtype.scale
+    if one != other or one == "other" or ((decimals or scales) and not literal):
         raise NotRowWise(
             f"comparing {left.dtype} with {right.dtype} makes an engine convert rows, which may fail on some; use "
             "TRY_CAST so that both are of one kind."

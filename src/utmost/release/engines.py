@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise, UtmostError
 
@@ -40,10 +40,11 @@ DELIMITERS = ",;\t|"
 MOST_HEADER = 2**20
 
 
-class Statement(NamedTuple):
-    """SQL that yields one row of integers under these names; it holds a secret, and is never printed."""
+@dataclass(frozen=True)
+class Statement:
+    """SQL that yields one row of integers under these names; it may hold the data set's secret, and is never shown."""
 
-    sql: str
+    sql: str = field(repr=False)
     columns: tuple[str, ...]
 
 
@@ -69,7 +70,11 @@ class Source:
 
     def statement(self, query: Any) -> Statement:
         """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
-        return Statement(self.connection.compile(query), tuple(query.columns))
+        try:
+            return Statement(self.connection.compile(query), tuple(query.columns))
+        except Exception:  # the engine's words would show the statement, and with it the secret
+            pass
+        raise InvalidInput(f"{self.connection.name} cannot be asked this question; ask it of a DuckDB table.")
 
     def integers(self, statement: Statement) -> dict[str, int]:
         """The one row of an aggregation, as integers; nothing is 0."""
@@ -234,13 +239,18 @@ def _open_ibis(table: Any) -> Source:
     if not isinstance(table, ibis.expr.types.Table):
         raise InvalidInput(f"an Ibis {type(table).__name__} is not a table; give the table itself.")
     require_base_table(table)
+    operations = ibis.expr.operations
+    if isinstance(table.op(), operations.InMemoryTable):
+        return _open_arrow(table.to_pyarrow())
+    if table.op().find(operations.InMemoryTable):
+        raise InvalidInput("the Ibis table is made of one in memory; give the frame that one was made of.")
     try:
         connection = table.get_backend()
     except Exception:
         raise InvalidInput(
             "the Ibis table belongs to no engine; make it with a connection, such as ibis.duckdb."
         ) from None
-    for base in table.op().find(ibis.expr.operations.DatabaseTable):
+    for base in table.op().find(operations.DatabaseTable):
         _require_not_a_view(connection, base)
     return Source(table, frozenset(), connection)
 
@@ -248,9 +258,16 @@ def _open_ibis(table: Any) -> Source:
 def _require_not_a_view(connection: Any, base: Any) -> None:
     """A view may join, group or limit: only base tables keep one row to one unit."""
     if connection.name != "duckdb":
-        return
-    found = connection.con.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [base.name]).fetchone()
-    if not found or not found[0]:
+        raise InvalidInput(f"tables in {connection.name} cannot be opened yet; give a DuckDB table, a file or a frame.")
+    schema = base.namespace.database
+    named = "FROM {} WHERE {} = ? AND (schema_name = ? OR ? IS NULL)"
+    of_tables = connection.con.execute(
+        "SELECT count(*) " + named.format("duckdb_tables()", "table_name"), [base.name, schema, schema]
+    ).fetchone()
+    of_views = connection.con.execute(
+        "SELECT count(*) " + named.format("duckdb_views()", "view_name"), [base.name, schema, schema]
+    ).fetchone()
+    if not of_tables[0] or of_views[0]:
         raise NotRowWise(
             f"{base.name!r} is a view, which may join, group or limit; give the base table, and the condition as "
             "where=."
