@@ -3,7 +3,7 @@
 | question | mechanism | proof |
 |---|---|---|
 | a number, neighbours next to each other | geometric noise, best remap | theorem (Ghosh, Roughgarden, Sundararajan) |
-| a number with a larger reach, up to 150 points | the linear program's optimum | bound from dual prices, with its gap |
+| a number with a larger reach, up to 150 points | the linear program's optimum | bound from dual prices, its gap |
 | a number with a larger reach, more points | staircase or geometric noise, best remap | bound from paths, its gap |
 | yes or no | balanced, or the best boundary, on the path of blocks | bound, with its gap |
 
@@ -26,7 +26,7 @@ from utmost.errors import CannotCertify, InvalidInput, SolverFailed, Unsupported
 from utmost.mechanism import loss_table
 from utmost.privacy import ApproxDP, Level, require_pure
 from utmost.release.mechanisms.alternatives import choice_alternatives, number_alternatives
-from utmost.release.mechanisms.cache import cached
+from utmost.release.mechanisms.cache import Wanted, cached
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import SHOWN, tolerance
 from utmost.release.mechanisms.noisy_line import NoisyLine
@@ -36,7 +36,7 @@ from utmost.solution import Solution
 Floats = NDArray[np.float64]
 MOST_POINTS, MOST_PAIRS, SECONDS = 150, 600, 5.0
 """Up to how many points and pairs of neighbours the linear program is solved, and for how long about."""
-MOST_TIGHT = 800
+MOST_TIGHT = 300
 """Up to how many points tight constraints are tried, for zero-one loss."""
 
 
@@ -98,6 +98,12 @@ class OptimalTable:
     solution: Solution
     loss: str
     prior: Floats | None
+
+    @property
+    def name(self) -> str:
+        """What it is, in words."""
+        tight = self.solution.problem.question == "finite.regular"
+        return "tight-constraints mechanism" if tight else "the linear program's optimum"
 
     def release(self, point: int) -> int:
         """A private answer, drawn exactly from the certified row."""
@@ -177,7 +183,7 @@ def _design_number(line: Line, level: ApproxDP, loss: str, prior: Floats | None)
         table = _program(line, level, loss, prior)
         if table is not None:
             better = table.expected(loss) < found.expected(loss)
-            mechanism, name = (table, "the linear program's optimum") if better else (found, name)
+            mechanism, name = (table, table.name) if better else (found, name)
             proof = _against_program(proof, table, better, mechanism.expected(loss))
     losses = tuple(dict.fromkeys((loss, *SHOWN)))
     expected = {each: mechanism.expected(each) for each in losses}
@@ -260,7 +266,9 @@ def _noise_name(found: NoisyLine) -> str:
 
 def _program(line: Line, level: ApproxDP, loss: str, prior: Floats | None) -> OptimalTable | None:
     """The linear program's optimum where it is small enough, from the cache if it is there; None if it fails."""
-    if line.points > MOST_POINTS or line.points * line.reach > MOST_PAIRS:
+    small = line.points <= MOST_POINTS and line.points * line.reach <= MOST_PAIRS
+    tight = loss == "zero-one" and prior is None and line.points <= MOST_TIGHT
+    if not small and not tight:
         return None
     space = line.space()
     weights = np.full(line.points, 1 / line.points) if prior is None else prior
@@ -272,15 +280,13 @@ def _program(line: Line, level: ApproxDP, loss: str, prior: Floats | None) -> Op
         "loss": loss,
         "prior": None if prior is None else prior.tolist(),
     }
-    data = (
-        {"prior": weights}
-        if loss == "zero-one"
-        else {"prior": weights, "loss": loss_table(loss, space.points, space.points)}
-    )
-    problem = {"space": space, "level": level, "data": data}
+    problem = Wanted(space, level, weights, loss)
     try:
-        solution = cached(key, problem, lambda: optimal(space, level, prior=prior, loss=loss, seconds=SECONDS))
+        method: Any = "auto" if small else "tight-constraints"
+        solution = cached(
+            key, problem, lambda: optimal(space, level, prior=prior, loss=loss, seconds=SECONDS, method=method)
+        )
         solution.certified  # noqa: B018  (proved private, or not taken)
-    except (SolverFailed, CannotCertify, UnsupportedLevel):
+    except (SolverFailed, CannotCertify, UnsupportedLevel, InvalidInput):  # tight constraints may not exist
         return None
     return OptimalTable(line, solution, loss, prior)

@@ -64,17 +64,17 @@ class NoisyLine:
 
     @cached_property
     def worst(self) -> float:
-        """The expected loss at the worst point; on wide lines, the worst of some hundred next to an end and inside."""
-        edge = min(self._last, 2 * self._wide)
-        positions: Any = range(edge + 1)
-        if (edge + 1) * self._wide > MOST_WORK:
+        """The expected loss at the worst point; on long lines of wide noise, the worst of some hundred points.
+
+        Under the uniform prior the inside is all alike, and the two ends mirror each other.
+        """
+        farthest = self._last if self.prior is not None else min(self._last, 2 * self._wide)
+        positions: Any = range(farthest + 1)
+        if len(positions) * self._wide > MOST_WORK:
             few = max(20, MOST_WORK // (4 * self._wide))
-            positions = np.unique(
-                np.concatenate([np.linspace(0, edge, few // 2), np.geomspace(1, edge, few // 2)]).astype(int)
-            )
-        if self.prior is not None:
-            positions = np.unique(np.concatenate([np.asarray(positions), self._last - np.asarray(positions)]))
-        return max(self.risk(int(position), self.loss) for position in positions)
+            spread = [np.linspace(0, farthest, few // 2), np.geomspace(1, farthest, few // 2)]
+            positions = np.unique(np.concatenate(spread).astype(int)).tolist()
+        return max(self.risk(position, self.loss) for position in positions)
 
     def posterior(self, value: int) -> tuple[Integers, Floats]:
         """What to believe after an answer: points (positions on the line) and their probabilities."""
