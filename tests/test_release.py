@@ -64,6 +64,14 @@ def test_every_question_is_answered_and_defended(tmp_path):
     assert str(s.spent) == "epsilon 3.5 of 1000"
 
 
+def test_bounds_are_in_the_unit_of_the_answer():
+    """A grid of tenths: average, bound and gap are all in units, not in steps."""
+    plan = session(SMALL, um.rows(at_most=900), "add-remove").plan.sum("x", 0, 5, 1, grid="0.1")
+    proof, average = plan.details["proof"], plan.accuracy["before"]["average"]
+    assert proof["bound"] + proof["gap"] == pytest.approx(average)
+    assert 4 < average < 5
+
+
 def test_in_memory_accounts_are_said_so(tmp_path):
     """`ledger=None` keeps the account in memory, and the report says it."""
     answer = session(SMALL, um.rows(at_most=10)).count("n > 0", 1)

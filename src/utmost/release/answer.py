@@ -12,7 +12,8 @@ from typing import Any
 
 from utmost.privacy import Level
 from utmost.release.accuracy import after, before, compared
-from utmost.release.questions import Question
+from utmost.release.mechanisms.losses import scaled
+from utmost.release.questions import Part, Question
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +118,8 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
                     "private": proof.privacy,
                     "optimal": proof.claim,
                     "because": proof.optimality,
-                    "bound": proof.bound,
-                    "gap": proof.gap,
+                    "bound": _in_units(part, proof.bound),
+                    "gap": _in_units(part, proof.gap),
                 },
             }
         )
@@ -136,6 +137,10 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "accuracy": {"before": before(question)},
         "compared": compared(question),
     }
+
+
+def _in_units(part: Part, value: float | None) -> float | None:
+    return None if value is None else scaled(part.design.loss, value, float(part.step))
 
 
 def make_plan(question: Question, dataset: str, left: str) -> Plan:
