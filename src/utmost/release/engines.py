@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import csv
 import gzip
+import os
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -306,6 +308,8 @@ def _duckdb(file: Path | None = None) -> Any:
         ) from None
     for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "enable_progress_bar"):
         connection.con.execute(f"SET {setting} = false")
+    spill = Path(tempfile.gettempdir()) / f"utmost-duckdb-{os.getpid()}"  # made if needed, removed with the connection
+    connection.con.execute(f"SET temp_directory = {_quoted(str(spill))}")
     return connection
 
 

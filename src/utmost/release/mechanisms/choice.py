@@ -161,7 +161,7 @@ def design_number(line: Line, level: Level, loss: str, prior: Floats | None = No
     return _design_number(line, pure, loss, prior)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _uniform_number(line: Line, level: ApproxDP, loss: str) -> Design:
     return _design_number(line, level, loss, None)
 

@@ -205,7 +205,8 @@ class _Uniform:
             half = self.moments[0][low + self.wide] + self.between(0, low, high) / 2
             found = np.searchsorted(self.moments[0], half, side="left") - 1 - self.wide
         elif loss == "squared":
-            found = np.rint(self.between(1, low, high) / self.between(0, low, high)).astype(np.int64)
+            mass = self.between(0, low, high)  # at a huge epsilon it may be too small for a float
+            found = np.rint(self.between(1, low, high) / np.where(mass > 0, mass, 1.0)).astype(np.int64)
         else:
             reach = tolerance(loss)
             narrow = high - low < 2 * reach
