@@ -21,6 +21,7 @@ def main():
         figure = um.plot.rainbow(start, 0.1823, 21, ("blue", "red", "green"), f"RAIN Figure 2 ({part}), ε = 0.1823")
         um.plot.save(figure, IMAGES / f"rain-figure-2{part}.png")
     draw_losses()
+    draw_release()
     draw_interaction()
     draw_regions()
     draw_noise()
@@ -89,6 +90,22 @@ def draw_regions():
     }
     figure = um.plot.losses(epsilons, curves, "Leakage about five people with four values (REG Figure 4)", "bits")
     um.plot.save(figure, IMAGES / "reg-figure-4.png")
+
+
+def draw_release():
+    """What a sum over a table loses on average, against epsilon: the staircase against the usual noises."""
+    from utmost.release.mechanisms.choice import design_number
+    from utmost.release.mechanisms.line import Line
+
+    epsilons = [0.25 * i for i in range(1, 17)]
+    designs = [design_number(Line(0, 3_000_000, 120), um.PureDP(e), "absolute") for e in epsilons]
+    curves = {"Utmost": [d.expected["absolute"] / 2 for d in designs]}
+    curves["Laplace or geometric noise"] = [d.alternatives["geometric"]["absolute"] / 2 for d in designs]
+    curves["no private mechanism is below"] = [(d.proof.bound or 0.0) / 2 for d in designs]
+    title = "Sum of hours, 0 to 60, of at most 25,000 people"
+    figure = um.plot.losses(epsilons, curves, title, "expected absolute error, hours")
+    figure.axes[0].set_yscale("log")
+    um.plot.save(figure, IMAGES / "release-sum.png")
 
 
 def best_leakage(prior, space, epsilon):

@@ -17,6 +17,8 @@ from utmost.edge_levels import on_edges
 from utmost.errors import CannotCertify, InvalidInput, NoExtension, UnknownPoint
 from utmost.exact import as_fmpq
 from utmost.mechanism import Law
+from utmost.release.mechanisms.choice import design_choice, design_number
+from utmost.release.mechanisms.line import Line
 
 
 def exponential_below(epsilon):
@@ -107,6 +109,9 @@ def certified_mechanisms():
     yield um.certify(um.finite.tight_constraints(um.sums(6, 3), 1.0))
     yield um.certify(um.finite.optimal(um.sums(5, 3), 0.4, loss="squared", method="columns"))
     yield um.certify(um.finite.geometric(9, 0.5), um.path(9), 0.5)
+    yield design_number(Line(0, 12, 3), um.PureDP(0.7), "absolute").mechanism.solution.certified
+    for level in (um.PureDP(0.4), um.ApproxDP(1, 1e-3)):
+        yield design_choice(Line(-20, 20, 3), 4, level).mechanism.solution.certified
     for level in (0.5, um.ApproxDP(1, 0.1)):
         yield um.multiparty.optimal("majority", [level] * 3).mechanism(1)
     for talk in (um.multiparty.xor_or_and(2.0, "best"), um.multiparty.and_saving_delta(um.ApproxDP(1, 0.1), 1.0)):

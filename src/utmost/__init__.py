@@ -27,12 +27,14 @@ from utmost.families import (
 )
 from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, SuitablePair
+from utmost.release import Answer, Plan, Session, audit, people, rows
 from utmost.solution import Certificate, Problem, Solution, Verification
 from utmost.space import Morphism, Space
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "ApproxDP",
     "Certificate",
     "CertifiedMechanism",
@@ -43,14 +45,17 @@ __all__ = [
     "Level",
     "Mechanism",
     "Morphism",
+    "Plan",
     "Problem",
     "PureDP",
     "RecipeMechanism",
+    "Session",
     "Solution",
     "Space",
     "SuitablePair",
     "Verification",
     "accounting",
+    "audit",
     "binary",
     "certify",
     "complete",
@@ -67,11 +72,13 @@ __all__ = [
     "multiparty",
     "noise",
     "path",
+    "people",
     "per_edge",
     "personalized",
     "plot",
     "rainbow",
     "reproduce",
+    "rows",
     "sums",
 ]
 

@@ -89,6 +89,14 @@ class BadFile(InvalidInput):
     """A saved file that is not what it says: changed, cut short, or of another version."""
 
 
+class NotRowWise(InvalidInput):
+    """A condition or table that looks at more than one row at a time, or could fail on a row: refused unread."""
+
+
+class EngineFailed(UtmostError):
+    """The engine that holds a table failed after the spend was reserved; the message never says on what."""
+
+
 class BudgetSpent(UtmostError):
     """A budget does not allow this spend; nothing was charged. `asked` is what was asked for, `left` what is left."""
 

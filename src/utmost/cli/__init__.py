@@ -1,6 +1,6 @@
 """The `utmost` command: thin, no mathematics.
 
-Exit code 0: done; 1: the answer is no (no extension, not verified); 2: wrong use.
+Exit code 0: done; 1: the answer is no (no extension, not verified, budget spent); 2: wrong use.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import typer
 
 from utmost import __version__
 from utmost.cli import budget, designs, party, reproduce, survey
-from utmost.errors import BudgetSpent, CannotCertify, NoExtension, NoSuchMechanism, UtmostError
+from utmost.cli.release import release
+from utmost.errors import BudgetSpent, CannotCertify, EngineFailed, NoExtension, NoSuchMechanism, UtmostError
 
 app = typer.Typer(
     help="Design the differentially private mechanism with the utmost utility, and prove it.",
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 for command in (designs.design, designs.show, designs.certify, designs.verify, designs.sample, designs.demo):
     app.command()(command)
+app.command()(release)
 app.command()(budget.compose)
 app.add_typer(budget.budget, name="budget")
 app.add_typer(party.app, name="party")
@@ -42,7 +44,7 @@ def main() -> None:
     """The entry point: errors in words on standard error, and their exit codes."""
     try:
         app()
-    except (BudgetSpent, CannotCertify, NoExtension, NoSuchMechanism) as reason:
+    except (BudgetSpent, CannotCertify, EngineFailed, NoExtension, NoSuchMechanism) as reason:
         print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
         sys.exit(1)
     except UtmostError as reason:

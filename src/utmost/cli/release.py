@@ -1,0 +1,143 @@
+"""`utmost release`: one private answer about a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from utmost.accounting import Ledger
+from utmost.cli.output import Json, print_json
+from utmost.errors import InvalidInput, UnknownDataset
+from utmost.exact import as_rational
+from utmost.privacy import ApproxDP, Level, PureDP
+from utmost.release import Session, Unit, people, rows
+
+
+def release(
+    table: Annotated[str, typer.Argument(help="A CSV or Parquet file, or file.duckdb#table.")],
+    count: Annotated[str | None, typer.Option(help="How many rows have this condition, such as 'age >= 65'.")] = None,
+    sum_: Annotated[str | None, typer.Option("--sum", help="Add up this column; needs --lower and --upper.")] = None,
+    mean: Annotated[str | None, typer.Option(help="The mean of this column; needs --lower and --upper.")] = None,
+    majority: Annotated[str | None, typer.Option(help="Do more rows have this condition than not?")] = None,
+    threshold: Annotated[str | None, typer.Option(help="Have at least --at-least rows this condition?")] = None,
+    at_least: Annotated[int | None, typer.Option(help="The border of --threshold.")] = None,
+    lower: Annotated[str | None, typer.Option(help="Values below this count as this; public.")] = None,
+    upper: Annotated[str | None, typer.Option(help="Values above this count as this; public.")] = None,
+    grid: Annotated[str, typer.Option(help="The step that values are rounded to.")] = "1",
+    where: Annotated[str | None, typer.Option(help="Only rows with this condition (for --sum and --mean).")] = None,
+    of: Annotated[str, typer.Option(help="Count rows or people.")] = "rows",
+    privacy: Annotated[str | None, typer.Option(help="The epsilon this answer may spend.")] = None,
+    delta: Annotated[str, typer.Option(help="A delta beside it, for --majority and --threshold.")] = "0",
+    dataset: Annotated[str | None, typer.Option(help="The name of the data set's account.")] = None,
+    rows_at_most: Annotated[int | None, typer.Option(help="A row is protected; there are at most so many.")] = None,
+    people_by: Annotated[str | None, typer.Option(help="A person is protected; this column says whose row.")] = None,
+    people_at_most: Annotated[int | None, typer.Option(help="There are at most so many people.")] = None,
+    rows_each: Annotated[int | None, typer.Option(help="So many rows of a person take part at most.")] = None,
+    neighbours: Annotated[str | None, typer.Option(help="replace or add-remove.")] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="What all answers together may spend; without it, a new account has room for this answer only."
+        ),
+    ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="The ledger's file or postgresql:// URL; in memory without it.")
+    ] = None,
+    loss: Annotated[str | None, typer.Option(help="absolute, squared, zero-one, or such as 'within 5'.")] = None,
+    type_: Annotated[
+        list[str] | None, typer.Option("--type", help="How to read a column of text, such as age=int.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the page that defends the answer to this HTML file.")
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Show mechanism and accuracy; read and spend nothing.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Draw and spend again although it was answered before.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """A private answer about TABLE, with its proof; exit code 1 if the budget does not allow it."""
+    asked = {"count": count, "sum": sum_, "mean": mean, "majority": majority, "threshold": threshold}
+    given = [name for name, value in asked.items() if value is not None]
+    if len(given) != 1:
+        raise InvalidInput("ask one question: --count, --sum, --mean, --majority or --threshold.")
+    if dataset is None:
+        raise InvalidInput("name the data set whose budget this spends: --dataset survey-2026.")
+    if privacy is None:
+        raise InvalidInput("say what the answer may spend: --privacy 0.5.")
+    level = _level(privacy, delta)
+    accounts = Ledger(ledger)
+    session = Session(
+        table,
+        dataset,
+        _unit(rows_at_most, people_by, people_at_most, rows_each),
+        neighbours,
+        _budget(accounts, dataset, budget, level),
+        accounts,
+        _types(type_ or []),
+    )
+    options = {"at_least": at_least, "lower": lower, "upper": upper, "grid": grid, "where": where, "of": of}
+    extra = {"fresh": fresh, **({"loss": loss} if loss else {})}
+    found = _ask(session.plan if plan else session, given[0], asked[given[0]], level, options, extra)
+    if report and not plan:
+        found.report(report)
+    if as_json:
+        print_json(dict(found.details))
+    else:
+        print(found)
+        if report and not plan:
+            print(f"  report: {report}")
+
+
+def _ask(target: Any, kind: str, what: Any, level: Level, options: dict[str, Any], extra: dict[str, Any]) -> Any:
+    if kind == "count":
+        return target.count(what or None, level, of=options["of"], **extra)
+    if kind == "majority":
+        return target.majority(what, level, **extra)
+    if kind == "threshold":
+        if options["at_least"] is None:
+            raise InvalidInput("--threshold needs --at-least, such as --at-least 100.")
+        return target.threshold(what or None, options["at_least"], level, of=options["of"], **extra)
+    if options["lower"] is None or options["upper"] is None:
+        raise InvalidInput(
+            f"--{kind} needs --lower and --upper, the public range that values are clamped to, such as --lower 0 "
+            "--upper 100."
+        )
+    arguments = (what, options["lower"], options["upper"], level)
+    return getattr(target, kind)(*arguments, grid=options["grid"], where=options["where"], **extra)
+
+
+def _unit(rows_at_most: int | None, people_by: str | None, people_at_most: int | None, rows_each: int | None) -> Unit:
+    if (rows_at_most is None) == (people_by is None):
+        raise InvalidInput(
+            "say whose data are protected: --rows-at-most 20000, or --people-by ID --people-at-most 5000 --rows-each 3."
+        )
+    return rows(rows_at_most) if people_by is None else people(people_by, rows_each, people_at_most)
+
+
+def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) -> Level:
+    """The budget given (an epsilon, or epsilon,delta), else the account's own, else just enough for this answer."""
+    if budget is not None:
+        epsilon, _, share = budget.partition(",")
+        return _level(epsilon, share or "0")
+    try:
+        return accounts.account(dataset).budget
+    except UnknownDataset:
+        return level
+
+
+def _level(privacy: str, delta: str) -> Level:
+    share = as_rational(delta, "delta")
+    return ApproxDP(privacy, share) if share else PureDP(privacy)
+
+
+def _types(pairs: list[str]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        name, equals, kind = pair.rpartition("=")
+        if not equals or not name:
+            raise InvalidInput(f"--type is {pair!r}; write a column and its type, such as age=int.")
+        found[name] = kind
+    return found

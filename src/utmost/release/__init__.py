@@ -1,0 +1,16 @@
+"""Tables in, private answers out.
+
+    table -> an engine computes integers -> points of a line -> certified mechanisms -> exact draws -> answer, report,
+    ledger
+
+`units` says whose data are protected; `engines` opens tables; `conditions` keeps questions row-wise; `statistics`
+adds up integers that one neighbour moves only so far; `mechanisms` designs from public parameters; `questions` puts
+these together; `session` asks; `answer`, `accuracy` and `report` defend what came out; `audit` tries to break it.
+"""
+
+from utmost.release.answer import Answer, Plan
+from utmost.release.audit import Audit, audit
+from utmost.release.session import Session
+from utmost.release.units import Unit, people, rows
+
+__all__ = ["Answer", "Audit", "Plan", "Session", "Unit", "audit", "people", "rows"]

@@ -1,0 +1,205 @@
+"""An answer and what defends it: value, mechanism, accuracy, proof, spend, chain head; a plan is all but the value."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from utmost.privacy import Level
+from utmost.release.accuracy import after, before, compared
+from utmost.release.mechanisms.losses import scaled
+from utmost.release.questions import Part, Question
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What an answer would be like, from public parameters alone: nothing was read and nothing spent."""
+
+    question: Question
+    details: Mapping[str, Any]
+
+    @property
+    def privacy(self) -> Level:
+        """What asking would spend."""
+        return self.question.level
+
+    @property
+    def accuracy(self) -> Mapping[str, Any]:
+        """The expected loss, on average under the prior and at the worst point."""
+        found: Mapping[str, Any] = self.details["accuracy"]
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [f"plan: {self.details['words']}", *_lines(self.details), "  nothing was read, nothing is spent"]
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A private answer with everything that defends it.
+
+    Attributes
+    ----------
+    value : the answer: a number, or True or False
+    released : the integers that were released, by part; the value is made of them
+    details : everything else, as plain data; what `to_json` writes and `report` shows
+    """
+
+    question: Question
+    value: Any
+    released: Mapping[str, Any]
+    details: Mapping[str, Any]
+
+    @property
+    def privacy(self) -> Level:
+        """What the answer spent."""
+        return self.question.level
+
+    @property
+    def accuracy(self) -> Mapping[str, Any]:
+        """Before: average under the prior and worst point. After: what the released value says about the truth."""
+        found: Mapping[str, Any] = self.details["accuracy"]
+        return found
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Where the truth lies with 95 %, given the prior and this answer; None for yes or no."""
+        found = self.details["accuracy"]["after"].get("interval")
+        return None if found is None else (found[0], found[1])
+
+    @property
+    def head(self) -> str:
+        """The head of the ledger's chain right after this answer."""
+        return str(self.details["ledger"]["head"])
+
+    def to_json(self) -> str:
+        """One JSON object: the same answer, the same bytes."""
+        return json.dumps(self.details, indent=2, ensure_ascii=False)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write one self-contained HTML page that defends the answer, and the same as JSON beside it."""
+        from utmost.release.report import write_report
+
+        return write_report([self], path)
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.details['words']}  {show(self.value)}", *_lines(self.details)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def describe(question: Question, dataset: str) -> dict[str, Any]:
+    """Everything public about a question: what a plan shows and an answer repeats."""
+    setting = question.setting
+    parts = []
+    for part in question.parts:
+        proof = part.design.proof
+        parts.append(
+            {
+                "part": part.name,
+                "mechanism": part.design.name,
+                "space": str(part.line),
+                "privacy": str(part.design.level),
+                "proof": {
+                    "private": proof.privacy,
+                    "optimal": proof.claim,
+                    "because": proof.optimality,
+                    "bound": _in_units(part, proof.bound),
+                    "gap": _in_units(part, proof.gap),
+                },
+            }
+        )
+    return {
+        "words": question.words,
+        "question": dict(question.public),
+        "dataset": dataset,
+        "unit": str(setting.unit),
+        "neighbours": setting.neighbours,
+        "moves": {part.name: part.line.reach for part in question.parts},
+        "privacy": str(question.level),
+        "mechanism": "; ".join(part.design.name for part in question.parts),
+        "proof": parts[0]["proof"] if len(parts) == 1 else {p["part"]: p["proof"] for p in parts},
+        "parts": parts,
+        "accuracy": {"before": before(question)},
+        "compared": compared(question),
+    }
+
+
+def _in_units(part: Part, value: float | None) -> float | None:
+    return None if value is None else scaled(part.design.loss, value, float(part.step))
+
+
+def make_plan(question: Question, dataset: str, left: str) -> Plan:
+    """The plan for a question."""
+    return Plan(question, {**describe(question, dataset), "ledger": {"left": left}})
+
+
+def make_answer(question: Question, dataset: str, released: Mapping[str, Any], ledger: Mapping[str, Any]) -> Answer:
+    """The answer made of released integers, public parameters and the state of the ledger: of nothing else."""
+    value = question.value(released)
+    described = describe(question, dataset)
+    accuracy = {**described["accuracy"], "after": after(question, released)}
+    details = {
+        "value": value,
+        "words": described.pop("words"),
+        "privacy": described.pop("privacy"),
+        "spent": ledger["spent"],
+        "accuracy": accuracy,
+        **{name: part for name, part in described.items() if name != "accuracy"},
+        "released": dict(released),
+        "ledger": dict(ledger),
+    }
+    return Answer(question, value, released, details)
+
+
+def show(value: Any) -> str:
+    """A value as people write it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def _lines(details: Mapping[str, Any]) -> list[str]:
+    first = details["accuracy"]["before"]
+    lines = [
+        f"  privacy: {details['privacy']}, {details['neighbours']}, {details['unit']}",
+        f"  mechanism: {details['mechanism']}",
+    ]
+    for part in details["parts"]:
+        proof = part["proof"]
+        gap = f" (gap {proof['gap']:.2g})" if proof["gap"] is not None else ""
+        lines.append(f"  optimal: {proof['optimal']}{gap}: {proof['because']}")
+    what = "probability of a wrong answer" if first["loss"] == "zero-one" else f"expected {first['loss']} error"
+    lines.append(f"  accuracy before: {what} {first['average']:.4g} on average, {first['worst']:.4g} at worst")
+    known = details["accuracy"].get("after", {})
+    given = f"given a {details['question']['prior'].partition(',')[0]} prior"
+    if "interval" in known:
+        low, high = known["interval"]
+        between = f"between {show(low)} and {show(high)} with {known['confidence']:.0%}"
+        lines.append(f"  accuracy after: {between}, {given}")
+    elif "probability_right" in known:
+        lines.append(f"  accuracy after: right with probability {known['probability_right']:.6g}, {given}")
+    loss = first["loss"]
+    others = ", ".join(f"{name} {by[loss]:.4g}" for name, by in details["compared"].items() if loss in by)
+    lines.append(f"  {loss} loss: {others}")
+    ledger = details["ledger"]
+    if "head" in ledger:
+        kept = "" if ledger["kept"] else " (in memory: lost with this process)"
+        lines.append(f"  ledger{kept}: entry {ledger['entry']}, spent {ledger['spent']}, head {ledger['head'][:16]}")
+    else:
+        lines.append(f"  ledger: {ledger['left']} left")
+    return lines

@@ -1,0 +1,359 @@
+"""Tables, wherever they are: the one place that opens them and asks an engine for integers.
+
+A table is a CSV or Parquet file, a pandas, polars or pyarrow frame, a table in a DuckDB file, or an Ibis table that
+is a base table or a row-wise projection or filter of one. DuckDB runs embedded, in memory, and needs no set-up.
+
+Only the *schema* is looked at before a spend is reserved: names and types of columns are public. What stands in the
+rows is touched by `Source.integers` alone, whose failure says one fixed sentence whatever the reason.
+
+A CSV file has no types, and guessing them would be an answer about private rows: columns are text until `types=` or a
+question says how to read one, and an entry that cannot be read that way counts as null.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise, UtmostError
+
+FAILED = (
+    "the engine could not compute this answer. What was reserved stays spent, because when an engine fails may "
+    "depend on private rows. Try the question on made-up rows of the same columns."
+)
+TYPES = {
+    int: "int64",
+    float: "float64",
+    str: "string",
+    bool: "boolean",
+    "int": "int64",
+    "float": "float64",
+    "text": "string",
+    "number": "float64",
+}
+DELIMITERS = ",;\t|"
+MOST_HEADER = 2**20
+
+
+@dataclass(frozen=True)
+class Statement:
+    """SQL that yields one row of integers under these names; it may hold the data set's secret, and is never shown."""
+
+    sql: str = field(repr=False)
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """An opened table.
+
+    Attributes
+    ----------
+    table : the Ibis table, whose schema is public
+    untyped : columns of text whose type nobody declared: a question may say how to read them
+    connection : the Ibis backend that holds it
+    """
+
+    table: Any
+    untyped: frozenset[str]
+    connection: Any = field(repr=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.table.columns)
+
+    def statement(self, query: Any) -> Statement:
+        """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
+        try:
+            return Statement(self.connection.compile(query), tuple(query.columns))
+        except Exception:  # the engine's words would show the statement, and with it the secret
+            pass
+        raise InvalidInput(f"{self.connection.name} cannot be asked this question; ask it of a DuckDB table.")
+
+    def integers(self, statement: Statement) -> dict[str, int]:
+        """The one row of an aggregation, as integers; nothing is 0."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = self.connection.raw_sql(statement.sql).fetchone()
+                return {name: int(value or 0) for name, value in zip(statement.columns, found, strict=True)}
+        except Exception:
+            pass
+        raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
+
+
+def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
+    """Open a table without reading its rows; `types` says how to read columns of text, such as {"age": int}."""
+    if isinstance(table, Source):
+        return table
+    if isinstance(table, str | Path):
+        source = _open_path(str(table))
+    else:
+        module = type(table).__module__.partition(".")[0]
+        opener = OPENERS.get(module)
+        if opener is None:
+            raise InvalidInput(
+                f"{type(table).__module__}.{type(table).__name__} is not a table Utmost can open; give the path of "
+                "a CSV or Parquet file, 'file.duckdb#table', a pandas, polars or pyarrow frame, or an Ibis table."
+            )
+        with warnings.catch_warnings():  # what a package has to say about private values is not for others
+            warnings.simplefilter("ignore")
+            source = opener(table)
+    return _with_types(source, types or {})
+
+
+# ---- files ----
+
+
+def _open_path(path: str) -> Source:
+    name, _, inside = path.partition("#")
+    file = Path(name)
+    if not file.is_file():
+        raise InvalidInput(
+            f"there is no file {name!r}; give the path of a CSV or Parquet file, or 'file.duckdb#table'."
+        )
+    if set("*?[") & set(name):
+        raise InvalidInput(f"the path {name!r} holds a wildcard; give one file by a plain name.")
+    kind = file.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if kind in ("csv", "tsv", "txt"):
+        return _open_csv(file)
+    if kind == "parquet":
+        connection = _duckdb()
+        return _view(connection, f"SELECT * FROM read_parquet({_quoted(str(file))})", name)
+    if kind in ("duckdb", "ddb", "db"):
+        if not inside:
+            raise InvalidInput(f"{name!r} holds many tables; say which, as in '{name}#survey'.")
+        return _open_ibis(_table_in(_duckdb(file), inside, name))
+    raise InvalidInput(f"{name!r} is not a kind of file Utmost reads; give .csv, .csv.gz, .parquet or .duckdb.")
+
+
+def _open_csv(file: Path) -> Source:
+    """A CSV file as text, its dialect and columns read off the header alone; rows that do not parse are dropped."""
+    opener = gzip.open if file.name.lower().endswith(".gz") else open
+    try:
+        with opener(file, "rb") as lines:  # in bytes, so that no other line is decoded
+            first = lines.readline(MOST_HEADER).decode("utf-8-sig")
+        delimiter = max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
+        header = next(csv.reader([first], delimiter=delimiter), [])
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise BadFile(f"the first line of {str(file)!r} cannot be read as a CSV header in UTF-8.") from None
+    names = [name.strip() for name in header]
+    if not names or any(not name for name in names) or len({name.lower() for name in names}) < len(names):
+        raise BadFile(
+            f"the first line of {str(file)!r} is not a header: it must name every column once, and names must "
+            "differ in more than upper and lower case."
+        )
+    columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
+    query = (
+        f"SELECT * FROM read_csv({_quoted(str(file))}, columns = {{{columns}}}, header = true, auto_detect = false, "
+        f"delim = {_quoted(delimiter)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true, "
+        "strict_mode = false)"
+    )
+    source = _view(_duckdb(), query, str(file))
+    return Source(source.table, frozenset(names), source.connection)
+
+
+# ---- frames ----
+
+
+def _open_pandas(frame: Any) -> Source:
+    """A pandas frame through pyarrow, column by column; columns of objects are read as text."""
+    import pyarrow
+
+    names = list(frame.columns) if hasattr(frame, "columns") else None
+    if names is None:
+        raise InvalidInput("a pandas Series is one column; give a DataFrame, such as series.to_frame().")
+    _require_names(names)
+    columns, text = {}, set()
+    for name in names:
+        column = frame[name]
+        if column.dtype == object or column.dtype.name == "category":  # what they hold is private: each becomes text
+            columns[name] = pyarrow.array([_as_text(x) for x in column], type=pyarrow.string())
+            text.add(name)
+            continue
+        try:
+            columns[name] = pyarrow.array(column, from_pandas=True)
+        except Exception:
+            columns[name] = None
+        if columns[name] is None:
+            raise InvalidInput(f"column {name!r} of type {column.dtype} cannot be read; convert it, or leave it out.")
+    return _open_arrow(pyarrow.table(columns), frozenset(text))
+
+
+def _open_polars(frame: Any) -> Source:
+    if type(frame).__name__ == "LazyFrame":
+        raise NotRowWise("a LazyFrame may join or group before it is read; give a DataFrame: frame.collect().")
+    if not hasattr(frame, "to_arrow") or not hasattr(frame, "columns"):
+        raise InvalidInput(f"a polars {type(frame).__name__} is not a table; give a DataFrame.")
+    for name, kind in frame.schema.items():
+        if str(kind) == "Object":
+            raise InvalidInput(f"column {name!r} holds Python objects; give it a polars type, or leave it out.")
+    return _open_arrow(frame.to_arrow())
+
+
+def _open_arrow(table: Any, untyped: frozenset[str] = frozenset()) -> Source:
+    import pyarrow
+
+    if isinstance(table, pyarrow.RecordBatch):
+        table = pyarrow.Table.from_batches([table])
+    if not isinstance(table, pyarrow.Table):
+        raise InvalidInput(f"a pyarrow {type(table).__name__} is not a table; give a pyarrow.Table.")
+    _require_names(table.column_names)
+    for i, kind in enumerate(table.schema.types):
+        if pyarrow.types.is_dictionary(kind):  # which categories there are is private; the values' type is not
+            name = table.column_names[i]
+            table = table.set_column(i, name, table.column(i).cast(kind.value_type))
+    connection = _duckdb()
+    connection.con.register("private_rows", table)
+    return Source(connection.table("private_rows"), untyped, connection)
+
+
+def _as_text(value: Any) -> str | None:
+    try:
+        return None if value is None or value != value else str(value)
+    except Exception:  # a private value has no say in what happens
+        return None
+
+
+def _require_names(names: Any) -> None:
+    listed = list(names)
+    if not listed or any(not isinstance(name, str) or not name for name in listed):
+        raise InvalidInput("the columns of a table need names that are text; rename them.")
+    if len({name.lower() for name in listed}) < len(listed):
+        raise InvalidInput(
+            "two columns of the table have one name, or differ in upper and lower case only; rename one."
+        )
+
+
+# ---- Ibis ----
+
+
+def _open_ibis(table: Any) -> Source:
+    from utmost.release.conditions import require_base_table
+
+    ibis = _ibis()
+    if not isinstance(table, ibis.expr.types.Table):
+        raise InvalidInput(f"an Ibis {type(table).__name__} is not a table; give the table itself.")
+    require_base_table(table)
+    operations = ibis.expr.operations
+    if isinstance(table.op(), operations.InMemoryTable):
+        return _open_arrow(table.to_pyarrow())
+    if table.op().find(operations.InMemoryTable):
+        raise InvalidInput("the Ibis table is made of one in memory; give the frame that one was made of.")
+    try:
+        connection = table.get_backend()
+    except Exception:
+        raise InvalidInput(
+            "the Ibis table belongs to no engine; make it with a connection, such as ibis.duckdb."
+        ) from None
+    for base in table.op().find(operations.DatabaseTable):
+        _require_not_a_view(connection, base)
+    return Source(table, frozenset(), connection)
+
+
+def _require_not_a_view(connection: Any, base: Any) -> None:
+    """A view may join, group or limit: only base tables keep one row to one unit."""
+    if connection.name != "duckdb":
+        raise InvalidInput(f"tables in {connection.name} cannot be opened yet; give a DuckDB table, a file or a frame.")
+    schema = base.namespace.database
+    named = "FROM {} WHERE {} = ? AND (schema_name = ? OR ? IS NULL)"
+    of_tables = connection.con.execute(
+        "SELECT count(*) " + named.format("duckdb_tables()", "table_name"), [base.name, schema, schema]
+    ).fetchone()
+    of_views = connection.con.execute(
+        "SELECT count(*) " + named.format("duckdb_views()", "view_name"), [base.name, schema, schema]
+    ).fetchone()
+    if not of_tables[0] or of_views[0]:
+        raise NotRowWise(
+            f"{base.name!r} is a view, which may join, group or limit; give the base table, and the condition as "
+            "where=."
+        )
+
+
+def _table_in(connection: Any, name: str, file: str) -> Any:
+    try:
+        return connection.table(name)
+    except Exception:
+        raise InvalidInput(f"{file!r} has no table {name!r}; give the name of a base table in it.") from None
+
+
+OPENERS: dict[str, Callable[[Any], Source]] = {
+    "pandas": _open_pandas,
+    "polars": _open_polars,
+    "pyarrow": _open_arrow,
+    "ibis": _open_ibis,
+}
+"""Who opens a table, by the package its class comes from."""
+
+
+# ---- DuckDB and types ----
+
+
+def _duckdb(file: Path | None = None) -> Any:
+    """A connection that never fetches anything: DuckDB's extensions are neither installed nor loaded by themselves."""
+    ibis = _ibis()
+    try:
+        connection = ibis.duckdb.connect(file, read_only=True) if file else ibis.duckdb.connect()
+    except Exception:
+        raise BadFile(
+            f"{str(file)!r} cannot be opened as a DuckDB file; is it one, and not in use elsewhere?"
+        ) from None
+    for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "enable_progress_bar"):
+        connection.con.execute(f"SET {setting} = false")
+    spill = Path(tempfile.gettempdir()) / f"utmost-duckdb-{os.getpid()}"  # made if needed, removed with the connection
+    connection.con.execute(f"SET temp_directory = {_quoted(str(spill))}")
+    return connection
+
+
+def _view(connection: Any, query: str, name: str) -> Source:
+    """The rows of a file, under a name, without reading them."""
+    try:
+        connection.con.execute(f"CREATE VIEW private_rows AS {query}")
+        return Source(connection.table("private_rows"), frozenset(), connection)
+    except Exception:
+        raise BadFile(f"{name!r} cannot be opened: it is not the kind of file its name says, or is damaged.") from None
+
+
+def _with_types(source: Source, types: Mapping[str, Any]) -> Source:
+    """The same table with columns of text read as their declared types; what cannot be read is null."""
+    if not types:
+        return source
+    ibis = _ibis()
+    changed = {}
+    for name, kind in types.items():
+        if name not in source.columns:
+            raise InvalidInput(
+                f"types names {name!r}, which is not a column; the columns are {', '.join(source.columns)}."
+            )
+        if not source.table[name].type().is_string():
+            raise InvalidInput(
+                f"column {name!r} has the type {source.table[name].type()} already; leave it out of types."
+            )
+        try:
+            target = ibis.dtype(TYPES.get(kind, kind))
+        except Exception:
+            raise InvalidInput(
+                f"the type of {name!r} is {kind!r}; say int, float, str, bool, 'date' or 'timestamp'."
+            ) from None
+        changed[name] = source.table[name] if target.is_string() else source.table[name].try_cast(target)
+    return Source(source.table.mutate(**changed), source.untyped - set(types), source.connection)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _ibis() -> Any:
+    try:
+        import ibis
+    except ImportError:
+        raise UtmostError("tables need Ibis and DuckDB; install them with: pip install 'utmost[tables]'") from None
+    return ibis

@@ -1,0 +1,1 @@
+"""Mechanisms for integers on a line: designed from public parameters, with proof, accuracy and alternatives."""

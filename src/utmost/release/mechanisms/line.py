@@ -1,0 +1,71 @@
+"""Integers in a row: the space of every statistic in this package, and what is believed about the point beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.errors import InvalidInput, TooLarge
+from utmost.families import path, sums
+from utmost.space import Space
+
+MOST_LISTED = 10**7
+
+
+@dataclass(frozen=True)
+class Line:
+    """The integers first..last, of which those at most `reach` apart are neighbours.
+
+    Examples
+    --------
+    >>> Line(0, 100, 5).points, Line(0, 100, 5).step(42, 7)
+    (101, 7)
+    """
+
+    first: int
+    last: int
+    reach: int
+
+    @property
+    def points(self) -> int:
+        """How many there are."""
+        return self.last - self.first + 1
+
+    def clamp(self, value: int) -> int:
+        """The nearest point of the line; moves two integers no farther apart."""
+        return min(max(value, self.first), self.last)
+
+    def step(self, first: int, second: int) -> int:
+        """How many neighbours lie on the way from one point to another."""
+        return -(-abs(first - second) // self.reach)
+
+    def space(self) -> Space:
+        """The same as a space of the library, with points 0, 1, ... from `first` on."""
+        if self.reach == 1:
+            return path(self.points)
+        people, rest = divmod(self.points - 1, self.reach)
+        if rest:
+            here = np.arange(self.points)
+            edges = [np.column_stack([here[:-k], here[k:]]) for k in range(1, min(self.reach, self.points - 1) + 1)]
+            return Space(range(self.points), np.concatenate(edges))
+        return sums(people, self.reach)
+
+    def prior(self, prior: Any) -> NDArray[np.float64] | None:
+        """A distribution over the points, in order; None is uniform."""
+        if prior is None:
+            return None
+        if self.points > MOST_LISTED:
+            raise TooLarge(f"a prior over {self.points} points is too long a list; leave it out (uniform).")
+        weights = np.asarray(prior, dtype=float)
+        if weights.shape != (self.points,):
+            raise InvalidInput(
+                f"the prior has shape {weights.shape}; give one probability for each of {self.points} points."
+            )
+        return Space(range(self.points), np.zeros((0, 2))).as_prior(weights)
+
+    def __str__(self) -> str:
+        apart = f"at most {self.reach} apart" if self.reach > 1 else "next to each other"
+        return f"{self.points} integers {self.first} to {self.last}, neighbours {apart}"

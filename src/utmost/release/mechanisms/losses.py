@@ -1,0 +1,44 @@
+"""Losses on a line of integers: how bad it is to answer so many steps off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.errors import InvalidInput
+
+SHOWN = ("absolute", "squared", "zero-one")
+"""What every report shows, whichever was asked for."""
+
+
+def as_loss(loss: Any, choices: tuple[str, ...] = SHOWN) -> str:
+    """A loss by name: "absolute", "squared", "zero-one", or "within k": nothing is lost up to k steps off, else 1."""
+    if isinstance(loss, str) and (loss in choices or (len(choices) > 1 and _within(loss) is not None)):
+        return loss
+    names = ", ".join(map(repr, choices)) + (" or such as 'within 5'" if len(choices) > 1 else "")
+    raise InvalidInput(f"loss is {loss!r}; say {names}.")
+
+
+def cost(loss: str, distance: NDArray[Any]) -> NDArray[np.float64]:
+    """The loss of being so many steps off."""
+    away = np.abs(np.asarray(distance, dtype=float))
+    if loss == "absolute":
+        return np.asarray(away)
+    return np.asarray(away**2 if loss == "squared" else away > tolerance(loss), dtype=float)
+
+
+def tolerance(loss: str) -> int:
+    """How many steps off cost nothing, for zero-one losses."""
+    return _within(loss) or 0
+
+
+def scaled(loss: str, value: float, step: float) -> float:
+    """A loss in steps as one in the unit of the answer."""
+    return value * {"absolute": step, "squared": step**2}.get(loss, 1.0)
+
+
+def _within(loss: str) -> int | None:
+    word, _, number = loss.partition(" ")
+    return int(number) if word == "within" and number.isdecimal() and len(number) < 16 else None

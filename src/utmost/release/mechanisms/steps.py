@@ -1,0 +1,135 @@
+"""Yes or no about an integer: how often the right side of a border is named.
+
+Points are told apart by how many neighbours they are from the border: block b holds the points t with
+b = floor((t - first yes) / reach). Neighbours lie in the same or adjacent blocks, so a mechanism on the path of blocks
+is private on the line (a pull-back along a morphism), and a path has closed forms (BIN Theorem 2).
+
+**The best average.** For a uniform prior pair the j-th block of yes with the j-th block of no: points of a pair are
+2j + 1 neighbours apart, so no private mechanism can tell both truths more often, on average, than the balanced one
+does: if no gets yes with probability q, yes gets it with at most U after 2j + 1 steps, and that less q is largest
+where the two errors are equal. Only points without a partner (where one side of the border is longer) can do better,
+and they are far from the border: what they could gain is the stated gap. Where that is not small, the boundary is
+chosen by linear programming.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.design.binary import balanced, best_boundary
+from utmost.errors import SolverFailed, TooLarge
+from utmost.families import path
+from utmost.privacy import ApproxDP, Level
+from utmost.release.mechanisms.line import Line
+from utmost.solution import Solution
+
+Floats = NDArray[np.float64]
+UNRESOLVED, CLOSED = 2.0**-64, 1e-12
+MOST_BLOCKS, MOST_PROGRAM = 200_000, 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """A certified mechanism on the blocks of a line, `no` of them before the border."""
+
+    line: Line
+    first_yes: int
+    no: int
+    solution: Solution
+    weights: Floats
+    """The prior mass of each block."""
+
+    def release(self, point: int) -> bool:
+        """A private answer: drawn exactly from the certified row of the point's block."""
+        block = (point - self.first_yes) // self.line.reach + self.no
+        return bool(self.solution.certified.sample(min(max(block, 0), len(self.weights) - 1)))
+
+    @cached_property
+    def told(self) -> Floats:
+        """The probability of the truth in each block."""
+        truth = (np.arange(len(self.weights)) >= self.no).astype(int)
+        return np.asarray(self.solution.mechanism.matrix[np.arange(len(truth)), truth])
+
+    def expected(self, loss: str) -> float:
+        """The probability of a wrong answer under the prior."""
+        return float(self.weights @ (1 - self.told))
+
+    @property
+    def worst(self) -> float:
+        """The probability of a wrong answer at the worst point."""
+        return float((1 - self.told).max())
+
+    def chance_right(self, answer: bool) -> float:
+        """After an answer: the probability that it is right, given the prior."""
+        said = self.weights * self.solution.mechanism.matrix[:, int(answer)]
+        right = said[self.no :] if answer else said[: self.no]
+        return float(right.sum() / said.sum()) if said.sum() > 0 else 0.5
+
+
+def best_steps(line: Line, first_yes: int, level: Level, prior: Floats | None) -> tuple[Steps, float | None]:
+    """The best mechanism found, and what no private mechanism errs less than (None where that is not known)."""
+    no, yes = _block_weights(line, first_yes, level, prior)
+    weights = np.concatenate([no[::-1], yes])
+    blocks = path(len(weights))
+    even = Steps(line, first_yes, len(no), balanced(blocks, lambda b: b >= len(no), level), weights)
+    best, bound = even, None
+    value = even.expected("zero-one")
+    if prior is None and isinstance(level, ApproxDP) and level.delta == 0:
+        bound = max(0.0, value - _unpaired_errors(no, yes, even.told, line))
+    if bound is not None and value - bound <= CLOSED:
+        return even, bound
+    if len(weights) <= MOST_PROGRAM:
+        try:
+            found = best_boundary(blocks, lambda b: b >= len(no), level, prior=weights / weights.sum())
+        except (SolverFailed, TooLarge):
+            return best, bound
+        tilted = Steps(line, first_yes, len(no), found, weights)
+        best = tilted if tilted.expected("zero-one") < value - CLOSED else even
+        if line.reach == 1 and found.certificate.bound is not None:  # blocks are points
+            program = 1 - found.certificate.bound
+            bound = program if bound is None else max(bound, program)
+    return best, bound
+
+
+def _unpaired_errors(no: Floats, yes: Floats, told: Floats, line: Line) -> float:
+    """The chance that a point without a partner at its depth, or beyond the last depth, is answered wrongly."""
+    depth = max(len(no), len(yes))
+    errors = 1 - np.maximum(
+        np.pad(told[len(no) :], (0, depth - len(yes))), np.pad(told[: len(no)][::-1], (0, depth - len(no)))
+    )
+    here, there = (np.pad(side, (0, depth - len(side))) for side in (no, yes))
+    full = (line.reach + 0.5) / line.points
+    beyond = sum(side[-1] * errors[len(side) - 1] for side in (no, yes) if side[-1] > full)
+    return float(np.abs(here - there) @ errors + beyond)
+
+
+def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | None) -> tuple[Floats, Floats]:
+    """The prior mass of the blocks on each side, nearest first; the last holds all beyond what can be told apart."""
+    sizes = []
+    longest = _longest(level)
+    for points, start, direction in (
+        (first_yes - line.first, first_yes - 1 - line.first, -1),
+        (line.last - first_yes + 1, first_yes - line.first, 1),
+    ):
+        count = min(-(-points // line.reach), longest)
+        if prior is None:
+            masses = np.full(count, float(line.reach))
+            masses[-1] = points - (count - 1) * line.reach
+            sizes.append(masses / line.points)
+        else:
+            ordered = prior[start::direction] if direction > 0 else prior[start::-1]
+            block = np.minimum(np.arange(len(ordered)) // line.reach, count - 1)
+            sizes.append(np.bincount(block, weights=ordered, minlength=count).astype(float))
+    return sizes[0], sizes[1]
+
+
+def _longest(level: Level) -> int:
+    """How many blocks on a side answers can tell apart."""
+    length = 1
+    while length < MOST_BLOCKS and level.lower_after(length, 0.5) > UNRESOLVED:
+        length *= 2
+    return min(length, MOST_BLOCKS)

@@ -1,0 +1,310 @@
+"""Questions: public parameters in, a line of results, a mechanism and its accuracy out. No row is looked at here.
+
+A `Question` has one or more *parts*, each an integer statistic on a line with a mechanism of its own, and says how the
+released integers become the answer. To add a question, write one function that makes its parts; the session, the plan,
+the report, the ledger and the audit need nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.exact import Number, as_literal
+from utmost.privacy import ApproxDP, Level, PureDP, as_level
+from utmost.release.conditions import as_condition
+from utmost.release.engines import Source, Statement
+from utmost.release.mechanisms.choice import Design, design_choice, design_number, require_releasable
+from utmost.release.mechanisms.line import Line
+from utmost.release.mechanisms.losses import as_loss
+from utmost.release.statistics import Contribution, Grid, as_grid, ones, statement, values, votes
+from utmost.release.units import Neighbours, Unit
+
+SHARE_OF_SUM = {"add-remove": Fraction(1, 2), "replace": Fraction(7, 12)}
+"""How much of a mean's epsilon its sum gets: next to √s : √c for the errors s and c that sum and count "
+"bring into it."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every question about a table shares: its schema, whose data are protected, and who neighbours whom."""
+
+    source: Source
+    unit: Unit
+    neighbours: Neighbours
+
+    def line(self, contribution: Contribution, rows_each: int) -> Line:
+        """Where the sum of contributions lies, and how far one neighbour moves it."""
+        first, last = contribution.range(self.unit.at_most, rows_each)
+        return Line(first, last, min(contribution.moves(self.neighbours, rows_each), last - first))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One integer that is released: where it lies, what one step of it means, and the mechanism that releases it."""
+
+    name: str
+    contribution: Contribution
+    line: Line
+    design: Design
+    step: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A question at a privacy level, ready to be planned or asked.
+
+    Attributes
+    ----------
+    kind : "count", "sum", "mean", "majority" or "threshold"
+    words : the question in words
+    public : everything that defines it, as plain data: what the ledger compares
+    level : what asking it spends
+    parts : the integers that are released
+    value : how the released integers become the answer
+    again : makes the same question at another level
+    """
+
+    kind: str
+    words: str
+    public: Mapping[str, Any]
+    level: Level
+    setting: Setting
+    rows_each: int
+    parts: tuple[Part, ...]
+    value: Callable[[Mapping[str, Any]], Any]
+    again: Callable[[Level], Question]
+
+    def statement(self, secret: bytes) -> Statement:
+        """What the engine will be asked; nothing is read yet."""
+        contributions = {part.name: part.contribution for part in self.parts}
+        return statement(self.setting.source, self.setting.unit, self.rows_each, contributions, secret)
+
+    def point(self, statement: Statement) -> dict[str, int]:
+        """The private point: the statistics, clamped to their lines. Whoever calls this holds the private answer."""
+        sums = self.setting.source.integers(statement)
+        return {part.name: part.line.clamp(sums[part.name]) for part in self.parts}
+
+    def release(self, statement: Statement) -> dict[str, Any]:
+        """The released integers (or truth values): read, drawn, and the point forgotten."""
+        point = self.point(statement)
+        return {part.name: part.design.release(point[part.name]) for part in self.parts}
+
+    @cached_property
+    def is_choice(self) -> bool:
+        """Whether the answer is yes or no."""
+        return self.kind in ("majority", "threshold")
+
+
+def count(setting: Setting, where: Any, privacy: Any, of: Literal["rows", "people"], loss: str, prior: Any) -> Question:
+    """How many rows, or people with such a row, there are of which a condition is true."""
+    level, loss = _level(privacy), as_loss(loss)
+    if of not in ("rows", "people"):
+        raise InvalidInput(f"of is {of!r}; say 'rows' or 'people'.")
+    if of == "people" and setting.unit.id is None:
+        raise InvalidInput(
+            "people cannot be counted where the unit is a row; open the session with unit=um.people(...)."
+        )
+    rows_each = setting.unit.rows_each if of == "rows" else 1
+    contribution = ones(setting.source, where)
+    line = setting.line(contribution, rows_each)
+    weights = line.prior(prior)
+    part = Part("count", contribution, line, design_number(line, level, loss, weights))
+    text = _text(where, setting.source)
+    return Question(
+        "count",
+        f"How many {of}" + (f" have {text}?" if text else " are there?"),
+        {"question": "count", "where": text, "of": of, **_shared(loss, weights)},
+        level,
+        setting,
+        rows_each,
+        (part,),
+        lambda released: released["count"],
+        lambda other: count(setting, where, other, of, loss, prior),
+    )
+
+
+def total(
+    setting: Setting,
+    column: str,
+    lower: Number,
+    upper: Number,
+    grid: Number,
+    where: Any,
+    privacy: Any,
+    loss: str,
+    prior: Any,
+) -> Question:
+    """The sum of a column clamped to a range and rounded to a grid."""
+    level, loss, steps = _level(privacy), as_loss(loss), as_grid(lower, upper, grid)
+    contribution = values(setting.source, column, steps, where)
+    line = setting.line(contribution, setting.unit.rows_each)
+    weights = line.prior(prior)
+    part = Part("sum", contribution, line, design_number(line, level, loss, weights), steps.step)
+    text = _text(where, setting.source)
+    return Question(
+        "sum",
+        f"What does {column} add up to" + (f", where {text}?" if text else "?"),
+        {"question": "sum", **_range(column, steps), "where": text, **_shared(loss, weights)},
+        level,
+        setting,
+        setting.unit.rows_each,
+        (part,),
+        lambda released: _number(released["sum"] * steps.step),
+        lambda other: total(setting, column, lower, upper, grid, where, other, loss, prior),
+    )
+
+
+def mean(
+    setting: Setting, column: str, lower: Number, upper: Number, grid: Number, where: Any, privacy: Any, loss: str
+) -> Question:
+    """The mean of a column clamped to a range: from a sum around the middle of the range and a count, both released."""
+    level, loss, steps = _level(privacy), as_loss(loss, ("absolute", "squared")), as_grid(lower, upper, grid)
+    if not isinstance(level, ApproxDP) or level.delta != 0:
+        raise UnsupportedLevel(f"a mean is released at a pure level, not {level}; give an epsilon, such as PureDP(1).")
+    if steps.least == steps.most:
+        raise InvalidInput(f"lower and upper are both {lower!r}, so the mean is public already; give a wider range.")
+    middle = (steps.least + steps.most) // 2 * steps.step
+    around = Grid(steps.lower, steps.upper, steps.step, middle)
+    share = SHARE_OF_SUM[setting.neighbours]
+    for_sum, for_count = _split(level, share)
+    moments = values(setting.source, column, around, where)
+    present = Contribution(moments.taking_part, 1, 1, 1)
+    parts = []
+    for name, contribution, part_level, step in (
+        ("sum", moments, for_sum, steps.step),
+        ("count", present, for_count, Fraction(1)),
+    ):
+        line = setting.line(contribution, setting.unit.rows_each)
+        parts.append(Part(name, contribution, line, design_number(line, part_level, loss), step))
+
+    def value(released: Mapping[str, Any]) -> float:
+        if released["count"] < 1:  # nobody, as far as one may know: the middle of the range
+            return float((steps.lower + steps.upper) / 2)
+        found = middle + steps.step * Fraction(released["sum"], released["count"])
+        return float(min(max(found, steps.lower), steps.upper))
+
+    text = _text(where, setting.source)
+    return Question(
+        "mean",
+        f"What is the mean of {column}" + (f", where {text}?" if text else "?"),
+        {"question": "mean", **_range(column, steps), "where": text, **_shared(loss, None)},
+        level,
+        setting,
+        setting.unit.rows_each,
+        tuple(parts),
+        value,
+        lambda other: mean(setting, column, lower, upper, grid, where, other, loss),
+    )
+
+
+def majority(setting: Setting, where: Any, privacy: Any, loss: str, prior: Any) -> Question:
+    """Whether a condition is true of more rows than it is false of."""
+    level, loss = _level(privacy), as_loss(loss, ("zero-one",))
+    if where is None:
+        raise InvalidInput("a majority needs a condition that rows agree with or not, such as \"answer = 'yes'\".")
+    contribution = votes(setting.source, where)
+    line = setting.line(contribution, setting.unit.rows_each)
+    weights = line.prior(prior)
+    part = Part("yes", contribution, line, design_choice(line, 1, level, weights))
+    text = _text(where, setting.source)
+    return Question(
+        "majority",
+        f"Do more rows have {text} than not?",
+        {"question": "majority", "where": text, **_shared(loss, weights)},
+        level,
+        setting,
+        setting.unit.rows_each,
+        (part,),
+        lambda released: released["yes"],
+        lambda other: majority(setting, where, other, loss, prior),
+    )
+
+
+def threshold(
+    setting: Setting, where: Any, at_least: int, privacy: Any, of: Literal["rows", "people"], loss: str, prior: Any
+) -> Question:
+    """Whether a condition is true of at least so many rows, or people."""
+    level, loss = _level(privacy), as_loss(loss, ("zero-one",))
+    if of not in ("rows", "people") or (of == "people" and setting.unit.id is None):
+        raise InvalidInput(f"of is {of!r}; say 'rows', or 'people' where the unit is um.people(...).")
+    rows_each = setting.unit.rows_each if of == "rows" else 1
+    contribution = ones(setting.source, where)
+    line = setting.line(contribution, rows_each)
+    try:
+        border = operator.index(at_least)
+    except TypeError:
+        border = 0
+    if isinstance(at_least, bool) or not 1 <= border <= line.last:
+        raise InvalidInput(
+            f"at_least is {at_least!r}; give a whole number from 1 to {line.last}, the most there can be: the "
+            "answer to any other is public."
+        )
+    weights = line.prior(prior)
+    part = Part("yes", contribution, line, design_choice(line, border, level, weights))
+    text = _text(where, setting.source)
+    return Question(
+        "threshold",
+        f"Are there at least {border} {of}" + (f" with {text}?" if text else "?"),
+        {"question": "threshold", "where": text, "of": of, "at_least": border, **_shared(loss, weights)},
+        level,
+        setting,
+        rows_each,
+        (part,),
+        lambda released: released["yes"],
+        lambda other: threshold(setting, where, at_least, other, of, loss, prior),
+    )
+
+
+# ---- what they share ----
+
+
+def _level(privacy: Any) -> Level:
+    if privacy is None:
+        raise InvalidInput("say what the answer may spend, such as privacy=0.5: there is no default.")
+    return require_releasable(as_level(privacy))
+
+
+def _split(level: ApproxDP, share: Fraction) -> tuple[Level, Level]:
+    """Two levels that add up to one; where e^epsilon is a rational, to a decimal just below its logarithm."""
+    if level.ratio == 1 and isinstance(level.exponent, Fraction):
+        return PureDP(level.exponent * share), PureDP(level.exponent * (1 - share))
+    below = Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12)
+    return PureDP(below * share), PureDP(below * (1 - share))
+
+
+def _text(where: Any, source: Source) -> str | None:
+    """A condition as text: SQL as given, Ibis as the engine's SQL."""
+    if where is None:
+        return None
+    if isinstance(where, str):
+        return where.strip()
+    compiled: str = source.connection.compile(source.table.select(condition=as_condition(where, source)))
+    return compiled.removeprefix("SELECT ").rpartition(' AS "condition" FROM ')[0]
+
+
+def _shared(loss: str, weights: Any) -> dict[str, Any]:
+    """Loss and prior, as plain data; a listed prior by its fingerprint."""
+    prior = (
+        "uniform"
+        if weights is None
+        else "listed, " + hashlib.sha256(np.ascontiguousarray(weights).tobytes()).hexdigest()[:16]
+    )
+    return {"loss": loss, "prior": prior}
+
+
+def _range(column: str, steps: Grid) -> dict[str, str]:
+    ends = {"lower": steps.lower, "upper": steps.upper, "grid": steps.step}
+    return {"column": column, **{name: str(as_literal(end)) for name, end in ends.items()}}
+
+
+def _number(value: Fraction) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)

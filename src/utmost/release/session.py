@@ -1,0 +1,270 @@
+"""A table, a budget, and questions: the way from private rows to a private answer.
+
+What happens to a question: it is checked and designed from public parameters (schema, unit, ranges, loss, prior,
+level); its spend is reserved in the ledger, durably; the engine computes an integer; a certified mechanism draws; the
+answer is recorded. Everything that can fail for a public reason fails before the spend. After it, one fixed sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+from utmost.accounting.entries import Entry
+from utmost.accounting.ledger import Account, Ledger
+from utmost.errors import InvalidInput
+from utmost.exact import Number, as_rational
+from utmost.privacy import Level, PureDP
+from utmost.release.accuracy import average
+from utmost.release.answer import Answer, Plan, make_answer, make_plan
+from utmost.release.engines import open_table
+from utmost.release.questions import Question, Setting, count, majority, mean, threshold, total
+from utmost.release.statistics import require_id
+from utmost.release.units import Unit, require_neighbours
+
+Of = Literal["rows", "people"]
+LEAST_EPSILON, MOST_EPSILON = 1e-4, 50.0
+
+
+class Questions:
+    """The questions one can ask, each with the same arguments in `session` and in `session.plan`."""
+
+    setting: Setting
+
+    def _take(self, question: Question, fresh: bool) -> Any:
+        raise NotImplementedError
+
+    def count(
+        self,
+        where: Any = None,
+        privacy: Any = None,
+        *,
+        of: Of = "rows",
+        loss: str = "absolute",
+        prior: Any = None,
+        fresh: bool = False,
+    ) -> Any:
+        """How many rows (or people with such a row) there are of which a condition is true.
+
+        Parameters
+        ----------
+        where : SQL such as "age >= 65", an Ibis condition, or a function of the Ibis table; None takes every row
+        privacy : what the answer may spend; a number is an epsilon
+        of : "rows", or "people" where the unit is um.people(...)
+        loss : "absolute", "squared", "zero-one" or "within k": what the mechanism is best for
+        prior : a probability for each possible count; None is uniform
+        fresh : draw again (and spend again) although the identical question was answered before
+        """
+        return self._take(count(self.setting, where, privacy, of, loss, prior), fresh)
+
+    def sum(
+        self,
+        column: str,
+        lower: Number,
+        upper: Number,
+        privacy: Any = None,
+        *,
+        grid: Number = 1,
+        where: Any = None,
+        loss: str = "absolute",
+        prior: Any = None,
+        fresh: bool = False,
+    ) -> Any:
+        """The sum of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
+
+        The range is public and must not be read off the table: it says how far one row can move the sum.
+        """
+        return self._take(total(self.setting, column, lower, upper, grid, where, privacy, loss, prior), fresh)
+
+    def mean(
+        self,
+        column: str,
+        lower: Number,
+        upper: Number,
+        privacy: Any = None,
+        *,
+        grid: Number = 1,
+        where: Any = None,
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Any:
+        """The mean of a column, its values clamped to lower..upper: from a sum and a count that share the epsilon."""
+        return self._take(mean(self.setting, column, lower, upper, grid, where, privacy, loss), fresh)
+
+    def majority(
+        self, where: Any, privacy: Any = None, *, loss: str = "zero-one", prior: Any = None, fresh: bool = False
+    ) -> Any:
+        """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote."""
+        return self._take(majority(self.setting, where, privacy, loss, prior), fresh)
+
+    def threshold(
+        self,
+        where: Any,
+        at_least: int,
+        privacy: Any = None,
+        *,
+        of: Of = "rows",
+        loss: str = "zero-one",
+        prior: Any = None,
+        fresh: bool = False,
+    ) -> Any:
+        """Whether a condition is true of at least so many rows (or people)."""
+        return self._take(threshold(self.setting, where, at_least, privacy, of, loss, prior), fresh)
+
+
+class Session(Questions):
+    """A table with its budget.
+
+    Parameters
+    ----------
+    table : path of a CSV or Parquet file, "file.duckdb#table", a pandas, polars or pyarrow frame, or an Ibis table
+    dataset : the name of its account in the ledger; the same people under two names are protected twice as little
+    unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many
+    neighbours : "replace" or "add-remove"; no default, because the promise differs
+    budget : what all answers together may spend: PureDP, ApproxDP, GaussianDP, or a number (an epsilon)
+    ledger : a file name, "postgresql://...", a Ledger, or None: in memory, and every report says so
+    types : how to read columns of text, such as {"age": int}; what cannot be read is null
+
+    Examples
+    --------
+    >>> import pyarrow, utmost as um
+    >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+    >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1, ledger=None)
+    >>> print(s.plan.count("age >= 65", privacy=0.5))
+    plan: How many rows have age >= 65?
+      privacy: 0.5-DP, add-remove, rows, at most 120
+      mechanism: geometric noise with the best remap
+      optimal: theorem (gap 0): Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows
+      accuracy before: expected absolute error 1.873 on average, 1.919 at worst
+      absolute loss: Utmost 1.873, Laplace 1.938, geometric 1.879, Gaussian, delta = 1e-06 6.13
+      ledger: epsilon 1 of 1 left
+      nothing was read, nothing is spent
+    >>> answer = s.count("age >= 65", privacy=0.5)
+    >>> 0 <= answer.value <= 120, str(s.left)
+    (True, 'epsilon 0.5 of 1')
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        dataset: str,
+        unit: Unit,
+        neighbours: Any = None,
+        budget: Any = None,
+        ledger: Any = None,
+        types: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(unit, Unit):
+            raise InvalidInput(
+                f"unit is {unit!r}; say whose data are protected: um.rows(at_most=...) or um.people(id, "
+                "rows_each=..., at_most=...)."
+            )
+        if budget is None:
+            raise InvalidInput("say what all answers together may spend, such as budget=1: there is no default.")
+        kind = require_neighbours(neighbours)
+        source = open_table(table, types)
+        require_id(source, unit.id)
+        self.setting = Setting(source, unit, kind)
+        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        self.account: Account = self.ledger.open(dataset, budget, str(unit), kind)
+
+    @property
+    def dataset(self) -> str:
+        """The name of the account."""
+        return self.account.dataset
+
+    @property
+    def table(self) -> Any:
+        """The Ibis table, to build conditions from: `s.count(s.table.age >= 65, ...)`."""
+        return self.setting.source.table
+
+    @property
+    def left(self) -> Any:
+        """What is left of the budget."""
+        return self.account.left
+
+    @property
+    def spent(self) -> Any:
+        """What has been spent."""
+        return self.account.spent
+
+    @cached_property
+    def plan(self) -> Planner:
+        """The same questions, planned: expected accuracy, mechanism and spend, with nothing read and nothing spent."""
+        return Planner(self)
+
+    def smallest_privacy(self, question: Plan, accuracy: Number) -> Level:
+        """The smallest epsilon, to three digits, whose expected loss under the prior is at most `accuracy`.
+
+        Parameters
+        ----------
+        question : a plan, at any level, such as s.plan.count("age >= 65", privacy=1)
+        accuracy : the expected loss you can live with, in the unit of the answer; for yes or no, a probability of error
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> s = um.Session(pyarrow.table({"age": [70]}), "survey", um.rows(at_most=500), "replace", budget=1)
+        >>> s.smallest_privacy(s.plan.count("age >= 65", privacy=1), accuracy=5)
+        PureDP(0.196)
+        """
+        if not isinstance(question, Plan):
+            raise InvalidInput(
+                "give a plan, such as s.smallest_privacy(s.plan.count('age >= 65', privacy=1), accuracy=5)."
+            )
+        wanted = float(as_rational(accuracy, "accuracy"))
+        if wanted <= 0:
+            raise InvalidInput(
+                f"accuracy is {accuracy!r}; give an expected loss above 0: only epsilon = infinity has none."
+            )
+
+        def suffices(epsilon: float) -> bool:
+            return average(question.question.again(PureDP(epsilon))) <= wanted
+
+        high = min(max(float(getattr(question.privacy, "log_growth", 1.0)), LEAST_EPSILON), MOST_EPSILON)
+        while not suffices(high):
+            if high == MOST_EPSILON:
+                raise InvalidInput(
+                    f"no epsilon up to {MOST_EPSILON:g} has an expected loss of {wanted:g}; ask for less accuracy."
+                )
+            high = min(2 * high, MOST_EPSILON)
+        low = high / 2
+        while low > LEAST_EPSILON and suffices(low):
+            low, high = low / 2, low
+        while high / low > 1.0005:
+            middle = (low * high) ** 0.5
+            low, high = (low, middle) if suffices(middle) else (middle, high)
+        digit = 10.0 ** (math.floor(math.log10(high)) - 2)
+        return PureDP(float(f"{math.ceil(high / digit - 1e-9) * digit:.3g}"))
+
+    def _take(self, question: Question, fresh: bool) -> Answer:
+        statement = question.statement(self.account.secret)  # before the spend: what fails here is public
+        entry = self.account.ask(
+            question.level, dict(question.public), lambda: question.release(statement), fresh=fresh
+        )
+        return make_answer(question, self.dataset, entry.answer, self._state(entry))
+
+    def _state(self, entry: Entry) -> dict[str, Any]:
+        return {
+            "entry": entry.number,
+            "time": entry.time,
+            "spent": str(self.account.spent),
+            "left": str(self.account.left),
+            "head": entry.head,
+            "kept": self.ledger.kept,
+        }
+
+    def __repr__(self) -> str:
+        return f"Session on {self.dataset!r} ({self.setting.unit}, {self.setting.neighbours}): {self.left} left"
+
+
+class Planner(Questions):
+    """`session.plan`: what answers would be like."""
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.setting = session, session.setting
+
+    def _take(self, question: Question, fresh: bool) -> Plan:
+        return make_plan(question, self.session.dataset, str(self.session.left))

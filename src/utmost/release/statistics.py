@@ -1,0 +1,241 @@
+"""What an engine computes: integers that one row or person can move only so far.
+
+Every statistic is a sum over rows of an integer *contribution* between two public bounds; a row that takes no part
+(the condition is not true, the value is null, NaN or infinite) contributes nothing. Of one person at most `rows_each`
+contributing rows are kept.
+
+**How far one neighbour moves it.** Write a <= c <= b for the contributions of the rows that take part, and k for the
+rows of a unit that are kept. A unit contributes the sum of at most k such numbers, hence a number in [k·min(a, 0),
+k·max(b, 0)] (it may have no rows at all), and which of its rows are kept depends on that unit's rows only. Units
+contribute independently, so
+
+* one unit added or removed moves the sum by at most k·max(|a|, |b|);
+* one unit replaced by another moves it by at most k·(max(b, 0) - min(a, 0)).
+
+A count has a = b = 1: k and k. Yes minus no has a = -1, b = 1: k and 2k. A sum of values clamped to [lower, upper]
+has these as bounds (in steps of its grid): max(|lower|, |upper|)·k, and (upper - lower)·k where 0 lies between them;
+where it does not, a row without a value is farther from the others than they are from each other, and the larger
+number counts. Clamping the sum to a public range moves two sums no farther apart.
+
+**Exactly.** Contributions are integers in the engine before they are added, so no floating-point number is ever summed:
+permuted rows give the same point, and DuckDB adds 64-bit integers in 128 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from utmost.errors import InvalidInput
+from utmost.exact import Number, as_rational, show_rational
+from utmost.release.conditions import as_condition, kind_of
+from utmost.release.engines import Source, Statement
+from utmost.release.units import Neighbours, Unit
+
+MOST_STEPS = 2**48
+"""Contributions are below this, so that scaling in floating point errs by less than half a step at the ends."""
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What a row adds to a statistic, and its bounds.
+
+    Attributes
+    ----------
+    taking_part : an Ibis condition that says which rows do; None for all
+    value : an Ibis integer column, or a plain 1
+    least, most : what the value lies between wherever the row takes part
+    """
+
+    taking_part: Any
+    value: Any
+    least: int
+    most: int
+
+    @property
+    def column(self) -> Any:
+        """The value, null where the row takes no part."""
+        import ibis
+
+        everyone = ibis.literal(True) if self.taking_part is None else self.taking_part
+        return ibis.ifelse(everyone, self.value, ibis.null("int64")).cast("int64")
+
+    @property
+    def is_count(self) -> bool:
+        """Whether every row that takes part adds 1."""
+        return self.least == self.most == 1
+
+    def moves(self, neighbours: Neighbours, rows_each: int) -> int:
+        """How far one neighbour moves the sum, at most."""
+        if neighbours == "add-remove":
+            return rows_each * max(abs(self.least), abs(self.most))
+        return rows_each * (max(self.most, 0) - min(self.least, 0))
+
+    def range(self, units: int, rows_each: int) -> tuple[int, int]:
+        """Between which numbers the sum lies, if there are at most so many units."""
+        return units * rows_each * min(self.least, 0), units * rows_each * max(self.most, 0)
+
+
+def ones(source: Source, where: Any) -> Contribution:
+    """1 for every row of which the condition is true (every row without one): what a count adds up."""
+    return Contribution(None if where is None else as_condition(where, source), 1, 1, 1)
+
+
+def votes(source: Source, where: Any) -> Contribution:
+    """1 where the condition is true, -1 where it is false; a row where it is unknown does not vote."""
+    import ibis
+
+    condition = as_condition(where, source)
+    return Contribution(condition.notnull(), ibis.ifelse(condition, 1, -1).cast("int64"), -1, 1)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A range of values and the steps it is rounded to: integers stand for multiples of `step` above `origin`."""
+
+    lower: Fraction
+    upper: Fraction
+    step: Fraction
+    origin: Fraction = Fraction(0)
+
+    @property
+    def least(self) -> int:
+        """The lower end, in steps."""
+        return int((self.lower - self.origin) / self.step)
+
+    @property
+    def most(self) -> int:
+        """The upper end, in steps."""
+        return int((self.upper - self.origin) / self.step)
+
+
+def as_grid(lower: Number, upper: Number, grid: Number) -> Grid:
+    """A range whose ends are multiples of the grid; an error that names what to change otherwise."""
+    low, high, step = as_rational(lower, "lower"), as_rational(upper, "upper"), as_rational(grid, "grid")
+    if low > high or (low == high == 0):
+        raise InvalidInput(
+            f"lower is {lower!r} and upper {upper!r}; give a range of values, such as lower=0, upper=100."
+        )
+    if step <= 0:
+        raise InvalidInput(f"grid is {grid!r}; give the step that values are rounded to, above 0, such as 1 or '0.01'.")
+    if (low / step).denominator != 1 or (high / step).denominator != 1:
+        raise InvalidInput(
+            f"lower {show_rational(low)} or upper {show_rational(high)} is not a multiple of the grid "
+            f"{show_rational(step)}; choose a grid that divides both."
+        )
+    if max(abs(low), abs(high)) / step >= MOST_STEPS:
+        raise InvalidInput(f"the range reaches beyond 2^48 steps of {show_rational(step)}; choose a coarser grid.")
+    return Grid(low, high, step)
+
+
+def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
+    """A column clamped and rounded to a grid, half up, as whole steps; null, NaN and infinities take no part."""
+    import ibis
+
+    if not isinstance(column, str) or column not in source.columns:
+        raise InvalidInput(f"there is no column {column!r}; the columns are {', '.join(source.columns)}.")
+    value = source.table[column]
+    if column in source.untyped:
+        value = value.try_cast("float64")
+    elif kind_of(value.type()) != "number":
+        raise InvalidInput(
+            f"column {column!r} holds {value.type()}, not numbers; open the table with types={{{column!r}: float}}."
+        )
+    whole = value.type().is_integer() and grid.step.denominator == 1
+    low: Any = int(grid.lower) if whole else float(grid.lower)
+    high: Any = int(grid.upper) if whole else float(grid.upper)
+    present = value.notnull()
+    if not whole:
+        value = value.cast("float64")
+        present = present & ~value.isnan() & ~value.isinf()
+    clamped = ibis.ifelse(value < low, low, ibis.ifelse(value > high, high, value))
+    if whole and grid.step == 1:
+        steps = clamped.cast("int64")
+    else:
+        scale = 1 / grid.step
+        scaled = clamped.cast("float64")
+        scaled = scaled if scale.numerator == 1 else scaled * float(scale.numerator)
+        scaled = scaled if scale.denominator == 1 else scaled / float(scale.denominator)
+        steps = (scaled + 0.5).floor().cast("int64")
+    offset = int(grid.origin / grid.step)
+    steps = steps - offset if offset else steps
+    taking_part = present if where is None else as_condition(where, source) & present
+    return Contribution(taking_part, steps, grid.least, grid.most)
+
+
+def statement(
+    source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes
+) -> Statement:
+    """The sums of contributions over all rows, at most `rows_each` rows of each person taking part, jointly, as SQL.
+
+    Which rows of a person are kept: those whose keyed hash (MD5 of the data set's secret, the id, the row's
+    contributions and a running number among rows alike) comes first. It depends on that person's rows as a set, not on
+    their order or on anybody else's; who does not know the secret cannot arrange rows to be kept.
+    """
+    return source.statement(_query(source, unit, rows_each, contributions, secret))
+
+
+def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes) -> Any:
+    import ibis
+
+    first = next(iter(contributions.values()))
+    alone = len(contributions) == 1 and first.is_count
+    if unit.id is None and alone:
+        rows = source.table if first.taking_part is None else source.table.filter(first.taking_part)
+        return rows.aggregate(**{name: rows.count() for name in contributions})
+    table = source.table.select(
+        **({"who": _identity(source, unit.id)} if unit.id is not None else {}),
+        **{name: part.column for name, part in contributions.items()},
+    )
+    if unit.id is None:
+        return table.aggregate(**{name: table[name].sum() for name in contributions})
+    taking_part = ibis.literal(False)
+    for name in contributions:
+        taking_part = taking_part | table[name].notnull()
+    table = table.filter(table.who.notnull() & taking_part)
+    if alone:  # all rows of a person are alike
+        people = table.group_by("who").aggregate(rows=table.count())
+        kept = ibis.ifelse(people.rows > rows_each, rows_each, people.rows)
+        return people.aggregate(**{name: kept.sum() for name in contributions})
+    alike = table.mutate(nth=ibis.row_number().over(group_by=["who", *contributions]))
+    text = ibis.literal(secret.hex())
+    for part in ("who", *contributions, "nth"):
+        text = text + "|" + alike[part].cast("string").fill_null("-")
+    hashed = alike.mutate(key=_md5()(text))
+    ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *contributions, "nth"]))
+    kept_rows = ranked.filter(ranked.place < rows_each)  # Ibis counts from 0
+    return kept_rows.aggregate(**{name: kept_rows[name].sum() for name in contributions})
+
+
+def _identity(source: Source, column: str) -> Any:
+    """Whose row it is, as text."""
+    require_id(source, column)
+    return source.table[column].cast("string")
+
+
+def require_id(source: Source, column: str | None) -> None:
+    """Refuse an id column that is not there, or whose values do not name people exactly."""
+    if column is None:
+        return
+    if column not in source.columns:
+        raise InvalidInput(f"there is no id column {column!r}; the columns are {', '.join(source.columns)}.")
+    kind = source.table[column].type()
+    if not (kind.is_integer() or kind.is_string() or kind.is_uuid()):
+        raise InvalidInput(
+            f"the id column {column!r} holds {kind}; ids are whole numbers or text. Convert it beforehand."
+        )
+
+
+@lru_cache(maxsize=1)
+def _md5() -> Any:
+    """The engine's own MD5 as hexadecimal text: the same in DuckDB and PostgreSQL."""
+    import ibis
+
+    def md5(text: str) -> str:
+        """Computed by the engine."""
+        return ""
+
+    return ibis.udf.scalar.builtin(md5)

@@ -1,0 +1,232 @@
+"""Conditions: the allowed ones mean what SQL means; the others are refused before anything is read."""
+
+import contextlib
+import datetime
+
+import ibis
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from utmost.errors import InvalidInput, NotRowWise
+from utmost.release.conditions import as_condition
+from utmost.release.engines import open_table
+
+TABLE = pyarrow.table(
+    {
+        "age": pyarrow.array([70, 25, None, 65], pyarrow.int64()),
+        "x": pyarrow.array([1.5, float("nan"), None, float("inf")]),
+        "name": ["Ann", "5", None, "x_y%"],
+        "born": pyarrow.array(
+            [datetime.date(1950, 3, 1), None, datetime.date(2000, 12, 31), datetime.date(9999, 1, 1)]
+        ),
+        "seen": pyarrow.array([datetime.datetime(2026, 1, 1, 13), None, None, datetime.datetime(2026, 2, 2)]),
+        "ok": [True, False, None, True],
+        "paid": pyarrow.array([1, 2, None, 3], pyarrow.int64()).cast(pyarrow.decimal128(22, 2)),
+        "tags": [["a"], [], None, ["b"]],
+    }
+)
+SOURCE = open_table(TABLE)
+
+
+def how_many(where, source=SOURCE):
+    condition = as_condition(where, source)
+    query = source.table.aggregate(n=ibis.ifelse(condition, 1, 0).sum())
+    return source.integers(source.statement(query))["n"]
+
+
+def test_sql_means_what_sql_means():
+    """Unknown is not true; every allowed operator, against counts made by hand."""
+    for where, wanted in {
+        "age >= 65": 2,
+        "NOT age >= 65": 1,
+        "age >= 65 OR NOT age >= 65": 3,
+        "age <> 70": 2,
+        "age BETWEEN 25 AND 65.5": 2,
+        "age NOT BETWEEN 30 AND 80": 1,
+        "age IN (70, 71)": 1,
+        "age NOT IN (70)": 2,
+        "AGE IS NULL": 1,
+        "age IS NOT NULL AND ok": 2,
+        "name LIKE '%n%'": 1,
+        "name NOT LIKE 'A%'": 2,
+        "name ILIKE 'a__'": 1,
+        "name = 'Ann'": 1,
+        "'Ann' = name": 1,
+        "name < 'B'": 2,
+        "born < DATE '1960-01-01'": 1,
+        "born < '1960-01-01'": 1,
+        "seen >= '2026-01-01 13:00:00'": 2,
+        "seen >= DATE '2026-01-02'": 1,
+        "EXTRACT(year FROM born) = 1950": 1,
+        "year(born) = 2000 AND month(born) = 12 AND day(born) = 31": 1,
+        "hour(seen) = 13": 1,
+        "TRY_CAST(name AS INT) > 3": 1,
+        "TRY_CAST(name AS DOUBLE) IS NULL": 3,
+        "TRY_CAST(age AS TEXT) = '70'": 1,
+        "TRY_CAST('2020-01-01' AS DATE) < born": 1,
+        "paid = 2.00": 1,
+        "paid < age": 3,
+        "ok = true": 2,
+        "((ok))": 2,
+        "age > -3": 3,
+        "age >= 65 -- a comment": 2,
+        "age = 70 AND (name = 'Ann' OR name = 'Bob')": 1,
+    }.items():
+        assert how_many(where) == wanted, where
+
+
+def test_ibis_and_functions_take_the_same_road():
+    """Expressions, deferred ones and functions of the table."""
+    t = SOURCE.table
+    for where in (t.age >= 65, ibis._.age >= 65, lambda t: t.age >= 65, t.age.between(65, 99), t.age.isin([65, 70])):
+        assert how_many(where) == 2
+    assert how_many(t.born.year() == 1950) == 1
+    assert how_many(t.name.like("A%") & t.ok) == 1
+    assert how_many(t.name.try_cast("int64") == 5) == 1
+
+
+REFUSED = [
+    "age > avg(age)",
+    "age > (SELECT avg(age) FROM private_rows)",
+    "age IN (SELECT age FROM private_rows)",
+    "EXISTS (SELECT 1)",
+    "sum(age) OVER () > 3",
+    "row_number() OVER () < 5",
+    "random() < 0.5",
+    "now() > seen",
+    "current_date > born",
+    "my_function(age) > 3",
+    "CAST(name AS INT) > 3",
+    "name::INT > 3",
+    "age + 1 > 3",
+    "1 / age > 3",
+    "-age < 3",
+    "name || 'x' = 'Annx'",
+    "CASE WHEN age > 3 THEN true ELSE false END",
+    "name > 5",
+    "age >= '65'",
+    "born > 5",
+    "born > seen",
+    "ok > 3",
+    "tags = 'a'",
+    "TRY_CAST(tags AS TEXT) = 'a'",
+    "TRY_CAST(name AS BLOB) = 'a'",
+    "name LIKE name",
+    "name LIKE 'a\\_'",
+    "age IS TRUE",
+    "year(name) = 3",
+    "hour(born) = 3",
+    "other.age > 3",
+    "age >= 65; DROP TABLE private_rows",
+    "age >= 65 UNION SELECT 1",
+    "age >= 65) OR (SELECT true",
+    "read_csv('/etc/passwd') = 1",
+    "getenv('HOME') = 'x'",
+    "DROP TABLE private_rows",
+    "age >",
+    "",
+    "* ",
+    "age = ANY([1, 2])",
+    "age[1] = 3",
+    "columns('a') = 3",
+]
+
+
+@pytest.mark.parametrize("where", REFUSED)
+def test_what_is_not_row_wise_and_total_is_refused(where):
+    """Aggregates, windows, subqueries, random(), functions, failing casts, injections: NotRowWise, unread."""
+    with pytest.raises(NotRowWise):
+        as_condition(where, SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("nothing = 1", "no column"),
+        ("age = NULL", "IS NULL"),
+        ("born > 'yesterday'", "not a date"),
+        ("age", "yes or no"),
+        ("age AND ok", "not a condition"),
+        ("true", "no column"),
+        ("1 = 1", "no column"),
+        ("age > 1e999", "too large"),
+        ("x" * 20_000, "characters"),
+        (3, "SQL text"),
+        (None, "SQL text"),
+        (lambda t: t.nothing > 3, "cannot be built"),
+        (lambda t: t.age, "yes or no"),
+        (lambda t: 7, "yes or no"),
+    ],
+)
+def test_wrong_conditions_say_what_is_wrong(where, words):
+    """Public mistakes, each named."""
+    with pytest.raises(InvalidInput, match=words):
+        as_condition(where, SOURCE)
+
+
+def test_ibis_conditions_that_look_beyond_a_row_are_refused():
+    """They compile without a word in Ibis, and would break the sensitivity."""
+    t, other = SOURCE.table, open_table(TABLE).table.select("age")
+    for where in (
+        t.age > t.age.mean(),
+        t.age > t.count(),
+        t.age.sum().over() > 3,
+        t.age.lag() > 3,
+        t.age.isin(t.age),
+        ibis.random() > 0.5,
+        ibis.now() > t.seen,
+        t.name.cast("int64") > 3,
+        t.age + 1 > 3,
+        t.age.hash() > 3,
+        t.name.re_search("a+"),
+        other.age > 3,
+        t.age.rank() > 1,
+        t.x.cast("int64") > 1,
+    ):
+        with pytest.raises(NotRowWise):
+            as_condition(where, SOURCE)
+
+
+def test_deep_conditions_do_not_crash():
+    """A very deep condition is refused in words."""
+    with pytest.raises((InvalidInput, NotRowWise)):
+        as_condition("(" * 3000 + "age > 3" + ")" * 3000, SOURCE)
+    assert how_many(" OR ".join(f"age = {i}" for i in range(300))) == 3
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=40))
+def test_any_text_is_refused_in_words_or_runs(text):
+    """No text makes anything but a condition or an error of ours."""
+    with contextlib.suppress(InvalidInput):
+        how_many(text)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_random_conditions_against_python(data):
+    """Random trees of comparisons agree with three-valued logic in Python."""
+    ages = TABLE["age"].to_pylist()
+
+    def tree(depth):
+        kind = data.draw(st.sampled_from(["leaf", "not", "and", "or"] if depth else ["leaf"]))
+        if kind == "leaf":
+            bound, sign = data.draw(st.sampled_from([24, 25, 65, 70.5])), data.draw(st.sampled_from(["<", ">=", "="]))
+            compare = {"<": lambda a: a < bound, ">=": lambda a: a >= bound, "=": lambda a: a == bound}[sign]
+            return f"age {sign} {bound}", lambda a: None if a is None else compare(a)
+        if kind == "not":
+            text, value = tree(depth - 1)
+            return f"NOT ({text})", lambda a: None if value(a) is None else not value(a)
+        (one, first), (two, second) = tree(depth - 1), tree(depth - 1)
+
+        def both(a):
+            found = {first(a), second(a)}
+            strong = kind == "or"
+            return strong if strong in found else None if None in found else not strong
+
+        return f"({one}) {kind.upper()} ({two})", both
+
+    text, value = tree(3)
+    assert how_many(text) == sum(value(age) is True for age in ages)
