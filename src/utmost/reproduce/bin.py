@@ -203,7 +203,12 @@ def example_3(given: Given, quick: bool) -> Finding:
         "blue at v3": round(best.mechanism.probability("v3", "blue"), 15),
         "verified": bool(best.verify()),
     }
-    return Finding(computed, lambda: um.plot.graph(best, "BIN Figure 2 with the values of Example 3, ε = ln 2"))
+
+    def draw() -> Any:
+        row = um.binary.extend(um.path(4), list(colour.values()), {0: a, 3: b}, level, RED_BLUE)
+        return um.plot.graph(row, "BIN Figure 2 with the values of Example 3, ε = ln 2")
+
+    return Finding(computed, draw)
 
 
 def _least_bound(space: um.Space, truth: dict[Any, bool], known: dict[Any, float], level: Any) -> tuple[bool, Any]:
