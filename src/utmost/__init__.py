@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import Any
 
 from utmost import accounting, errors
-from utmost.accounting import Ledger
+from utmost.accounting import Ledger, compose
 from utmost.certification import CertifiedMechanism, certify
-from utmost.design import binary, finite, multiparty, noise, rainbow
+from utmost.design import binary, finite, local, multiparty, noise, rainbow
 from utmost.edge_levels import EdgeLevels, per_edge, personalized
 from utmost.families import (
     complete,
@@ -59,6 +59,7 @@ __all__ = [
     "binary",
     "certify",
     "complete",
+    "compose",
     "counts",
     "cycle",
     "differences",
@@ -67,6 +68,7 @@ __all__ = [
     "grid",
     "hamming",
     "histograms",
+    "local",
     "multiparty",
     "noise",
     "path",

@@ -1,0 +1,155 @@
+"""The privacy loss of one release: a worst pair of distributions, as a few atoms.
+
+A pair (P, Q) *dominates* a mechanism if P - e^epsilon Q has at least as much positive mass, for every real epsilon, as
+the mechanism has between any two neighbours. Dominating pairs compose: the product of the pairs dominates the sequence
+of mechanisms, adaptively chosen inputs included (LIM Theorem 2.2.4 with A.3.1; Zhu, Dong and Wang 2022, Theorem 10).
+
+- (epsilon, delta): randomised response at epsilon, and delta of infinite loss (LIM (A.23)); nothing private is worse.
+- a mechanism on a space: the convex hull of the regions of all its ordered edges, read as one pair. Hence different
+  mechanisms may have their worst edges in different places and the bound still holds. It is attained where one edge
+  contains all others, as it does in geometric and other symmetric mechanisms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.certification import CertifiedMechanism, CertifiedRecipe
+from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.mechanism import Rows, require_points
+from utmost.privacy import ApproxDP, Level, SuitablePair, as_level
+from utmost.solution import Solution
+from utmost.space import Space
+
+Floats: TypeAlias = NDArray[np.float64]
+ULP = 2.0**-52
+SAME = 1e-13
+"""Ratios of probabilities that differ by less, relative, are one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """The privacy loss ln(P/Q) under P: finite atoms with masses that add up to 1, and the share that is infinite.
+
+    Attributes
+    ----------
+    values, masses : the finite losses, increasing, and their probabilities given that the loss is finite
+    infinite : the probability of an infinite loss
+    blur : how far a value may be from the exact one
+    level : the level it stands for, if it stands for one
+    label : the level that a mechanism with these losses was certified for
+    """
+
+    values: Floats
+    masses: Floats
+    infinite: Fraction
+    blur: float = 0.0
+    level: Level | None = None
+    label: Level | None = None
+
+    def __repr__(self) -> str:
+        return f"Loss of {len(self.values)} values up to {self.values.max(initial=0.0):.6g}, of {self.level}"
+
+
+def loss_of(release: Any) -> Loss:
+    """The worst privacy loss of a level, a certified mechanism, a solution, or a pair (mechanism, space).
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> loss_of((um.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], [0, 1], [0, 1]), um.path(2))).masses
+    array([0.25, 0.75])
+    """
+    if isinstance(release, Loss):
+        return release
+    if isinstance(release, Solution):
+        release = release.certified
+    if isinstance(release, CertifiedMechanism | CertifiedRecipe):
+        loss = _of_mechanism(release, release.levels.space)
+        return replace(loss, label=release.levels.single if isinstance(release.levels.single, ApproxDP) else None)
+    if isinstance(release, tuple) and len(release) == 2 and isinstance(release[1], Space):
+        if not isinstance(release[0], Rows):
+            raise InvalidInput("a pair (mechanism, space) needs a mechanism with rows, such as a FiniteMechanism.")
+        return _of_mechanism(*release)
+    if isinstance(release, Rows):
+        raise InvalidInput("a mechanism alone has no neighbours; give (mechanism, space), or certify it first.")
+    level = as_level(release)
+    if isinstance(level, ApproxDP):
+        return _of_approx(level)
+    if isinstance(level, SuitablePair) and level.concave:
+        return _of_hull(level.knots, 0.0, level)
+    raise UnsupportedLevel(f"{level} has no worst pair that composes; give PureDP, ApproxDP, GaussianDP or knots.")
+
+
+def _of_approx(level: ApproxDP) -> Loss:
+    epsilon = level.log_growth
+    if math.isinf(epsilon):
+        return Loss(np.zeros(1), np.ones(1), Fraction(1), level=level)
+    if epsilon == 0:
+        return Loss(np.zeros(1), np.ones(1), level.delta, level=level)
+    unlikely = math.exp(-epsilon)
+    masses = np.array([unlikely, 1.0]) / (1 + unlikely)
+    return Loss(np.array([-epsilon, epsilon]), masses, level.delta, level=level)
+
+
+def _of_mechanism(mechanism: Rows, space: Space) -> Loss:
+    """The hull of all ordered edges: likelihood-ratio tests of every edge as points (Q, P), in exact arithmetic.
+
+    Outputs whose ratios agree to 1e-13 are taken together; the losses are then off by that, which `blur` says.
+    """
+    require_points(mechanism, space)
+    exact = _integers(mechanism)
+    totals = [int(sum(row)) for row in exact]
+    corners: dict[tuple[Fraction, Fraction], None] = {
+        (Fraction(0), Fraction(0)): None,
+        (Fraction(1), Fraction(1)): None,
+    }
+    matrix = mechanism.matrix
+    for a, b in space.edge_indices.tolist():
+        for i, j in ((a, b), (b, a)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratios = np.where(matrix[j] > 0, matrix[i] / matrix[j], np.where(matrix[i] > 0, np.inf, 0.0))
+            order = np.argsort(-ratios)
+            ordered = ratios[order]
+            with np.errstate(invalid="ignore"):
+                turns = np.flatnonzero(ordered[1:] < ordered[:-1] * (1 - SAME))
+            top, bottom = np.cumsum(exact[i][order]), np.cumsum(exact[j][order])
+            for at in turns.tolist():
+                corners[(Fraction(bottom[at], totals[j]), Fraction(top[at], totals[i]))] = None
+    return _of_hull(list(corners), SAME * 2)
+
+
+def _integers(mechanism: Rows) -> NDArray[Any]:
+    """The probabilities as whole numbers, exactly: certified weights, or floats times a power of two."""
+    if isinstance(mechanism, CertifiedMechanism):
+        return np.array(mechanism.weights, dtype=object)
+    whole = [[int(Fraction(p) * 2**1074) for p in row] for row in mechanism.matrix.tolist()]
+    return np.array(whole, dtype=object).reshape(mechanism.matrix.shape)
+
+
+def _of_hull(points: Sequence[tuple[Fraction, Fraction]], blur: float, level: Level | None = None) -> Loss:
+    """The pair whose tests are the upper hull of points (Q, P): an atom per side, its loss the log of the slope."""
+    hull: list[tuple[Fraction, Fraction]] = []
+    for x, y in sorted(points):
+        while hull and (hull[-1][0] == x or (len(hull) > 1 and not _turns_right(hull[-2], hull[-1], (x, y)))):
+            hull.pop()
+        hull.append((x, y))
+    infinite = hull[0][1]
+    sides = [(q[0] - p[0], q[1] - p[1]) for p, q in pairwise(hull) if q[1] > p[1]]
+    if infinite == 1 or not sides:
+        return Loss(np.zeros(1), np.ones(1), infinite, level=level)
+    values = np.array([math.log(rise / run) for run, rise in reversed(sides)])
+    masses = np.array([float(rise / (1 - infinite)) for _, rise in reversed(sides)])
+    return Loss(values, masses, infinite, blur, level)
+
+
+def _turns_right(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]) -> bool:
+    return (b[1] - a[1]) * (c[0] - b[0]) > (c[1] - b[1]) * (b[0] - a[0])
