@@ -12,6 +12,7 @@ from release_tables import as_table, session
 from test_cli import utmost
 
 import utmost as um
+from utmost.accounting import chain
 from utmost.accounting import ledger as ledger_module
 from utmost.errors import (
     BudgetMismatch,
@@ -192,7 +193,7 @@ def everything(listed, folder, source):
     clock.now.return_value.isoformat.return_value = "2026-01-01T00:00:00.000+00:00"
     folder.mkdir()
     with (
-        mock.patch.object(ledger_module, "datetime", clock),
+        mock.patch.object(chain, "datetime", clock),
         mock.patch.object(ledger_module.secrets, "token_bytes", lambda n: b"k" * n),
         insecure_source_for_tests_only(source),
     ):
