@@ -311,6 +311,43 @@ def test_what_large_spaces_refuse(tmp_path):
     assert not dataclasses.replace(solution, value=solution.value - 1e-6).verify()
 
 
+@pytest.mark.parametrize(
+    ("space", "epsilon"),
+    [
+        (um.path(3000), 0.02),
+        (um.path(3000), 0.001),
+        (um.grid((60, 60), "manhattan"), 0.01),
+        (um.grid((20, 20, 20), "manhattan"), 0.5),
+    ],
+    ids=repr,
+)
+def test_large_spaces_at_small_epsilon_verify(space, epsilon):
+    """The bound on rounding is near enough to the truth that a good solution passes its own check."""
+    solution = um.finite.tight_constraints(space, epsilon)
+    assert solution.verify(), solution.verify()
+
+
+def test_large_mechanisms_know_their_loss_and_leakage():
+    """Zero-one loss and leakage under the uniform prior without a matrix, as with one."""
+    solution = um.finite.tight_constraints(um.sums(450, 5), 1.0)
+    matrix = um.FiniteMechanism(solution.mechanism.matrix, range(2251), range(2251))
+    assert solution.mechanism.expected_loss() == pytest.approx(matrix.expected_loss(), abs=1e-12)
+    assert solution.mechanism.leakage() == pytest.approx(matrix.leakage(), abs=1e-12)
+    prior = np.random.default_rng(0).dirichlet(np.ones(2251))
+    assert solution.mechanism.expected_loss(prior, remap="none") == pytest.approx(
+        matrix.expected_loss(prior, remap="none"), abs=1e-12
+    )
+    assert um.finite.utility_bound(None, um.path(20_000), 1.0) == pytest.approx(math.tanh(0.5), abs=1e-4)
+
+
+def test_the_threshold_of_a_large_sum():
+    """By structure: 3001 results have the threshold that 751 have, to nine digits; the error says it."""
+    with pytest.raises(NoSuchMechanism, match=r"exists from epsilon = 0\.968133"):
+        um.finite.tight_constraints(um.sums(600, 5), 0.9)
+    assert um.finite.smallest_epsilon(um.path(10**6)) == 0
+    assert um.finite.smallest_epsilon(um.hamming(20, 2)) == 0
+
+
 def test_a_mirror_changes_nothing():
     """Symmetric problems get symmetric mechanisms, as good as before; columns price one half and mirror the other."""
     space = um.sums(5, 3)
@@ -452,6 +489,60 @@ def test_a_large_sum_below_its_threshold():
     assert 1 - solution.value == pytest.approx(0.110779, abs=1e-5)
     assert solution.certificate.gap < 1e-6
     assert solution.verify()
+
+
+@pytest.mark.parametrize("loss", ["within 1", np.zeros((3, 3))], ids=["within", "zero"])
+def test_a_worst_case_of_nothing_verifies(loss):
+    """Where nothing is lost at all, any prior proves it."""
+    for space, level in ((um.path(3), 1.0), (um.path(3), math.inf), (um.path(3), um.ApproxDP(1, 1))):
+        best = um.finite.optimal(space, level, loss=loss, criterion="worst")
+        assert best.value == pytest.approx(0, abs=1e-9)
+        assert best.verify(), best.verify()
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 25e6])
+def test_the_unit_of_a_loss_changes_nothing(scale):
+    """The same problem in other units has the same mechanism value, scaled."""
+    one = um.finite.optimal(um.sums(5, 3), 1.0, loss="squared")
+    table = scale * np.subtract.outer(np.arange(16), np.arange(16)) ** 2.0
+    other = um.finite.optimal(um.sums(5, 3), 1.0, loss=table)
+    assert other.value / scale == pytest.approx(one.value, rel=1e-7)
+    assert other.verify(), other.verify()
+
+
+def test_empty_spaces_are_normal():
+    """Nothing to ask about: nothing is lost and nothing leaks."""
+    empty = um.path(0)
+    assert um.finite.optimal(empty, 1.0, loss="absolute").value == 0
+    assert um.finite.smallest_epsilon(empty) == 0
+    assert um.finite.leakage_bound(None, empty, 1) == um.finite.leakage_bound_for_all(empty, 1) == 0
+
+
+@pytest.mark.parametrize("space", [um.path(4), um.complete(5), um.sums(4, 3)], ids=repr)
+def test_corner_priors_are_regular(space):
+    """REG Prop. 4: the corners belong to the region, though floats round them; a step outwards does not."""
+    corners = um.finite.corner_priors(space, 1.3)
+    for i, corner in enumerate(corners):
+        y = um.finite.regularity(corner, space, 1.3)
+        assert y is not None
+        assert np.flatnonzero(y > 1e-12).tolist() == [i]
+        beyond = corner + 1e-9 * (corner - corners[i - 1])
+        assert um.finite.regularity(beyond / beyond.sum(), space, 1.3) is None
+
+
+def test_stated_gaps_are_checked():
+    """A worse mechanism beside the old bound and gap, and a loss blown up where nobody is, do not verify."""
+    best = um.finite.optimal(um.sums(3, 2), 1.0, loss="absolute")
+    noise = um.FiniteMechanism(np.full((7, 7), 1 / 7), range(7), range(7))
+    worse = noise.expected_loss(loss="absolute", remap="none")
+    assert not dataclasses.replace(best, mechanism=noise, value=worse).verify()
+    table = np.abs(np.subtract.outer(np.arange(4), np.arange(4))).astype(float)
+    table[3] *= 1e12
+    prior = [0.5, 0.5, 0, 0]
+    count = um.finite.optimal(um.path(4), 1.0, prior, table)
+    assert count.verify(), count.verify()
+    always = um.FiniteMechanism(np.eye(4)[[2, 2, 2, 2]], range(4), range(4))
+    assert not dataclasses.replace(count, mechanism=always, value=1.5).verify()
 
 
 def test_refusals():

@@ -8,14 +8,14 @@ every term is positive; no n x n matrix is made. Such a recipe is epsilon-privat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
-from utmost.mechanism import Law, RecipeMechanism
+from utmost.mechanism import Law, Loss, RecipeMechanism
 from utmost.privacy import ApproxDP
 from utmost.space import Space
 
@@ -61,6 +61,24 @@ class DecayingMechanism(RecipeMechanism):
     def diagonal(self) -> Floats:
         """The probability, at each point, of that point."""
         return np.asarray(self.peaks / self.sums)
+
+    def expected_loss(self, prior: Any = None, loss: Loss = "zero-one", remap: str | Sequence[Any] = "best") -> float:
+        """As for any mechanism; zero-one loss of the uniform prior, or without a remap, needs no matrix.
+
+        Under the uniform prior a column is likeliest at its own point, so the best guess is the output.
+        """
+        if isinstance(loss, str) and loss == "zero-one" and isinstance(remap, str) and remap in ("best", "none"):
+            weights = self._space.as_prior(prior)
+            if remap == "none" or not len(weights) or bool((weights == weights[0]).all()):
+                return 1 - math.fsum(weights * self.diagonal) if len(weights) else 0.0
+        return super().expected_loss(prior, loss, remap)
+
+    def leakage(self, prior: Any = None) -> float:
+        """As for any mechanism; under the uniform prior it is log2 of the sum of the peaks."""
+        weights = self._space.as_prior(prior)
+        if len(weights) and bool((weights == weights[0]).all()):
+            return math.log2(math.fsum(self.diagonal))
+        return super().leakage(prior)
 
     def __repr__(self) -> str:
         return f"DecayingMechanism of {len(self.points)} points"
@@ -109,31 +127,23 @@ def row_sums(space: Space, level: ApproxDP, peaks: Floats) -> Floats:
 def sum_error(space: Space, level: ApproxDP, peaks: Floats) -> float:
     """How far a sum made by `row_sums` is from the exact one, at most.
 
-    A term z_k b^d has been through a window of at most `reach` additions and through d steps of three additions and a
-    multiplication by b, itself off by epsilon + 1 units; so it is off by reach + (4 + epsilon) d + 8 units, relative,
-    and these are added up over all points around one.
+    A term z_k b^d has been through a window of at most `reach` additions and, for each side, through d steps of three
+    additions and a multiplication by b, itself off by epsilon + 1 units; so it is off by reach + (4 + epsilon) d + 8
+    units, relative. The sum of d |z_k| b^d is bounded by another sum, since d b^d <= b (c^d - b^d) / (c - b) for c > b.
     """
     if not len(peaks):
         return 0.0
-    b = math.exp(-level.log_growth)
-    reach, sides = reach_of(space), _sides(space)
     if is_transitive(space):
         return 4 * UNIT * (1 + 745)
+    add, size, b = _adder(space), np.abs(peaks), math.exp(-level.log_growth)
+    assert add is not None
+    near = add(size, b)
     if b == 1:
-        return UNIT * len(peaks) * (reach + 8)
-    most = float(np.abs(peaks).max())
-    weight, weight_times_d = _moments(b, reach, sides, len(peaks))
-    return UNIT * most * ((reach + 8) * weight + (4 + level.log_growth) * sides * weight_times_d)
-
-
-def _moments(b: float, reach: int, sides: int, n: int) -> tuple[float, float]:
-    """Bounds on sum b^d and sum d b^d over all points around one, capped by their number."""
-    if sides == 1:
-        return 1 + 2 * reach * b / (1 - b), 2 * reach * b / (1 - b) ** 2
-    around = 2 * sides * 3 ** (sides - 1)  # at most around · d^(sides-1) points at distance d, for d >= 1
-    d = np.arange(1, 1 + min(n, math.ceil(800 / max(-math.log(b), 1e-6))))
-    terms = around * d ** (sides - 1.0) * b**d
-    return 1 + float(terms.sum()), float((terms * d).sum())
+        return UNIT * len(peaks) * (reach_of(space) + 8) * float(near.max())
+    c = math.exp(-level.log_growth / 2)
+    weighted = b * (add(size, c) - near) / (c - b) if c > b else len(peaks) * near
+    steps = (4 + level.log_growth) * _sides(space) * weighted
+    return UNIT * 1.01 * float(((reach_of(space) + 8) * near + steps).max())
 
 
 def reach_of(space: Space) -> int:

@@ -442,4 +442,4 @@ def _coordinates(names: Sequence[Any]) -> Floats:
         raise InvalidInput(
             "absolute and squared loss need points that are numbers or tuples; give a table or callable."
         )
-    return np.array(rows, dtype=float)
+    return np.array(rows, dtype=float) if rows else np.zeros((0, 1))

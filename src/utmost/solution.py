@@ -159,10 +159,22 @@ class Solution:
         unchecked = expected != "bound" and problem.question not in BOUNDED and self.certificate.bound is not None
         if claim != expected or unchecked:
             optimality += (Check("claim", False, f"it claims {claim!r}, which its kind of certificate does not prove"),)
+        optimality += self._check_gap()
         held = all(check.passed for check in optimality)
         proved: Any = expected if held else "unproved"
         relied = (checker.__doc__ or "").partition("\n")[0]
         return Verification(privacy.passed, proved, gap + lost, (privacy, *optimality), relied)
+
+    def _check_gap(self) -> tuple[Check, ...]:
+        """A stated bound and the stated gap must fit the value."""
+        c = self.certificate
+        if c.bound is None:
+            return ()
+        apart = abs(self.value - c.bound)
+        same = c.gap is not None and abs(c.gap - apart) <= 1e-9 * max(1.0, abs(self.value))
+        return (
+            () if same else (Check("gap", False, f"it states a gap of {c.gap}; value and bound are {apart:.6g} apart"),)
+        )
 
     def _check_privacy(self) -> tuple[Check, float]:
         """Privacy in exact arithmetic, and what the integers may cost in value."""

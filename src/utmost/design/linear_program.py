@@ -50,11 +50,14 @@ def best_mechanism(
     from scipy.optimize import linprog
 
     n, k = gains.shape
+    if not gains.size:
+        return Optimum(gains, np.zeros((2, len(levels), k)), np.zeros(n))
     a, b = levels.space.edge_indices.T
     m = len(a)
     tails, heads = np.concatenate([a, b]), np.concatenate([b, a])
     growth, delta = np.tile(levels.growth, 2), np.tile(levels.delta, 2)
     bounded = np.flatnonzero(np.isfinite(growth))
+    growth = np.where(np.isinf(growth), 1.0, growth)  # promises nothing, and is not among the bounded
     loose = bounded[delta[bounded] > 0]
     scale = 1 / np.maximum(growth, 1.0)
     row = np.arange(len(bounded) * k)
@@ -100,8 +103,11 @@ def best_mechanism(
     duals = np.zeros((2 * m, k))
     duals[bounded] = np.maximum(-result.ineqlin.marginals[: len(row)].reshape(-1, k), 0.0) * scale[bounded, None]
     matrix = np.clip(result.x[: n * k].reshape(n, k), 0.0, 1.0)
-    favoured = np.maximum(-result.ineqlin.marginals[len(limits) - n :], 0.0) if worst is not None else np.zeros(n)
-    if favoured.sum() > 0:
+    favoured = np.zeros(n)
+    if worst is not None:
+        favoured = np.maximum(-result.ineqlin.marginals[len(limits) - n :], 0.0)
+        if not favoured.sum() > 0:  # nothing is lost anywhere: any prior shows that
+            favoured = np.ones(n)
         duals, favoured = duals / favoured.sum(), favoured / favoured.sum()
     return Optimum(matrix / matrix.sum(axis=1, keepdims=True), duals.reshape(2, m, k), favoured)
 

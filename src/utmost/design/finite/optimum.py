@@ -139,12 +139,14 @@ def _solve(
             f"{n} results are too many for {'columns' if generate else 'a linear program'}; at most {MOST} at pure "
             f"levels with an average loss, {MOST // 10} otherwise."
         )
+    scale = float(np.abs(table).max(initial=0.0)) or 1.0  # solvers' tolerances are absolute
     if not generate:
-        gains = -weights[:, None] * table
-        return best_mechanism(levels, gains, worst=table if worst else None), "a sparse linear program over the edges"
-    made = generate_columns(levels, weights, table, seconds, say)
+        found = best_mechanism(levels, -weights[:, None] * table / scale, worst=table / scale if worst else None)
+        how = "a sparse linear program over the edges"
+        return found._replace(duals=found.duals * scale), how
+    made = generate_columns(levels, weights, table / scale, seconds, say)
     how = f"column generation ({made.rounds} rounds), since there are {n} results at pure levels"
-    return Optimum(made.matrix, made.duals, np.zeros(n)), how
+    return Optimum(made.matrix, made.duals * scale, np.zeros(n)), how
 
 
 def _symmetrise(matrix: Floats, levels: EdgeLevels, weights: Floats, table: Floats) -> Floats:

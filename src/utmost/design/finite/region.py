@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.certification import Check
-from utmost.design.finite.phi import nonnegative_solution, pure_levels, solve_phi
-from utmost.design.finite.tight import tight_constraints
+from utmost.design.finite.phi import Solved, nonnegative_solution, pure_levels, solve_phi
+from utmost.design.finite.tight import MOST_DENSE, column_peaks, tight_constraints
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import InvalidInput
 from utmost.privacy import ApproxDP
@@ -24,8 +24,8 @@ SLACK = 1e-12
 def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     """Coefficients y >= 0 with prior = y Phi if the prior is epsilon-regular, else None (REG Def. of regular priors).
 
-    Signs are proved; a prior is called irregular only if a coefficient is proved negative, or if Phi is singular and no
-    non-negative coefficients exist.
+    Signs are proved; a prior is called irregular only if a coefficient is proved negative, by more than the rounding of
+    the prior's own floats can explain, or if Phi is singular and no non-negative coefficients exist.
 
     Examples
     --------
@@ -36,12 +36,28 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     True
     """
     levels, weights = pure_levels(space, privacy), space.as_prior(prior)
-    solved = solve_phi(levels, weights)
+    solved: Solved | None
+    if len(weights) and bool((weights == weights[0]).all()):  # then y = z / n, which the structure of a space may give
+        z = column_peaks(levels)
+        solved = Solved(z.y / len(weights), z.signs)
+    else:
+        solved = solve_phi(levels, weights)
     if solved is None:
         return nonnegative_solution(levels, weights)
-    if solved.nonnegative is False:
+    if solved.nonnegative is False and (solved.y < -_rounding(levels, weights)).any():
         return None
     return np.maximum(solved.y, 0.0)
+
+
+def _rounding(levels: EdgeLevels, weights: Floats) -> Floats:
+    """How far coefficients move if every probability is off by what its float may have lost; 0 for large spaces."""
+    if len(weights) > MOST_DENSE:
+        return np.zeros(len(weights))
+    try:
+        inverse = np.linalg.inv(np.exp(-levels.lengths()))
+    except np.linalg.LinAlgError:
+        return np.zeros(len(weights))
+    return np.asarray(np.abs(inverse) @ weights * 2.0**-51)
 
 
 def corner_priors(space: Space, privacy: Privacy) -> Floats:
@@ -113,6 +129,8 @@ def utility_bound(prior: Any, space: Space, privacy: Privacy) -> float:
 
 def leakage_bound(prior: Any, space: Space, privacy: Privacy) -> float:
     """What no private mechanism leaks, in bits, for a regular prior: log2(sum y / max prior) (REG Prop. 6)."""
+    if not len(space.points):
+        return 0.0
     return math.log2(utility_bound(prior, space, privacy) / float(space.as_prior(prior).max()))
 
 
@@ -136,5 +154,6 @@ def leakage_bound_for_all(space: Space, privacy: Privacy) -> float:
         if not people or not v:
             return 0.0
         return people * (math.log2(v) - math.log2(1 + (v - 1) * math.exp(-level.log_growth)))
-    tight = tight_constraints(space, privacy)
-    return math.log2(len(space.points) * (1 - tight.value))
+    if not len(space.points):
+        return 0.0
+    return math.log2(len(space.points) * (1 - tight_constraints(space, privacy).value))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from utmost.decaying import DecayingMechanism, has_structure
+from utmost.decaying import LINES, DecayingMechanism, has_structure, is_path, is_transitive, row_sums
 from utmost.design.finite.phi import Floats, Solved, nonnegative_solution, pure_levels, solve_phi
 from utmost.design.finite.structured import solve_structured
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
@@ -19,6 +19,8 @@ from utmost.space import Space
 
 MOST_DENSE = 2000
 """Up to how many results a matrix is made; beyond, rows on demand where the space has structure."""
+MOST_SCANNED = 20_000
+"""Up to how many results an error says from which epsilon on the mechanism exists."""
 GUESS = "expected zero-one loss under the uniform prior: one minus the probability of a right guess"
 
 
@@ -39,10 +41,10 @@ def tight_constraints(space: Space, privacy: Privacy) -> Solution:
     """
     levels = pure_levels(space, privacy)
     n = len(space.points)
-    z = _weights(levels)
+    z = column_peaks(levels)
     if z.nonnegative is False:
         k = int(np.argmin(z.y))
-        least = smallest_epsilon(space) if levels.single is not None and n <= MOST_DENSE else None
+        least = smallest_epsilon(space) if levels.single is not None and n <= MOST_SCANNED else None
         exists = "" if least is None else f" It exists from epsilon = {float(least):.9g} on ({least.note})."
         raise NoSuchMechanism(
             f"there is no tight-constraints mechanism at {levels}: the diagonal entry for {space.points[k]!r} would be "
@@ -91,9 +93,10 @@ def smallest_epsilon(space: Space) -> SmallestEpsilon:
     >>> round(um.finite.smallest_epsilon(um.sums(20, 2)), 6)
     0.2812
     """
-    distances = space.distances()
-    high = _proved_from(distances)
-    least = _least_entry(distances)
+    if len(space.points) < 2 or is_transitive(space) or is_path(space):
+        return SmallestEpsilon(0.0, (0.0, 0.0), "proved: it exists for every epsilon")
+    high = _proved_from(space)
+    least = _least_entry(space)
     grid = np.geomspace(max(high * 1e-4, 1e-6), high, 400)[::-1]
     last = high
     for epsilon in grid:
@@ -108,13 +111,13 @@ def smallest_epsilon(space: Space) -> SmallestEpsilon:
     while top - low > 1e-10:
         middle = (low + top) / 2
         low, top = (low, middle) if least(middle) >= 0 else (middle, top)
-    proved = [_weights(on_edges(space, PureDP(e))).nonnegative for e in (low, top)]
+    proved = [column_peaks(on_edges(space, PureDP(e))).nonnegative for e in (low, top)]
     ends = "signs proved at both ends" if proved == [False, True] else "signs at the ends not all proved"
     note = f"{ends}; proved above {high:.4g}, sampled between"
     return SmallestEpsilon(top, (low, top), note)
 
 
-def _weights(levels: EdgeLevels) -> Solved:
+def column_peaks(levels: EdgeLevels) -> Solved:
     """The z with Phi z = 1; constant where all rows of Phi have one sum, some solution where Phi is singular."""
     space, n = levels.space, len(levels.space.points)
     quick = solve_structured(space, levels.single) if isinstance(levels.single, ApproxDP) else None
@@ -143,29 +146,38 @@ def _is_regular(space: Space) -> bool:
     return bool((ordered == ordered[0]).all()) if len(ordered) else True
 
 
-def _proved_from(distances: Floats) -> float:
+def _proved_from(space: Space) -> float:
     """An epsilon from which on existence is proved: beyond it the rest of a row of Phi is below a half.
 
     Then z = (I + A)^-1 1 with a norm of A below 1/2, so z >= 1 - |A|/(1 - |A|) > 0.
     """
-    if len(distances) < 2:
-        return 1.0
+    large = len(space.points) > MOST_DENSE and has_structure(space)
+
+    def sums(epsilon: float) -> Floats:
+        if large:
+            return row_sums(space, PureDP(epsilon), np.ones(len(space.points)))
+        return np.asarray(np.exp(-epsilon * space.distances()).sum(axis=1))
+
     high = 1.0
-    while (np.exp(-high * distances).sum(axis=1) - 1).max() >= 0.5:
+    while (sums(high) - 1).max() >= 0.5:
         high *= 1.5
     return high
 
 
-def _least_entry(distances: Floats) -> Any:
-    """The least entry of z as a function of epsilon, in floats; by Toeplitz solves on a line."""
-    line = len(distances) > 1 and all(
-        np.array_equal(np.diag(distances, k), np.full(len(distances) - k, distances[0, k]))
-        for k in range(len(distances))
-    )
+def _least_entry(space: Space) -> Callable[[float], float]:
+    """The least entry of z as a function of epsilon, in floats: by structure, by Toeplitz solves, or by a matrix."""
+    if len(space.points) > MOST_DENSE and has_structure(space):
+
+        def by_structure(epsilon: float) -> float:
+            found = solve_structured(space, PureDP(epsilon))
+            return -math.inf if found is None else float(found.y.min())
+
+        return by_structure
+    distances = space.distances()
     ones = np.ones(len(distances))
 
-    def least(epsilon: float) -> float:
-        if line:
+    def by_matrix(epsilon: float) -> float:
+        if space.family is not None and space.family[0] in LINES:
             from scipy.linalg import solve_toeplitz
 
             return float(solve_toeplitz(np.exp(-epsilon * distances[0]), ones).min())
@@ -174,4 +186,4 @@ def _least_entry(distances: Floats) -> Any:
         except np.linalg.LinAlgError:
             return -math.inf
 
-    return least
+    return by_matrix
