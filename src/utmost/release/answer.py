@@ -134,9 +134,20 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "mechanism": "; ".join(part.design.name for part in question.parts),
         "proof": parts[0]["proof"] if len(parts) == 1 else {p["part"]: p["proof"] for p in parts},
         "parts": parts,
+        "notes": _notes(question),
         "accuracy": {"before": before(question)},
         "compared": compared(question),
     }
+
+
+def _notes(question: Question) -> list[str]:
+    """What somebody about to spend should know."""
+    if question.is_choice and question.parts[0].design.worst > 1 - 1e-9:
+        return [
+            "under this prior the answer that is right most often is the same whatever the table says; give a prior, "
+            "or a larger epsilon"
+        ]
+    return []
 
 
 def _in_units(part: Part, value: float | None) -> float | None:
@@ -196,6 +207,7 @@ def _lines(details: Mapping[str, Any]) -> list[str]:
     loss = first["loss"]
     others = ", ".join(f"{name} {by[loss]:.4g}" for name, by in details["compared"].items() if loss in by)
     lines.append(f"  {loss} loss: {others}")
+    lines += [f"  note: {note}" for note in details["notes"]]
     ledger = details["ledger"]
     if "head" in ledger:
         kept = "" if ledger["kept"] else " (in memory: lost with this process)"
