@@ -1,4 +1,4 @@
-"""The pictures of the documentation, into docs/images."""
+"""The pictures of the guides, into docs/images; those of the papers are made by gallery.py."""
 
 from pathlib import Path
 
@@ -17,13 +17,8 @@ def main():
     um.plot.save(um.plot.draw(solution, "Majority of three votes, two edges better protected"), IMAGES / "votes.png")
     majority = um.binary.balanced(um.counts(101), lambda yes: yes > 50, 1.0)
     um.plot.save(um.plot.draw(majority, "Majority of 101 people, ε = 1"), IMAGES / "majority.png")
-    for part, start in (("a", (0.0545, 0.1636, 0.7819)), ("b", (0.1636, 0.0545, 0.7819))):
-        figure = um.plot.rainbow(start, 0.1823, 21, ("blue", "red", "green"), f"RAIN Figure 2 ({part}), ε = 0.1823")
-        um.plot.save(figure, IMAGES / f"rain-figure-2{part}.png")
     draw_losses()
     draw_release()
-    draw_interaction()
-    draw_regions()
     draw_noise()
     draw_local()
     draw_accounting()
@@ -62,36 +57,6 @@ def draw_losses():
     )
 
 
-def draw_interaction():
-    """LIM Figure 4.2: what talking gains when a party holds several bits."""
-    for example in ("xor or and", "hamming distance"):
-        um.plot.save(um.plot.interaction(example), IMAGES / f"lim-figure-4-2-{example.replace(' ', '-')}.png")
-
-
-def draw_regions():
-    """REG Figures 2, 3 and 4: for whom tight constraints are best, and how much any private mechanism leaks."""
-    levels = [um.PureDP.from_ratio(2), um.PureDP.from_ratio(5)]
-    for name, space, title in (
-        ("reg-figure-2a", um.path(3), "Regular priors of a count of two people (REG Figure 2, f1)"),
-        ("reg-figure-2b", um.cycle(3), "Regular priors of three results in a ring (REG Figure 2, f2)"),
-        ("reg-figure-3", um.grid((2, 2)), "Regular priors of two counts of one person (REG Figure 3)"),
-    ):
-        um.plot.save(um.plot.region_of_priors(space, levels, title), IMAGES / f"{name}.png")
-    person, one, everyone = [0.3, 0.27, 0.23, 0.2], um.complete(4), um.hamming(5, 4)
-    epsilons = [i / 100 for i in range(2, 101, 2)]
-    regular = [um.finite.regularity(person, one, e) is not None for e in epsilons]
-    curves = {
-        "all priors (Theorem 2)": [um.finite.leakage_bound_for_all(everyone, e) for e in epsilons],
-        "leaked by the best mechanism for each person": [5 * best_leakage(person, one, e) for e in epsilons],
-        "the prior of Example 3 (Prop. 6), from ε = ln 2 on": [
-            5 * um.finite.leakage_bound(person, one, e) if fits else float("nan")
-            for e, fits in zip(epsilons, regular, strict=True)
-        ],
-    }
-    figure = um.plot.losses(epsilons, curves, "Leakage about five people with four values (REG Figure 4)", "bits")
-    um.plot.save(figure, IMAGES / "reg-figure-4.png")
-
-
 def draw_release():
     """What a sum over a table loses on average, against epsilon: the staircase against the usual noises."""
     from utmost.release.mechanisms.choice import design_number
@@ -108,11 +73,6 @@ def draw_release():
     um.plot.save(figure, IMAGES / "release-sum.png")
 
 
-def best_leakage(prior, space, epsilon):
-    """The most that a private mechanism can leak under a prior: REG Prop. 5 with the optimum."""
-    return um.finite.optimal(space, epsilon, prior).mechanism.leakage(prior)
-
-
 def draw_noise():
     """LIM Figures 2.2 and 2.3, and the costs of noise on two numbers against epsilon."""
     line = um.plot.noise_density(um.noise.staircase(1.0), title="The best noise on one number, ε = 1")
@@ -124,13 +84,7 @@ def draw_noise():
 
 
 def draw_accounting():
-    """LIM Figures 2.1, 2.4 and 2.5, and a budget with some spends."""
-    um.plot.save(um.plot.level_region(1, 0.1), IMAGES / "lim-figure-2-1.png")
-    for part, delta in (("a", 0), ("b", 0.1)):
-        level = um.ApproxDP(0.4, delta)
-        figure = um.plot.composition_regions(level, range(1, 6), f"LIM Figure 2.4 ({part}): k releases at {level}")
-        um.plot.save(figure, IMAGES / f"lim-figure-2-4{part}.png")
-    um.plot.save(um.plot.theorem_regions(0.1, 0.001, 30), IMAGES / "lim-figure-2-5.png")
+    """Two budgets with some spends."""
     ledger = um.Ledger(None)
     survey = ledger.open("survey-2026", um.ApproxDP(2, 1e-5), "rows, at most 20000", "add-remove")
     with survey.reserve_batch([0.05] * 60, {"histogram": "age"}, delta=1e-6) as entry:
