@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from utmost import accounting, errors
-from utmost.accounting import Ledger
+from utmost.accounting import Ledger, compose
 from utmost.certification import CertifiedMechanism, certify
 from utmost.design import binary, finite, rainbow
 from utmost.edge_levels import EdgeLevels, per_edge, personalized
@@ -59,6 +59,7 @@ __all__ = [
     "binary",
     "certify",
     "complete",
+    "compose",
     "counts",
     "cycle",
     "differences",

@@ -25,8 +25,9 @@ from typing import Any
 from flint import arb, ctx
 
 from utmost.accounting.amounts import BITS, Amount, enclose_epsilon, epsilon_of, rounded_down, rounded_up
+from utmost.accounting.composition import compose
 from utmost.errors import InvalidInput, UnsupportedLevel
-from utmost.exact import ExpSum, Number, as_fmpq
+from utmost.exact import ExpSum, Number, as_fmpq, as_rational
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level, level_from_json
 
 NAMES = {"pure": ("epsilon",), "basic": ("epsilon", "delta"), "zcdp": ("rho", "delta"), "gaussian": ("mu²",)}
@@ -61,6 +62,23 @@ class Filter:
         if cost is None:
             raise UnsupportedLevel(f"a {self.name} budget ({self.budget}) cannot pay for {level}; {PAYS[self.name]}.")
         return cost
+
+    def batch_cost(self, levels: Sequence[tuple[Level, int]], delta: Number | None = None) -> tuple[Amount, ...]:
+        """What releases declared together, before any answer, cost: (level, how often) each.
+
+        With a basic filter and a `delta` for the whole, they cost what exact composition says: the epsilon at that
+        delta. Otherwise they cost the sum of their costs, which for rho, mu^2 and pure epsilons is what composition
+        says.
+        """
+        if delta is None:
+            return self.total([tuple(a.times(count) for a in self.cost(level)) for level, count in levels])
+        if self.name != "basic":
+            raise InvalidInput(f"a {self.name} budget adds up without a delta of its own; leave delta out.")
+        for level, _ in levels:
+            self.cost(level)
+        share = as_rational(delta, "delta")
+        epsilon = sum((compose(level, count) for level, count in levels), compose([])).epsilon(share)
+        return Amount(math.inf if math.isinf(epsilon) else as_rational(epsilon)), Amount(share)
 
     def allows(self, costs: Sequence[tuple[Amount, ...]]) -> bool:
         """Whether these costs together stay within the limits."""

@@ -288,6 +288,58 @@ class Account:
         level = as_level(level)
         yield self._reserve((level,), self.filter.cost(level), question, 0)
 
+    @contextmanager
+    def reserve_batch(
+        self, levels: Sequence[Level | Number], question: Any, delta: Number | None = None
+    ) -> Iterator[Reservation]:
+        """Charge several releases that are declared together, before any of their answers, as one entry.
+
+        With a basic filter and a `delta` for the whole batch they cost what exact composition says at that delta, often
+        much less than their sum.
+
+        Examples
+        --------
+        >>> from utmost.privacy import ApproxDP
+        >>> account = Ledger(None).open("survey", ApproxDP(3, 1e-5), "rows, at most 500", "replace")
+        >>> with account.reserve_batch([0.05] * 100, {"histogram": "age"}, delta=1e-6) as entry:
+        ...     _ = entry.complete({"answers": "..."})
+        >>> print(account.left)                                     # the sum would have been 5
+        epsilon 0.79247 of 3, delta 9e-06 of 1e-05
+        """
+        listed = tuple(as_level(level) for level in levels)
+        if not listed:
+            raise InvalidInput("a batch needs at least one level.")
+        counted = [(level, listed.count(level)) for level in dict.fromkeys(listed)]
+        yield self._reserve(listed, self.filter.batch_cost(counted, delta), question, 0)
+
+    def reserve_schedule(
+        self, level: Level | Number, slots: int, question: Any, delta: Number | None = None
+    ) -> Schedule:
+        """Charge so many slots of one level now, and ask in them later, whatever earlier answers suggest.
+
+        The levels are fixed in advance, so exact composition holds although the questions are not (LIM Theorem 2.4.3).
+        Stop early at will; slots that are not used stay charged.
+
+        Examples
+        --------
+        >>> from utmost.privacy import ApproxDP
+        >>> account = Ledger(None).open("survey", ApproxDP(3, 1e-5), "rows, at most 500", "replace")
+        >>> schedule = account.reserve_schedule(0.05, 100, "exploring", delta=1e-6)
+        >>> with schedule.slot({"count": "age >= 65"}) as entry:
+        ...     _ = entry.complete({"answer": 17})
+        >>> schedule.left
+        99
+        """
+        level = as_level(level)
+        if not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
+            raise InvalidInput(f"slots is {slots!r}; give a whole number, 1 or more.")
+        cost = self.filter.batch_cost([(level, slots)], delta)
+        return Schedule(self, self._reserve((level,), cost, question, slots).number)
+
+    def schedule(self, number: int) -> Schedule:
+        """The schedule that is this entry, after a restart say."""
+        return Schedule(self, number)
+
     def entries(self) -> list[Entry]:
         """All entries, oldest first."""
         with self._storage.read() as run:
@@ -326,6 +378,26 @@ class Account:
             }
             event = _append(run, last, "reserve", last.body["entries"] + 1, 0, body, key)
         return Reservation(self, event.entry, 0, question, event.head)
+
+    def _entry(self, number: int) -> Entry | None:
+        with self._storage.read() as run:
+            found = _fold(_events(run, self.dataset, "entry = ? ORDER BY number", number), self.filter)
+        return found[0] if found and number > 0 else None
+
+    def _use_slot(self, number: int, question: Any) -> Reservation:
+        key, plain = _key(question), _plain(question, "the question")
+        with self._storage.write(self.dataset) as run:
+            entry = _fold(_events(run, self.dataset, "entry = ? ORDER BY number", number), self.filter)[0]
+            if len(entry.used) >= entry.slots:
+                raise BudgetSpent(
+                    f"all {entry.slots} slots of entry {number} are used; reserve another schedule.",
+                    asked=entry.level,
+                    left=Left(self.filter, self._last(run).spent()),
+                )
+            last = self._last(run)
+            body = {"question": plain, "spent": last.body["spent"], "entries": last.body["entries"]}
+            event = _append(run, last, "slot", number, len(entry.used) + 1, body, key)
+        return Reservation(self, number, event.slot, question, event.head)
 
     def _complete(self, reservation: Reservation, answer: Any) -> Entry:
         plain = _plain(answer, "the answer")
@@ -378,6 +450,34 @@ class Reservation:
         entry = self._account._complete(self, answer)
         self.head = entry.head
         return entry
+
+
+class Schedule:
+    """Slots of one level, charged together; made by `Account.reserve_schedule`."""
+
+    def __init__(self, account: Account, number: int) -> None:
+        self._account, self.number = account, number
+        if not self.entry.slots:
+            raise InvalidInput(f"entry {number} is not a schedule; `entries()` lists those with slots.")
+
+    @property
+    def entry(self) -> Entry:
+        """The entry as it stands now, with the questions and answers of its slots."""
+        found = self._account._entry(self.number)
+        if found is None:
+            raise InvalidInput(f"the account has no entry {self.number}.")
+        return found
+
+    @property
+    def left(self) -> int:
+        """How many slots are left."""
+        entry = self.entry
+        return entry.slots - len(entry.used)
+
+    @contextmanager
+    def slot(self, question: Any) -> Iterator[Reservation]:
+        """Use one slot, durably, before its answer is drawn; `BudgetSpent` if none is left."""
+        yield self._account._use_slot(self.number, question)
 
 
 class Event(NamedTuple):

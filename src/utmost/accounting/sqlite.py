@@ -35,8 +35,12 @@ class SQLite(Storage):
             _make(self._path)
         _require_ledger(self._path)
         self._connection = self._connect()
-        with self.read() as run:
-            _require_sound(run, self.where)
+        try:
+            with self.read() as run:
+                _require_sound(run, self.where)
+        except BaseException:
+            self._connection.close()
+            raise
 
     def _connect(self) -> sqlite3.Connection:
         return _connect(f"{self._path.as_uri()}?mode=rw")
@@ -102,13 +106,14 @@ _LEFT_TO_PARENTS: list[sqlite3.Connection] = []
 
 
 def _connect(name: str) -> sqlite3.Connection:
+    connection = None
     try:
-        connection = sqlite3.connect(
-            name, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=32
-        )
+        connection = sqlite3.connect(name, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as problem:
+        if connection is not None:
+            connection.close()
         raise BadFile(f"the ledger is damaged or out of reach ({problem}); it was left as it is.") from None
     return connection
 

@@ -1,0 +1,401 @@
+"""How promises add up: the exact privacy of several releases, or certified bounds on it.
+
+For levels (epsilon_l, delta_l) fixed in advance, adaptively chosen questions included, the total is
+
+    delta(eps) = 1 - prod(1 - delta_l) (1 - E[(1 - e^(eps - L))+]),
+
+with L the sum of independent losses +-epsilon_l of randomised response, +epsilon_l with probability
+e^epsilon_l/(1 + e^epsilon_l) (LIM Theorem 2.4.3 for equal levels, and the argument of its proof for others). Nothing
+smaller is true for all mechanisms with these levels. In general it is #P-hard to compute (Murtagh and Vadhan 2016);
+`outcomes.py` computes it where it can be, `inversion.py` bounds it elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from flint import arb, ctx
+
+from utmost.accounting.amounts import BITS, Amount, enclose_epsilon, epsilon_of, rounded_down
+from utmost.accounting.inversion import Transform, bounds_of
+from utmost.accounting.losses import ULP, Loss, loss_of
+from utmost.accounting.outcomes import Outcomes, list_outcomes
+from utmost.accounting.regions import Region
+from utmost.errors import InvalidInput
+from utmost.exact import Number, as_fmpq, as_rational, endpoints
+from utmost.mechanism import Rows
+from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
+from utmost.solution import Solution
+
+MOST_COUNT = 10**9
+QUICK = 100.0
+"""How much coarser the bounds are that a search for epsilon begins with."""
+
+
+def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Composition:
+    """The composition of releases at levels that are fixed in advance.
+
+    The questions may depend on earlier answers; the levels, their number and their order may not. For levels chosen on
+    the way there are filters (`um.Ledger`).
+
+    Parameters
+    ----------
+    levels : iterable, or one level
+        Levels (a number is an epsilon), certified mechanisms, solutions, or pairs (mechanism, space). Mechanisms count
+        with the losses their probabilities really have, which is less than their level says.
+    times : int
+        How often the whole list occurs, so that ten million releases need no list.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> total = um.compose(um.ApproxDP(0.1, 0.001), times=30)
+    >>> round(total.epsilon(0.05), 6)                             # basic composition says 3
+    0.846303
+    >>> um.compose([um.GaussianDP(0.3), um.GaussianDP(0.4)]).gaussian
+    0.5
+    """
+    if not isinstance(times, int | np.integer) or isinstance(times, bool) or not 0 <= times <= MOST_COUNT:
+        raise InvalidInput(f"times is {times!r}; give a whole number from 0 to {MOST_COUNT}.")
+    single = isinstance(levels, Level | Rows | Loss | Solution | str) or not isinstance(levels, Iterable)
+    listed = [levels] if single or _is_pair(levels) else list(levels)  # type: ignore[arg-type]
+    return _joined([(_release(item), int(times)) for item in listed])
+
+
+class Composition:
+    """Several releases taken together; made by `compose`."""
+
+    def __init__(self, counted: dict[Any, int]) -> None:
+        self.releases = tuple(counted.items())
+        """The different releases, and how often each occurs."""
+        self._squared_mu: Fraction | float = Fraction(0)
+        self._parts: list[tuple[Loss, int]] = []
+        with ctx.workprec(BITS):
+            finite = arb(1)
+            for item, count in self.releases:
+                if isinstance(item, GaussianDP):
+                    square = item.mu**2 if math.isinf(item.mu) else Fraction(item.mu) ** 2
+                    self._squared_mu += count * square
+                    continue
+                loss = loss_of(item)
+                if loss.infinite:
+                    finite *= arb(as_fmpq(1 - loss.infinite)) ** count
+                if loss.values.any():
+                    self._parts.append((loss, count))
+            if math.isinf(self._squared_mu):
+                finite = arb(0)
+            low, high = endpoints(1 - finite)
+            self._infinite = (float(low), float(high))
+        labels = [loss.label or loss.level for loss, _ in self._parts]
+        self._labelled: Composition | None = None
+        if any(loss.label for loss, _ in self._parts) and None not in labels:
+            again = [(label, count) for label, (_, count) in zip(labels, self._parts, strict=True)]
+            rest = [(item, count) for item, count in self.releases if isinstance(item, GaussianDP)]
+            self._labelled = _joined([*again, *rest])
+        self.slack = float(sum(count * loss.slack for loss, count in self._parts))
+
+    @property
+    def count(self) -> int:
+        """How many releases there are."""
+        return sum(count for _, count in self.releases)
+
+    @property
+    def gaussian(self) -> float:
+        """The mu of all Gaussian levels together: the root of the sum of squares."""
+        return math.sqrt(self._squared_mu)
+
+    @cached_property
+    def largest(self) -> Amount:
+        """The sum of epsilons: what the total comes to at the least possible delta; infinite with Gaussian levels."""
+        if self._squared_mu:
+            return Amount(math.inf)
+        total = Amount(Fraction(0))
+        for loss, count in self._parts:
+            if isinstance(loss.level, ApproxDP):
+                total += epsilon_of(loss.level).times(count)
+            else:
+                total += Amount(Fraction(float(np.nextafter(loss.values[-1] * (1 + 4 * ULP), np.inf)))).times(count)
+        return total
+
+    @cached_property
+    def _largest_float(self) -> float:
+        """The sum of epsilons, or the next float above it."""
+        most = float(self.largest)
+        if math.isinf(most) or self.largest <= Amount(as_rational(most)):
+            return most
+        return float(np.nextafter(most, np.inf))
+
+    def delta(self, epsilon: Number) -> float:
+        """The total delta at an epsilon, never too small: the upper one of `bounds`."""
+        return self.bounds(epsilon)[1]
+
+    def bounds(self, epsilon: Number) -> tuple[float, float]:
+        """A lower and an upper bound on the least total delta at an epsilon, with all rounding counted.
+
+        Examples
+        --------
+        >>> lower, upper = compose([0.1, 0.25, 0.7]).bounds(0.5)
+        >>> lower <= upper < lower + 1e-12
+        True
+        """
+        if isinstance(epsilon, float) and math.isinf(epsilon) and epsilon > 0:
+            return self._infinite
+        exact = as_rational(epsilon, "epsilon")
+        if exact < 0:
+            raise InvalidInput(f"epsilon is {epsilon!r}; it must be 0 or more.")
+        return self._bounds(float(exact), self.largest <= Amount(exact))
+
+    def epsilon(self, delta: Number) -> float:
+        """The total epsilon at a delta, never too small; infinite if the deltas alone exceed it."""
+        return self._least_epsilon(_probability(delta), 1)
+
+    def epsilon_bounds(self, delta: Number) -> tuple[float, float]:
+        """A lower and an upper bound on the least total epsilon at a delta."""
+        target = _probability(delta)
+        return self._least_epsilon(target, 0), self._least_epsilon(target, 1)
+
+    def region(self, lines: int = 200) -> Region:
+        """The privacy region, as the intersection of (epsilon, delta) regions; never smaller than the true one.
+
+        Equal levels have the corners of LIM Theorem 2.4.3; otherwise so many epsilons up to the one at delta 1e-12
+        beyond the infinite losses are taken.
+        """
+        level = self._parts[0][0].level if len(self._parts) == 1 and not self._squared_mu else None
+        if isinstance(level, ApproxDP):
+            unit, count = epsilon_of(level), self._parts[0][1]
+            chosen = [float(unit.times(count - 2 * i)) for i in range(count // 2 + 1)][-lines:]
+        elif not self._parts and not self._squared_mu:
+            chosen = [0.0]
+        else:
+            most = self._least_epsilon(min(1.0, self._infinite[1] + 1e-12), 1)
+            chosen = np.linspace(0.0, most, lines).tolist()
+        return Region.from_levels([(e, self._bounds(e, False)[1]) for e in chosen])
+
+    def _bounds(self, epsilon: float, beyond: bool, coarse: float = 1.0) -> tuple[float, float]:
+        low, high = (0.0, 0.0) if beyond else self._finite_bounds(epsilon, coarse)
+        slack = self.slack * (1 + math.exp(min(epsilon, 700.0)))
+        (lost_low, lost_high), low, high = self._infinite, max(0.0, low - slack), min(1.0, high + slack)
+        lower, upper = lost_low + (1 - lost_low) * low, lost_high + (1 - lost_high) * high
+        if self._labelled:
+            upper = min(upper, self._labelled._bounds(epsilon, False, coarse)[1])
+        exact = low == high == 0 and lost_low == lost_high
+        return (lower, upper) if exact else (max(0.0, lower * (1 - 4 * ULP)), min(1.0, upper * (1 + 4 * ULP)))
+
+    def _finite_bounds(self, epsilon: float, coarse: float) -> tuple[float, float]:
+        """Bounds on E[(1 - e^(epsilon - L))+] for the finite losses."""
+        if self._infinite[0] == 1 or not (self._parts or self._squared_mu):
+            return 0.0, 0.0
+        if not self._parts:
+            return gaussian_delta(Fraction(self._squared_mu), Fraction(epsilon))
+        if self._outcomes is not None:
+            return self._outcomes.delta(epsilon)
+        return bounds_of(self._transform, epsilon, coarse)
+
+    @cached_property
+    def _outcomes(self) -> Outcomes | None:
+        return None if self._squared_mu else list_outcomes(self._parts)
+
+    @cached_property
+    def _transform(self) -> Transform:
+        return Transform(self._parts, float(self._squared_mu))
+
+    def _least_epsilon(self, delta: float, side: int) -> float:
+        """The least epsilon whose lower (0) or upper (1) delta is at most this one, to the last digits."""
+        lost = self._infinite[side]
+        if delta < lost or lost == 1:
+            return math.inf
+        most = self._largest_float
+        if delta == lost:
+            return most
+
+        def value(epsilon: float, coarse: float = 1.0) -> float:
+            return self._bounds(epsilon, epsilon >= most, coarse)[side]
+
+        coarse = 1.0 if not self._parts or self._outcomes is not None else QUICK
+        if value(0.0, coarse) <= delta:
+            return 0.0
+        guess = _solve(lambda e: value(e, coarse), delta, self._start, most)
+        if coarse > 1:  # Newton's method from the quick solution, with the slope of its neighbourhood
+            step = 1e-3 * guess + 1e-9
+            fall = math.log(max(value(guess, coarse), 1e-300) / max(value(guess + step, coarse), 1e-300)) / step
+            aim = delta * (1 - 1e-12 if side else 1 + 1e-12)
+            for _ in range(2):
+                guess = max(0.0, guess + math.log(max(value(guess), 1e-300) / aim) / max(fall, 1e-9))
+        return _polish(value, delta, min(guess, most), most, upward=side == 1)
+
+    @property
+    def _start(self) -> float:
+        """An epsilon that most deltas of interest lie around."""
+        if not self._parts:
+            return float(self.gaussian) * (float(self.gaussian) / 2 + 3)
+        return self._transform.mean + 3 * self._transform.deviation
+
+    def __add__(self, other: Composition) -> Composition:
+        return _joined([*self.releases, *other.releases])
+
+    def __repr__(self) -> str:
+        kinds = len(self.releases)
+        what = f"{self.releases[0][0]}" if kinds == 1 else f"{kinds} different releases"
+        return f"Composition of {self.count} releases ({what})"
+
+
+def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> float:
+    """The largest epsilon that each of so many releases may have within a total level, rounded down.
+
+    Parameters
+    ----------
+    times : how many releases
+    total : the level they must keep together
+    delta : the delta of each release
+
+    Examples
+    --------
+    >>> round(largest_epsilon(100, ApproxDP(1, 1e-6)), 5)         # basic composition allows 0.01
+    0.02401
+    """
+    whole = _total(total)
+    if not isinstance(times, int | np.integer) or isinstance(times, bool) or times < 1:
+        raise InvalidInput(f"times is {times!r}; give a whole number, 1 or more.")
+    share = as_rational(delta, "delta")
+    if whole.delta == 0 and share == 0:
+        return float(np.nextafter(float(epsilon_of(whole)) / times, 0)) if whole.ratio != 1 else _floor(whole, times)
+
+    def fits(epsilon: float) -> bool:
+        return _within(ApproxDP(epsilon, share), times, whole)
+
+    if not fits(0):
+        raise InvalidInput(f"{times} deltas of {delta} exceed the total delta of {whole}; give a smaller delta.")
+    low, high = 0.0, float(epsilon_of(whole)) + 1.0
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def how_many(level: Level | Number, total: Level | Number) -> int:
+    """How many releases at a level fit within a total level.
+
+    Examples
+    --------
+    >>> how_many(0.1, 1), how_many(0.1, ApproxDP(1, 1e-6))
+    (10, 10)
+    >>> how_many(0.01, 1), how_many(0.01, ApproxDP(1, 1e-6))
+    (100, 562)
+    """
+    whole, one = _total(total), as_level(level)
+    if not _within(one, 1, whole):
+        return 0
+    low, high = 1, 2
+    while _within(one, high, whole):
+        low, high = high, 2 * high
+        if high > MOST_COUNT:
+            raise InvalidInput(f"more than {MOST_COUNT} releases of {one} fit within {whole}; count them differently.")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _within(one, middle, whole) else (low, middle)
+    return low
+
+
+def gaussian_delta(squared_mu: Fraction, epsilon: Fraction) -> tuple[float, float]:
+    """Bounds on the delta of mu-Gaussian DP: Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), in ball arithmetic."""
+    bits = BITS + 2 * math.ceil(min(float(epsilon**2 / squared_mu + squared_mu + epsilon), 1e5))
+    with ctx.workprec(bits):
+        mu, e, root = arb(as_fmpq(squared_mu)).sqrt(), arb(as_fmpq(epsilon)), arb(2).sqrt()
+        ball = ((e / mu - mu / 2) / root).erfc() / 2 - e.exp() * ((e / mu + mu / 2) / root).erfc() / 2
+        low, high = endpoints(ball)
+    return max(0.0, float(low) * (1 - ULP)), min(1.0, max(0.0, float(high) * (1 + ULP)))
+
+
+def _release(item: Any) -> Any:
+    return item if isinstance(item, Level | Rows | Loss | Solution) or _is_pair(item) else as_level(item)
+
+
+def _joined(releases: Iterable[tuple[Any, int]]) -> Composition:
+    """A composition in which equal levels are counted together."""
+    counted: dict[_Same, int] = {}
+    for item, count in releases:
+        counted[_Same(item)] = counted.get(_Same(item), 0) + count
+    return Composition({same.item: count for same, count in counted.items() if count})
+
+
+class _Same:
+    """A key under which equal levels are one, and other things are what they are."""
+
+    def __init__(self, item: Any) -> None:
+        self.item = item
+        self._key = item if isinstance(item, Level) else id(item[0]) if _is_pair(item) else id(item)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._key == other._key
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Rows)
+
+
+def _total(total: Level | Number) -> ApproxDP:
+    level = as_level(total)
+    if not isinstance(level, ApproxDP):
+        raise InvalidInput(f"the total is {level}; give PureDP or ApproxDP.")
+    return level
+
+
+def _probability(delta: Number) -> float:
+    target = as_rational(delta, "delta")
+    if not 0 <= target <= 1:
+        raise InvalidInput(f"delta is {delta!r}; it is a probability, so give a number between 0 and 1.")
+    return float(target)
+
+
+def _within(level: Level, times: int, whole: ApproxDP) -> bool:
+    """Whether so many releases at a level surely keep a total."""
+    if whole.delta == 0:
+        pure = isinstance(level, ApproxDP) and level.delta == 0
+        return pure and epsilon_of(level).times(times) <= epsilon_of(whole)  # type: ignore[arg-type]
+    return Fraction(compose(level, times).bounds(_exponent(whole))[1]) <= whole.delta
+
+
+def _exponent(level: ApproxDP) -> Fraction | float:
+    """Epsilon as a number that is not above it."""
+    return level.exponent if level.ratio == 1 else rounded_down(enclose_epsilon(level))
+
+
+def _floor(whole: ApproxDP, times: int) -> float:
+    share = Fraction(whole.exponent) / times if math.isfinite(whole.exponent) else math.inf
+    rounded = float(share)
+    return rounded if Fraction(str(rounded)) <= share else float(np.nextafter(rounded, 0))
+
+
+def _solve(value: Callable[[float], float], delta: float, start: float, most: float) -> float:
+    """Where a decreasing function that is above delta at 0 falls below it, in floating point."""
+    from scipy.optimize import brentq
+
+    def above(epsilon: float) -> float:
+        return math.log(max(value(epsilon), 1e-300)) - math.log(max(delta, 1e-300))
+
+    low, high = 0.0, min(start, most)
+    while above(high) > 0:
+        if high >= most:
+            return most
+        low, high = high, min(2 * high, most)
+    return float(brentq(above, low, high, xtol=1e-12, rtol=1e-13))
+
+
+def _polish(value: Callable[[float], float], delta: float, guess: float, most: float, upward: bool) -> float:
+    """Move a guess until it is surely on the safe side, by steps that start at the last digits."""
+    step = 4 * ULP * max(guess, 1e-3)
+    if upward:
+        while guess < most and value(guess) > delta:
+            guess, step = min(guess + step, most), 4 * step
+        return guess
+    while guess > 0 and value(guess) <= delta:
+        guess, step = max(guess - step, 0.0), 4 * step
+    return guess

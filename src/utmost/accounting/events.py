@@ -1,0 +1,90 @@
+"""Compositions as dp_accounting events, and back. Needs the package `dp-accounting`.
+
+dp_accounting has no event for an (epsilon, delta) level; its randomised response is the worst epsilon-DP mechanism, so
+pure levels become that, and what comes back is the same composition. A delta above 0 has no event.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from utmost.accounting.composition import Composition, compose
+from utmost.errors import UnsupportedLevel, UtmostError
+from utmost.privacy import ApproxDP, GaussianDP, Level
+
+
+def to_event(composition: Composition) -> Any:
+    """The composition as a `dp_accounting.DpEvent`.
+
+    Pure levels become randomised response over two values with the noise 2/(1+E), Gaussian levels the Gaussian
+    mechanism with noise multiplier 1/mu.
+
+    Examples
+    --------
+    >>> to_event(compose([GaussianDP(0.5)], times=3))
+    SelfComposedDpEvent(event=GaussianDpEvent(noise_multiplier=2.0), count=3)
+    """
+    events = _dp_accounting()
+    parts = []
+    for item, count in composition.releases:
+        one = _event_of(item, events)
+        parts.append(one if count == 1 else events.SelfComposedDpEvent(one, count))
+    if len(parts) == 1:
+        return parts[0]
+    return events.ComposedDpEvent(parts) if parts else events.NoOpDpEvent()
+
+
+def from_event(event: Any) -> Composition:
+    """The composition that an event describes, or `UnsupportedLevel` for a mechanism that no level describes.
+
+    Laplace noise, discrete or not, and randomised response over more than two values come back as the epsilon they have,
+    which is safe but weaker than the event; everything else comes back as it is.
+
+    Examples
+    --------
+    >>> round(from_event(to_event(compose([0.3, GaussianDP(1)]))).epsilon(1e-6), 6)
+    5.008...
+    """
+    events = _dp_accounting()
+    match event:
+        case events.NoOpDpEvent():
+            return compose([])
+        case events.NonPrivateDpEvent():
+            return compose([math.inf])
+        case events.ComposedDpEvent():
+            return sum((from_event(part) for part in event.events), compose([]))
+        case events.SelfComposedDpEvent():
+            one = from_event(event.event)
+            return Composition({item: count * event.count for item, count in one.releases})
+        case events.GaussianDpEvent() if event.noise_multiplier > 0:
+            return compose(GaussianDP(1 / event.noise_multiplier))
+        case events.LaplaceDpEvent() if event.noise_multiplier > 0:
+            return compose(1 / event.noise_multiplier)
+        case events.DiscreteLaplaceDpEvent():
+            return compose(event.noise_parameter * event.sensitivity)
+        case events.RandomizedResponseDpEvent() if 0 < event.noise_parameter <= 1:
+            uniform = event.noise_parameter / event.num_buckets
+            return compose(math.log1p((1 - event.noise_parameter) / uniform))
+    raise UnsupportedLevel(f"{type(event).__name__} is not described by a level; compose it in dp_accounting.")
+
+
+def _event_of(item: Any, events: Any) -> Any:
+    if isinstance(item, GaussianDP):
+        if item.mu == 0:
+            return events.NoOpDpEvent()
+        return events.NonPrivateDpEvent() if math.isinf(item.mu) else events.GaussianDpEvent(1 / float(item.mu))
+    if isinstance(item, ApproxDP) and item.delta == 0:
+        if math.isinf(item.exponent):
+            return events.NonPrivateDpEvent()
+        return events.RandomizedResponseDpEvent(2 / (1 + item.growth), 2)
+    named = str(item) if isinstance(item, Level) else "a mechanism"
+    raise UnsupportedLevel(f"dp_accounting has no event for {named}; pure and Gaussian levels have one.")
+
+
+def _dp_accounting() -> Any:
+    try:
+        from dp_accounting import dp_event
+    except ImportError:
+        raise UtmostError("events need dp-accounting; install it with: pip install dp-accounting") from None
+    return dp_event

@@ -1,0 +1,228 @@
+"""Composition of many different losses: certified bounds from the moment generating function on a vertical line.
+
+For the loss L of a composition with moment generating function M, and any theta > 0,
+
+    delta(eps) = E[(1 - e^(eps-L))+] = 1/(2 pi) int M(z) e^(-z eps) / (z (z+1)) dt,     z = theta + i t.
+
+The trapezoidal rule with step 2 pi/W gives exactly sum_j e^(theta j W) delta(eps + j W) (Poisson): all terms are
+nonnegative, so it is an upper bound, and the terms j != 0 are bounded by delta <= 1 and Chernoff (LIM (A.31)).
+
+The integral over large t is the hard part: the factors |p e^(it eps) + q e^(-it eps)| of different losses are small
+together but not for ever. So a tiny Gaussian mechanism of sigma is composed with the rest. That only adds to delta; and
+
+    delta_sigma(eps) - sigma^2 e^(sigma^2/8) f(eps - sigma^2/2) <= delta(eps) <= delta_sigma(eps),
+
+where f is the density of L plus a normal number of variance sigma^2. (For one loss x the excess, with u = x - eps, is
+int_0^sigma phi(u/s + s/2) ds <= sigma phi(u/sigma) e^(-u/2), since the derivative of
+Phi(u/s + s/2) - e^-u Phi(u/s - s/2) in s is phi(u/s + s/2) = phi(u/s) e^(-u/2) e^(-s^2/8).) The error is of second
+order in sigma; beyond t = 10/sigma nothing is left; and below it whole cells of t are shown to hold nothing by bounding
+each factor there, so that few nodes are ever computed. Gaussian levels are such a sigma themselves and cost no error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.accounting.losses import ULP
+from utmost.accounting.outcomes import Part
+
+Floats: TypeAlias = NDArray[np.float64]
+NOTHING = 46.0
+"""e^-46 = 1e-20: what is smaller, relative to the integrand at its peak, is left out (and counted)."""
+MOST_CELLS = 4 * 10**6
+MOST_NODES = 5 * 10**7
+"""How many factors, over all nodes, may be computed."""
+AT_ONCE = 2**16
+
+
+class Transform:
+    """The sum of independent losses: discrete parts, and a normal part of variance `variance` and mean half of it."""
+
+    def __init__(self, parts: Sequence[Part], variance: float) -> None:
+        width = max(len(loss.values) for loss, _ in parts)
+        self.values = np.zeros((len(parts), width))
+        self.masses = np.zeros((len(parts), width))
+        for row, (loss, _) in enumerate(parts):
+            self.values[row, : len(loss.values)] = loss.values
+            self.masses[row, : len(loss.values)] = loss.masses
+        self.counts = np.array([count for _, count in parts], dtype=float)
+        self.variance = variance
+        self.most = float(self.counts @ self.values.max(axis=1)) if variance == 0 else math.inf
+        means = (self.masses * self.values).sum(axis=1)
+        spread = (self.masses * (self.values - means[:, None]) ** 2).sum(axis=1)
+        self.mean = float(self.counts @ means) + variance / 2
+        self.deviation = math.sqrt(float(self.counts @ spread) + variance)
+        self.size = float(self.counts @ np.abs(self.values).max(axis=1))
+
+    def log_moment(self, theta: float) -> float:
+        """Ln E[e^(theta L)]."""
+        exponents = theta * self.values + np.log(np.maximum(self.masses, 1e-320))
+        exponents[self.masses == 0] = -np.inf
+        top = exponents.max(axis=1)
+        logs = top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))
+        return float(self.counts @ logs) + (theta + theta * theta) * self.variance / 2
+
+    def tilted(self, theta: float) -> Floats:
+        """The probabilities of the values after weighting with e^(theta value)."""
+        exponents = theta * self.values
+        exponents[self.masses == 0] = -np.inf
+        weights = self.masses * np.exp(exponents - exponents.max(axis=1)[:, None])
+        return np.asarray(weights / weights.sum(axis=1)[:, None])
+
+
+def bounds_of(transform: Transform, epsilon: float, coarse: float = 1.0) -> tuple[float, float]:
+    """Bounds on delta(epsilon) of a composition with finite losses; a `coarse` above 1 is that much quicker."""
+    if epsilon >= transform.most:
+        return 0.0, 0.0
+    theta = _best_tilt(transform, epsilon)
+    sigma = coarse * _smoothing(transform, theta)
+    return _invert(transform, epsilon, theta, sigma)
+
+
+def _best_tilt(transform: Transform, epsilon: float) -> float:
+    """The theta at which the integrand is least: there nothing cancels, and small deltas keep their digits."""
+    from scipy.optimize import minimize_scalar
+
+    def size(log_theta: float) -> float:
+        theta = math.exp(log_theta)
+        return transform.log_moment(theta) - theta * epsilon - math.log(theta) - math.log1p(theta)
+
+    centre = -math.log(transform.deviation)
+    found = minimize_scalar(size, bounds=(centre - 0.5, centre + 6), method="bounded", options={"xatol": 1e-2})
+    return math.exp(float(found.x))
+
+
+def _smoothing(transform: Transform, theta: float) -> float:
+    """The sigma of the extra Gaussian mechanism: none where the normal part is wide enough."""
+    wanted = 2e-5 * math.sqrt(transform.deviation * min(1.0, transform.deviation))
+    wanted = min(wanted, 0.05 / theta)
+    return 0.0 if transform.variance >= (8 * wanted) ** 2 else wanted
+
+
+def _invert(transform: Transform, epsilon: float, theta: float, sigma: float) -> tuple[float, float]:
+    """The trapezoidal sum with its errors: rounding, what was left out, copies, and the extra mechanism."""
+    log_scale = transform.log_moment(theta) - theta * epsilon
+    if log_scale < -690:
+        return 0.0, math.exp(max(-744.0, log_scale)) * (1 + 1e-6)  # Chernoff
+    smooth = transform.variance + sigma**2
+    period = _period(transform, theta, log_scale)
+    step = 2 * math.pi / period
+    tilt = transform.tilted(theta)
+    last = math.sqrt(2 * NOTHING / smooth)
+    live = _live_cells(transform, tilt, last, step, smooth)
+    if live is None:  # too many nodes: be content with wider bounds
+        return _invert(transform, epsilon, theta, 4 * max(sigma, math.sqrt(transform.variance)))
+    blocks, (left_out, dense_out) = live
+    integral = density = noise = dense_noise = 0.0
+    widths = transform.values.max(axis=1) - transform.values.min(axis=1)
+    for at in blocks:
+        t = at * step
+        z = theta + 1j * t
+        factor = np.exp(-smooth * t * t / 2) * np.where(at == 0, 1.0, 2.0) + 0j
+        size = factor.real.copy()
+        for values, masses, count in zip(transform.values, tilt, transform.counts, strict=True):
+            phase = _factor(values, masses, t)
+            factor *= phase**count if count != 1 else phase
+        place = (0.5 + theta) * smooth - epsilon
+        integral += float((factor * np.exp(1j * t * place) / (z * (z + 1))).real.sum())
+        density += float((factor * np.exp(1j * t * place)).real.sum())
+        # every factor is off by some roundings of its phase, and the product by their sum
+        wrong = ULP * size * (8 + transform.counts.sum() * 8 + t * (transform.counts @ widths + 4 * abs(place)))
+        noise += float((wrong / np.abs(z * (z + 1))).sum())
+        dense_noise += float(wrong.sum())
+    left_out += 2 * math.exp(-NOTHING) * (1 + step / last) / last  # beyond the last cell: e^(-smooth t^2/2)/t^2
+    dense_out += 2 * math.exp(-NOTHING) * (step + 1 / (last * smooth))
+    unit = math.exp(min(700.0, log_scale) + (theta + theta * theta) * sigma**2 / 2) / (2 * math.pi)
+    value = unit * step * integral
+    relative = ULP * (32 + 8 * float(transform.counts.sum()) + 8 * (theta + 1) * (transform.size + abs(epsilon)))
+    error = unit * (step * noise + left_out) + relative * abs(value) + 4 * ULP * transform.size * math.exp(log_scale)
+    peak = unit * (step * (abs(density) + dense_noise) + dense_out)  # the density where the extra mechanism matters
+    gap = sigma**2 * math.exp(sigma**2 / 8) * peak * (1 + relative)
+    copies = _copies(transform, epsilon, theta, period, sigma)
+    return float(max(0.0, value - error - copies - gap)), float(max(0.0, min(1.0, value + error)))
+
+
+def _period(transform: Transform, theta: float, log_scale: float) -> float:
+    """A period so long that the copies of delta, whole periods away, are nothing against delta itself."""
+    guess = log_scale - 2 * math.log1p(theta * transform.deviation)
+    return max((NOTHING - guess) / theta, 8 * transform.deviation)
+
+
+def _copies(transform: Transform, epsilon: float, theta: float, period: float, sigma: float) -> float:
+    """What the copies add to the sum at most: delta <= 1 on the left, Chernoff on the right."""
+    left = math.exp(-theta * period) / -math.expm1(-theta * period)
+    right = math.inf
+    for more in (1.5 * theta, 2 * theta, 3 * theta, 5 * theta):
+        log_bound = transform.log_moment(more) + (more + more * more) * sigma**2 / 2 - more * epsilon
+        ratio = (more - theta) * period
+        right = min(right, math.exp(min(log_bound - ratio, 700.0)) / -math.expm1(-ratio))
+    return left + right * (1 + 1e-9)
+
+
+def _live_cells(
+    transform: Transform, tilt: Floats, last: float, step: float, smooth: float
+) -> tuple[list[Floats], tuple[float, float]] | None:
+    """The nodes to compute, and what all others add at most: to the integral of |M|/|z|^2, and to that of |M|.
+
+    The line is cut into cells; on each, the logarithm of every factor is bounded from above, factor after factor, until
+    the product is nothing. What stays alive is computed; None if that is too much.
+    """
+    spans = np.sort(np.abs(transform.values).max(axis=1))
+    width = max(step, 0.35 / max(float(spans[len(spans) // 2]), 1e-300), last / MOST_CELLS)
+    width = min(width, last)
+    cells = math.ceil(last / width)
+    starts: Floats = width * np.arange(cells, dtype=float)
+    bound = -smooth * starts * starts / 2
+    # far out, 1/t^2 helps, and the density is multiplied by sigma^2
+    limit = 2 * np.log(np.maximum(1.0, starts * transform.deviation)) - NOTHING
+    alive = np.arange(cells)
+    parts = sorted(
+        zip(transform.values, tilt, transform.counts, strict=True), key=lambda part: -part[2] * part[1].min()
+    )
+    for values, masses, count in parts:
+        if not len(alive):
+            break
+        bound[alive] += count * _log_factor(values, masses, starts[alive], width)
+        alive = alive[bound[alive] > limit[alive]]
+    first, final = np.ceil(starts[alive] / step), np.ceil((starts[alive] + width) / step)
+    if float((final - first).sum()) * len(parts) > MOST_NODES:
+        return None
+    empty = np.ones(cells, dtype=bool)
+    empty[alive] = False
+    size = np.exp(np.minimum(bound[empty], 0.0)) * 2 * (width + step)
+    begin = starts[empty]
+    if len(begin) and begin[0] == 0:  # the peak itself is never empty
+        return None
+    nodes = np.concatenate([np.arange(a, b) for a, b in zip(first, final, strict=True)])
+    blocks = np.array_split(nodes, 1 + len(nodes) // AT_ONCE)
+    return [block for block in blocks if len(block)], (float((size / begin**2).sum()), float(size.sum()))
+
+
+def _factor(values: Floats, masses: Floats, t: Floats) -> NDArray[np.complex128]:
+    """The characteristic function of one loss: sum masses e^(i t values)."""
+    used = masses > 0
+    if used.sum() == 2 and values[used].sum() == 0:  # plus and minus epsilon
+        turn = t * values[used][1]
+        return np.asarray(np.cos(turn) + 1j * ((masses[used][1] - masses[used][0]) * np.sin(turn)))
+    return np.asarray(np.exp(1j * np.multiply.outer(t, values[used])) @ masses[used])
+
+
+def _log_factor(values: Floats, masses: Floats, starts: Floats, width: float) -> Floats:
+    """An upper bound on ln |sum masses e^(i t values)| for t in cells."""
+    used = masses > 0
+    if used.sum() == 2:
+        low, high = values[used]
+        half, product = (high - low) / 2, 4 * float(masses[used].prod())
+        middle = (starts + width / 2) * half / math.pi
+        away = np.abs(middle - np.rint(middle)) * math.pi - width * half / 2 - 1e-9 * (1 + np.abs(middle))
+        least = np.sin(np.clip(away, 0.0, math.pi / 2)) ** 2
+        return np.asarray(0.5 * np.log1p(-np.minimum(product * least, 1 - 1e-12)) + 1e-14)
+    centre = float(masses @ values)
+    drift = float(masses @ np.abs(values - centre)) * width / 2
+    at = np.abs(np.exp(1j * np.multiply.outer(starts + width / 2, values[used])) @ masses[used])
+    return np.asarray(np.minimum(0.0, np.log(at + drift + 1e-12)))
