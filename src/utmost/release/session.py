@@ -18,9 +18,13 @@ from utmost.privacy import Level, PureDP
 from utmost.release.accuracy import average
 from utmost.release.answer import Answer, Plan, make_answer, make_plan
 from utmost.release.engines import open_table
+from utmost.release.histograms import histogram
+from utmost.release.quantiles import quantile
 from utmost.release.questions import Question, Setting, count, majority, mean, threshold, total
+from utmost.release.several_counts import counts
 from utmost.release.statistics import require_id
 from utmost.release.units import Unit, require_neighbours
+from utmost.release.winners import plurality
 
 Of = Literal["rows", "people"]
 LEAST_EPSILON, MOST_EPSILON = 1e-4, 50.0
@@ -110,6 +114,93 @@ class Questions:
     ) -> Any:
         """Whether a condition is true of at least so many rows (or people)."""
         return self._take(threshold(self.setting, where, at_least, privacy, of, loss, prior), fresh)
+
+    def counts(
+        self,
+        conditions: Any,
+        privacy: Any = None,
+        *,
+        of: Of = "rows",
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Any:
+        """How many rows (or people) have each of several conditions, which may overlap; the answer is a dict.
+
+        All counts together spend `privacy`, and are more accurate than if each was asked with its share.
+
+        Parameters
+        ----------
+        conditions : a list of conditions, or a mapping {name: condition}
+        loss : of one count, averaged over them; "zero-one" asks for all of them to be right at once
+        """
+        return self._take(counts(self.setting, conditions, privacy, of, loss), fresh)
+
+    def histogram(
+        self,
+        column: Any,
+        categories: Any,
+        privacy: Any = None,
+        *,
+        other: str | None = None,
+        where: Any = None,
+        of: Of = "rows",
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Any:
+        """How many rows (or people) each category of one or two columns has; the answer is a dict.
+
+        Parameters
+        ----------
+        column : a column, or a list of two
+        categories : a public list of its values, or a list of two such lists; never read off the table
+        other : a name under which all other values are counted, null included; None drops them
+        loss : of one cell, averaged over them
+        """
+        return self._take(histogram(self.setting, column, categories, privacy, other, where, of, loss), fresh)
+
+    def plurality(
+        self,
+        column: str,
+        candidates: Any,
+        privacy: Any = None,
+        *,
+        where: Any = None,
+        of: Of = "rows",
+        loss: str = "zero-one",
+        prior: Any = None,
+        fresh: bool = False,
+    ) -> Any:
+        """Which of the candidates most rows name; their order is public and breaks ties; other values do not vote.
+
+        Parameters
+        ----------
+        loss : "zero-one", or "shortfall": by how many votes the named one is behind the winner
+        prior : {tally: probability}, a tally being a tuple of votes; None is uniform over all tallies
+        """
+        return self._take(plurality(self.setting, column, candidates, privacy, where, of, loss, prior), fresh)
+
+    def quantile(
+        self,
+        column: str,
+        q: Number,
+        candidates: Any,
+        privacy: Any = None,
+        *,
+        where: Any = None,
+        of: Of = "rows",
+        loss: str = "absolute",
+        prior: Any = None,
+        fresh: bool = False,
+    ) -> Any:
+        """Which candidate is the q-quantile of a column (q = 0.5: the median), values rounded to the nearest candidate.
+
+        Parameters
+        ----------
+        candidates : public numbers in increasing order, such as range(0, 101, 5)
+        loss : "absolute": how far the named value is from the quantile; "zero-one"; "rank": how many rows it is off
+        prior : {tally: probability}, a tally being the rows at each candidate; None is uniform over all tallies
+        """
+        return self._take(quantile(self.setting, column, q, candidates, privacy, where, of, loss, prior), fresh)
 
 
 class Session(Questions):

@@ -164,7 +164,7 @@ def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[st
     import ibis
 
     table = source.table.select(
-        **({"who": _identity(source, unit.id)} if unit.id is not None else {}),
+        **({"who": identity(source, unit.id)} if unit.id is not None else {}),
         **{name: part.column for name, part in contributions.items()},
     )
     sums = {name: table[name].sum() for name in contributions}
@@ -179,21 +179,28 @@ def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[st
         people = table.group_by("who").aggregate(rows=table.count())
         kept = ibis.ifelse(people.rows > rows_each, rows_each, people.rows)
         return people.aggregate(**{name: (kept * each).sum()})
-    alike = table.mutate(nth=ibis.row_number().over(group_by=["who", *contributions]))
+    kept_rows = keep_rows(table, tuple(contributions), rows_each, secret)
+    return kept_rows.aggregate(**{name: kept_rows[name].sum() for name in contributions})
+
+
+def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes) -> Any:
+    """At most so many rows of each `who`, chosen by a keyed hash of the named integers."""
+    import ibis
+
+    alike = table.mutate(nth=ibis.row_number().over(group_by=["who", *names]))
     text = ibis.literal(secret.hex())
-    for part in ("who", *contributions, "nth"):
+    for part in ("who", *names, "nth"):
         text = text + "|" + alike[part].cast("string").fill_null("-")
     hashed = alike.mutate(key=_md5()(text))
-    ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *contributions, "nth"]))
-    kept_rows = ranked.filter(ranked.place < rows_each)  # Ibis counts from 0
-    return kept_rows.aggregate(**{name: kept_rows[name].sum() for name in contributions})
+    ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *names, "nth"]))
+    return ranked.filter(ranked.place < rows_each)  # Ibis counts from 0
 
 
 def _is_constant(part: Contribution) -> bool:
     return part.least == part.most
 
 
-def _identity(source: Source, column: str) -> Any:
+def identity(source: Source, column: str) -> Any:
     """Whose row it is, as text."""
     require_id(source, column)
     return source.table[column].cast("string")

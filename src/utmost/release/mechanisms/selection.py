@@ -1,0 +1,393 @@
+"""One of several candidates, named privately: who won, or where a quantile lies.
+
+The private statistic is a tally: how many rows each of m cells holds. What a question adds is a `Contest`: a score of
+every candidate, a winner, and a lead, each with how far one neighbour moves it. Three mechanisms, and the least
+expected declared loss under the prior is taken:
+
+* *exponential mechanism* (McSherry, Talwar 2007): a candidate whose score is g below the best has weight b^g;
+* *permute and flip* (McKenna, Sheldon 2020): candidates in random order, each accepted with probability b^g; never
+  worse than the exponential mechanism;
+* *rainbow by winner* (RAIN): randomised response where the winner may change with one neighbour, and inwards from there
+  the most that privacy allows; it looks at the lead only, and is best at every tally for its boundary.
+
+b is a rational with b^reach at or above e^-epsilon, so that the first two are private in exact arithmetic. Where every
+neighbour moves all scores in one direction (rows come or go, and count for somebody), b is the square of what it must
+be otherwise: the two things that change, weight and total, cannot both go against us.
+
+**Expected losses** are averages over tallies under a uniform prior (all tallies of at most N rows alike): over all of
+them where they are few, else over lines of tallies drawn with a fixed public seed: a tally is drawn, the two cells that
+decide are found, and all ways to share these two cells' rows that leave the same two deciding are taken together,
+exactly or in even steps. The standard error is stated. Nothing here has seen a table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import NDArray
+
+from utmost.design.noise.decay import decay_above, keeps_level
+from utmost.design.noise.draws import Uniform, below
+from utmost.design.rainbow import Plurality, plurality
+from utmost.exact import as_fmpq
+from utmost.privacy import ApproxDP, Level
+from utmost.release.mechanisms.choice import Proof, require_releasable
+from utmost.sampling import uniform_integer
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+MOST_TALLIES, LINES, PLACES, FAR, SEED = 60_000, 600, 240, 40.0, 2026
+"""How many tallies are enumerated; how many lines are drawn otherwise, of how many tallies, up to which decay."""
+
+
+class Contest(Protocol):
+    """What a question says about tallies; arrays hold a tally in each row."""
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The candidates."""
+
+    @property
+    def most(self) -> int:
+        """How many rows a tally has at most."""
+
+    @property
+    def score_reach(self) -> int:
+        """Per unit of score, e^(-epsilon/score_reach) keeps epsilon."""
+
+    @property
+    def lead_reach(self) -> int:
+        """How far one neighbour moves the lead."""
+
+    @property
+    def most_lead(self) -> int:
+        """No lead is larger."""
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """The losses that are shown."""
+
+    def scores(self, tallies: Integers) -> Integers:
+        """The score of every candidate."""
+
+    def winners(self, tallies: Integers) -> Integers:
+        """The position of the right answer."""
+
+    def leads(self, tallies: Integers) -> Integers:
+        """At least 1: how far it is to another winner; one neighbour moves it by at most `lead_reach`."""
+
+    def loss(self, name: str, tallies: Integers) -> Floats:
+        """What it costs to name each candidate."""
+
+    def line(self, tally: Integers) -> tuple[int, int, int, int]:
+        """The two cells that decide, and from which to which number of rows in the first they do."""
+
+    def worst_tallies(self) -> Integers:
+        """Tallies at which answers are hardest."""
+
+    def words(self) -> str:
+        """Where the statistic lies."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """The exponential mechanism (`again`: a candidate may come up again), or permute and flip."""
+
+    contest: Contest
+    level: ApproxDP
+    decay: Fraction
+    again: bool
+
+    def draw(self, tally: Integers) -> int:
+        """The position of a candidate, drawn exactly."""
+        scores = self.contest.scores(tally[None, :])[0].tolist()
+        best = max(scores)
+        waiting = list(range(len(scores)))
+        while True:
+            place = below(len(waiting))
+            candidate = waiting[place] if self.again else waiting.pop(place)
+            if _flip(self.decay, best - scores[candidate]):
+                return candidate
+
+    def probabilities(self, tallies: Integers) -> Floats:
+        """The probability of every candidate at every tally, in floating point."""
+        scores = self.contest.scores(tallies)
+        behind = (scores.max(axis=1, keepdims=True) - scores).astype(float)
+        accepted = np.exp(behind * math.log(self.decay))
+        if self.again:
+            return np.asarray(accepted / accepted.sum(axis=1, keepdims=True))
+        nodes, weights = np.polynomial.legendre.leggauss(len(self.contest.names) // 2 + 1)  # exact for this degree
+        found = np.zeros_like(accepted)
+        for t, w in zip((nodes + 1) / 2, weights / 2, strict=True):
+            left = 1 - t * accepted
+            found += w * left.prod(axis=1, keepdims=True) / left
+        return np.asarray(found * accepted)
+
+    def exact(self, tally: tuple[int, ...]) -> list[Fraction]:
+        """The exact probability of every candidate at one tally."""
+        scores = self.contest.scores(np.array([tally]))[0].tolist()
+        accepted = [self.decay ** (max(scores) - score) for score in scores]
+        if self.again:
+            return [a / sum(accepted) for a in accepted]
+        return [
+            a * _mean_of_product([other for j, other in enumerate(accepted) if j != i]) for i, a in enumerate(accepted)
+        ]
+
+    def verify(self) -> bool:
+        """Whether the decay over the reach of scores is within the level: decided exactly."""
+        return 0 < self.decay < 1 and keeps_level(self.level, self.decay, self.contest.score_reach)
+
+
+@dataclass(frozen=True, eq=False)
+class Rainbow:
+    """The winner's rainbow on lines of (winner, neighbours until another wins)."""
+
+    contest: Contest
+    lines: Plurality
+
+    def draw(self, tally: Integers) -> int:
+        """The position of a candidate, drawn exactly from the certified row."""
+        row = tally[None, :]
+        winner, depth = int(self.contest.winners(row)[0]), int(self._depths(row)[0])
+        return int(self.lines.solution.certified.sample((winner, depth)))
+
+    def probabilities(self, tallies: Integers) -> Floats:
+        """The probability of every candidate at every tally."""
+        winners, depths = self.contest.winners(tallies), self._depths(tallies)
+        return np.asarray(self._table[winners, depths])
+
+    def verify(self) -> bool:
+        """Prove the mechanism on the lines again."""
+        return bool(self.lines.solution.verify())
+
+    def _depths(self, tallies: Integers) -> Integers:
+        steps = -(-self.contest.leads(tallies) // self.contest.lead_reach) - 1
+        return np.asarray(np.minimum(steps, self.lines.longest))
+
+    @cached_property
+    def _table(self) -> Floats:
+        m, deep = len(self.contest.names), self.lines.longest + 1
+        mechanism = self.lines.solution.mechanism
+        order = [mechanism.outputs.index(i) for i in range(m)]
+        rows = mechanism.matrix[:, order]
+        places = [[self.lines.solution.problem.space.index((i, d)) for d in range(deep)] for i in range(m)]
+        return np.asarray(rows[np.array(places)])
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionDesign:
+    """A mechanism that names a candidate, made of public parameters only."""
+
+    name: str
+    contest: Contest
+    level: Level
+    loss: str
+    mechanism: Weighted | Rainbow
+    proof: Proof
+    expected: Mapping[str, float]
+    alternatives: Mapping[str, Mapping[str, float]]
+    holds: str
+
+    def draw(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """A private answer."""
+        tally = np.array(point["tally"], dtype=np.int64)
+        return {"named": self.contest.names[self.mechanism.draw(tally)]}
+
+    def chance_right(self, released: Mapping[str, Any]) -> float:
+        """After an answer: the probability that it is right, given the prior (all candidates treated alike)."""
+        return 1 - self.expected["zero-one"]
+
+    @cached_property
+    def worst(self) -> float:
+        """The expected declared loss at the hardest tallies."""
+        hard = self.contest.worst_tallies()
+        return float((self.mechanism.probabilities(hard) * self.contest.loss(self.loss, hard)).sum(axis=1).max())
+
+    @property
+    def space(self) -> str:
+        """Where the statistic lies, in words."""
+        return self.contest.words()
+
+    @property
+    def moves(self) -> dict[str, int]:
+        """How far one neighbour moves the lead of the winner."""
+        return {"lead": self.contest.lead_reach}
+
+    def verify(self) -> bool:
+        """Prove privacy again in exact arithmetic."""
+        return self.mechanism.verify()
+
+
+def design_selection(contest: Contest, level: Level, loss: str, prior: Mapping[Any, float] | None) -> SelectionDesign:
+    """The mechanism with the least expected loss of the three; at levels that are not pure, the rainbow."""
+    require_releasable(level)
+    m = len(contest.names)
+    options: dict[str, Weighted | Rainbow] = {}
+    lines = plurality(-(-contest.most_lead // contest.lead_reach), range(m), level, "add-remove")
+    options["rainbow by winner"] = Rainbow(contest, lines)
+    if isinstance(level, ApproxDP) and level.delta == 0:
+        decay = decay_above(level, contest.score_reach)
+        options["permute and flip"] = Weighted(contest, level, decay, again=False)
+        options["exponential mechanism"] = Weighted(contest, level, decay, again=True)
+    tallies = prior_tallies(contest, level, prior)
+    expected = {name: _expected(option, contest, tallies) for name, option in options.items()}
+    name = min(options, key=lambda each: expected[each][loss][0])
+    others = {each: {k: v[0] for k, v in by.items()} for each, by in expected.items() if each != name}
+    error = expected[name][loss][1]
+    holds = tallies.words + (f"; standard error {error:.2g}" if tallies.lines is not None else "")
+    return SelectionDesign(
+        name,
+        contest,
+        level,
+        loss,
+        options[name],
+        _proof(options[name], level),
+        {k: v[0] for k, v in expected[name].items()},
+        others,
+        holds,
+    )
+
+
+def _proof(chosen: Weighted | Rainbow, level: Level) -> Proof:
+    among = "the least expected loss of rainbow by winner, permute and flip, and the exponential mechanism"
+    if isinstance(chosen, Rainbow):
+        private = f"{level} proved in exact arithmetic on lines of (winner, lead); neighbours lie on adjacent points"
+        return Proof(private, "unproved", f"{among}; best at every tally for its even boundary (RAIN Theorem 3)")
+    private = (
+        f"weights b^gap with a rational b whose power {chosen.contest.score_reach} is at or above e^-epsilon: exactly "
+        f"{level} (McSherry, Talwar 2007; McKenna, Sheldon 2020); drawn exactly"
+    )
+    return Proof(private, "unproved", among)
+
+
+# ---- the prior ----
+
+
+@dataclass(frozen=True, eq=False)
+class Tallies:
+    """Tallies with weights; those left out cost nothing. `lines` says on which of the drawn lines each is."""
+
+    tallies: Integers
+    weights: Floats
+    lines: Integers | None
+    words: str
+
+
+def prior_tallies(contest: Contest, level: Level, prior: Mapping[Any, float] | None = None) -> Tallies:
+    """All tallies under the prior, or lines of tallies drawn from it with a public seed."""
+    m, most = len(contest.names), contest.most
+    if prior is not None:
+        listed = np.array([list(t) for t in prior], dtype=np.int64)
+        return Tallies(listed, np.array(list(prior.values()), dtype=float), None, "exact, under the listed prior")
+    if math.comb(most + m, m) <= MOST_TALLIES:
+        bars = np.array(list(combinations(range(most + m), m)), dtype=np.int64)
+        listed = _between_bars(bars)
+        return Tallies(listed, np.full(len(listed), 1 / len(listed)), None, "exact, over all tallies")
+    rate = float(getattr(level, "log_growth", 0) or 1) / contest.score_reach
+    rows, weights, lines = [], [], []
+    for i, tally in enumerate(_between_bars(_draw_bars(most + m, m))):
+        first, second, low, high = contest.line(tally)
+        both = int(tally[first] + tally[second])
+        middle = _turning_point(contest, tally, first, second, low, high)
+        near = math.ceil(FAR / rate)
+        a, b = max(low, middle - near), min(high, middle + near)
+        step = max(1, (b - a + 1) // PLACES)
+        places = np.arange(a + (b - a) % step // 2, b + 1, step)
+        here = np.repeat(tally[None, :], len(places), axis=0)
+        here[:, first], here[:, second] = places, both - places
+        rows.append(here)
+        weights.append(np.full(len(places), (b - a + 1) / len(places) / (high - low + 1) / LINES))
+        lines.append(np.full(len(places), i))
+    words = f"estimated on {LINES} lines of tallies drawn from the prior with a public seed"
+    return Tallies(np.concatenate(rows), np.concatenate(weights), np.concatenate(lines), words)
+
+
+def _turning_point(contest: Contest, tally: Integers, first: int, second: int, low: int, high: int) -> int:
+    """Where on a line the winner changes: the last number of rows in the first cell with the winner there at `low`."""
+    both = int(tally[first] + tally[second])
+
+    def winner(rows: int) -> int:
+        here = tally.copy()
+        here[first], here[second] = rows, both - rows
+        return int(contest.winners(here[None, :])[0])
+
+    start = winner(low)
+    if winner(high) == start:
+        leads = []
+        for rows in (low, high):
+            here = tally.copy()
+            here[first], here[second] = rows, both - rows
+            leads.append(int(contest.leads(here[None, :])[0]))
+        return low if leads[0] <= leads[1] else high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if winner(middle) == start else (low, middle)
+    return low
+
+
+def _draw_bars(places: int, m: int) -> Integers:
+    """For each line, m different places in order, all choices equally likely."""
+    rng = np.random.default_rng(SEED)
+    found = np.empty((LINES, m), dtype=np.int64)
+    for i in range(LINES):
+        while True:
+            drawn = rng.integers(0, places, m) if places > 8 * m * m else rng.permutation(places)[:m]
+            if len(set(drawn.tolist())) == m:
+                break
+        found[i] = np.sort(drawn)
+    return found
+
+
+def _between_bars(bars: Integers) -> Integers:
+    """The tally that m bars cut off: what lies before each; what lies behind the last is nobody's."""
+    return np.asarray(np.diff(bars, axis=1, prepend=-1) - 1)
+
+
+def _expected(option: Weighted | Rainbow, contest: Contest, prior: Tallies) -> dict[str, tuple[float, float]]:
+    """Every loss's average under the prior, and its standard error."""
+    found = {}
+    chances = np.concatenate(
+        [option.probabilities(block) for block in np.array_split(prior.tallies, max(1, len(prior.tallies) // 20_000))]
+    )
+    for loss in contest.losses:
+        costs = prior.weights * (chances * contest.loss(loss, prior.tallies)).sum(axis=1)
+        error = 0.0
+        if prior.lines is not None:
+            by_line = np.bincount(prior.lines, weights=costs, minlength=LINES) * LINES
+            error = float(by_line.std(ddof=1) / math.sqrt(LINES))
+        found[loss] = (float(costs.sum()), error)
+    return found
+
+
+# ---- exact draws ----
+
+
+def _flip(decay: Fraction, times: int) -> bool:
+    """True with probability decay^times, exactly; the time hardly depends on either."""
+
+    def bound(bits: int) -> arb:
+        with ctx.workprec(bits + 64 + 2 * decay.denominator.bit_length() + times.bit_length()):
+            return arb(as_fmpq(decay)) ** times
+
+    number, rate = Uniform(), -math.log(decay)
+    while times * rate * (1 - 1e-9) > (number.bits + 2) * math.log(2):  # decay^times is below the last bit drawn
+        if number.number:
+            return False
+        number = Uniform(uniform_integer(64), number.bits + 64)
+    return number.is_below(bound)
+
+
+def _mean_of_product(accepted: list[Fraction]) -> Fraction:
+    """The integral over t from 0 to 1 of the product of 1 - t·a: how often nobody before was accepted."""
+    powers = [Fraction(1)]
+    for a in accepted:
+        powers = [x - a * y for x, y in zip([*powers, Fraction(0)], [Fraction(0), *powers], strict=True)]
+    return sum((c / (k + 1) for k, c in enumerate(powers)), Fraction(0))

@@ -1,0 +1,409 @@
+"""Several counts released together: which mechanism, with its proof, its expected losses and the alternatives'.
+
+Two ways in which one neighbour moves d counts:
+
+* *overlapping* conditions: one row may change every count, each by one (king's moves on a grid);
+* *disjoint* cells: one row is in one cell; replaced, it leaves one cell and enters another.
+
+| counts | candidates, the least expected declared loss is taken |
+|---|---|
+| overlapping | geometric noise on each at epsilon/d; cube noise; tight constraints; a small grid's linear program |
+| disjoint, add-remove | geometric noise on each at epsilon, all cells in parallel |
+| disjoint, replace | geometric noise on each at epsilon/2; exchange noise on all |
+
+Losses are those of one count, averaged over the counts ("absolute", "squared", "within k"); "zero-one" of overlapping
+counts asks for all of them to be right at once (REG's two counts), of cells for each by itself. The prior is uniform
+on every count, and independent between them.
+
+**Why an even split.** Independent mechanisms for counts that are treated alike: the expected loss of geometric noise is
+convex in epsilon, so shares of epsilon that differ cost more on average than equal ones; and where cells are disjoint
+and there are at least as many cells as steps a neighbour makes, each step must be worth its share of epsilon, for which
+geometric noise is best whatever the prior (Ghosh, Roughgarden, Sundararajan 2012).
+
+**What nobody can beat.** Hold all counts but one: what is left is one count on a line, released with all of epsilon,
+so no private mechanism has a lower expected loss than the best one for a single count. Disjoint cells under add-remove
+meet that bound: there geometric noise is optimal among all mechanisms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.design.finite import optimal, tight_constraints
+from utmost.errors import CannotCertify, NoSuchMechanism, SolverFailed, TooLarge, UnsupportedLevel
+from utmost.families import grid
+from utmost.mechanism import loss_table
+from utmost.privacy import ApproxDP, Level, PureDP, require_pure
+from utmost.release.mechanisms.alternatives import expected_cut_off, tails
+from utmost.release.mechanisms.balls import BallNoise, Shape, ball_noise
+from utmost.release.mechanisms.cache import cached
+from utmost.release.mechanisms.choice import Design, Proof, design_number, require_releasable
+from utmost.release.mechanisms.line import Line
+from utmost.release.mechanisms.losses import SHOWN, cost
+from utmost.solution import Solution
+
+Floats: TypeAlias = NDArray[np.float64]
+MOST_GRID, MOST_BOARD, LEAST_TIGHT, CLOSED = 64, 10**6, 1.0, 1e-12
+"""Up to how many points of a grid the linear program is solved, and tight constraints are tried; from which epsilon."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """Every count by itself, with its share of the level."""
+
+    design: Design
+
+    def draw(self, point: tuple[int, ...]) -> tuple[int, ...]:
+        """A private answer for every count."""
+        return tuple(self.design.release(x) for x in point)
+
+    def posterior(self, released: tuple[int, ...], place: int) -> tuple[NDArray[Any], Floats]:
+        """What to believe about one count."""
+        points, chances = self.design.mechanism.posterior(released[place])  # type: ignore[union-attr]
+        return points + self.design.line.first, chances
+
+    def worst(self, loss: str) -> float:
+        """The expected loss of a count at its worst point."""
+        return self.design.worst
+
+    def verify(self) -> bool:
+        """Prove privacy again."""
+        return self.design.verify()
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Noise on all counts at once, cut off at the ends."""
+
+    noise: BallNoise
+    line: Line
+
+    def draw(self, point: tuple[int, ...]) -> tuple[int, ...]:
+        """A private answer for every count."""
+        return tuple(self.line.clamp(x + z) for x, z in zip(point, self.noise.sample(), strict=True))
+
+    def posterior(self, released: tuple[int, ...], place: int) -> tuple[NDArray[Any], Floats]:
+        """What to believe about one count, given what was released for it alone."""
+        law, value = self.noise.marginal, released[place]
+        tail = np.append(np.cumsum(law[::-1])[::-1], 0.0)  # of noise at or above 0, 1, 2, ...
+        far = len(law) - 1
+        points = np.arange(max(self.line.first, value - far), min(self.line.last, value + far) + 1)
+        away = np.abs(points - value)
+        at_end = value in (self.line.first, self.line.last)
+        chances = np.where(at_end, tail[away], law[away])
+        return points, chances / chances.sum()
+
+    def worst(self, loss: str) -> float:
+        """The expected loss of a count far from both ends, where noise is not cut off."""
+        law = self.noise.marginal
+        if loss == "zero-one" and self.noise.shape == "cube":
+            return 1 - self.noise.probability((0,) * self.noise.dimension)
+        return float(2 * (law[1:] @ cost(loss, np.arange(1, len(law)))))
+
+    def expected(self, loss: str) -> float:
+        """The expected loss of one count under the uniform prior; all right at once for "zero-one" in a cube."""
+        if loss == "zero-one" and self.noise.shape == "cube":
+            return 1 - self._all_right()
+        law = self.noise.marginal
+        tail = np.append(np.cumsum(law[::-1])[::-1], 0.0)
+        return expected_cut_off(self.line, lambda t: tail[np.minimum(t.astype(int), len(law))], len(law), loss)
+
+    def _all_right(self) -> float:
+        """At an end noise beyond it does no harm: sums over how many of the counts lie at an end."""
+        law, d, ends = self.noise.radius_law, self.noise.dimension, min(2, self.line.points)
+        radii = np.arange(len(law))
+        share, total = ends / self.line.points, 0.0
+        for at_end in range(d + 1):
+            inside = (radii + 1.0) ** at_end / (2.0 * radii + 1) ** d
+            total += math.comb(d, at_end) * share**at_end * (1 - share) ** (d - at_end) * float(law @ inside)
+        return total
+
+    def verify(self) -> bool:
+        """Prove privacy again: the decay of the law against the level, exactly."""
+        return self.noise.keeps()
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """A mechanism on the grid of all results."""
+
+    solution: Solution
+
+    def draw(self, point: tuple[int, ...]) -> tuple[int, ...]:
+        """A private answer for every count, drawn from the certified row."""
+        return tuple(self.solution.certified.sample(point))
+
+    def posterior(self, released: tuple[int, ...], place: int) -> tuple[NDArray[Any], Floats]:
+        """What to believe about one count, given all that was released."""
+        space, mechanism = self.solution.problem.space, self.solution.mechanism
+        if self.solution.problem.question == "finite.tight_constraints":
+            level = self.solution.problem.privacy.single
+            assert isinstance(level, ApproxDP)
+            column = np.exp(-level.log_growth * space.distances_from(released))
+        else:
+            column = mechanism.matrix[:, space.index(released)]
+        sides = space.family[1]["shape"] if space.family else ()
+        rest = tuple(i for i in range(len(sides)) if i != place)
+        chances = column.reshape(sides).sum(axis=rest)
+        return np.arange(len(chances)), chances / chances.sum()
+
+    def expected(self, loss: str) -> float:
+        """The expected loss under the uniform prior."""
+        points = self.solution.mechanism.points
+        return self.solution.mechanism.expected_loss(loss=_table(loss, points), remap="none")
+
+    def worst(self, loss: str) -> float:
+        """The expected loss at the worst point."""
+        mechanism = self.solution.mechanism
+        if self.solution.problem.question == "finite.tight_constraints" and len(mechanism.points) > MOST_GRID:
+            return float(1 - mechanism.diagonal.min()) if hasattr(mechanism, "diagonal") else math.nan
+        return float((mechanism.matrix * _table(loss, mechanism.points)).sum(axis=1).max())
+
+    def verify(self) -> bool:
+        """Prove privacy and optimality again."""
+        return bool(self.solution.verify())
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralDesign:
+    """A mechanism for several counts, made of public parameters only.
+
+    Attributes
+    ----------
+    name : what it is, in words
+    line : where each count lies, and how far one neighbour moves it
+    expected, alternatives : the expected losses under the prior, by loss; the others' by their names
+    """
+
+    name: str
+    names: tuple[str, ...]
+    line: Line
+    level: Level
+    loss: str
+    mechanism: Alone | Together | Board
+    proof: Proof
+    expected: Mapping[str, float]
+    alternatives: Mapping[str, Mapping[str, float]]
+
+    def draw(self, point: Mapping[str, int]) -> dict[str, int]:
+        """Private answers, by name."""
+        drawn = self.mechanism.draw(tuple(point[name] for name in self.names))
+        return dict(zip(self.names, drawn, strict=True))
+
+    def posterior(self, released: Mapping[str, int]) -> dict[str, tuple[NDArray[Any], Floats]]:
+        """What to believe about each count after the answers."""
+        listed = tuple(released[name] for name in self.names)
+        return {name: self.mechanism.posterior(listed, i) for i, name in enumerate(self.names)}
+
+    @cached_property
+    def worst(self) -> float:
+        """The expected declared loss at the worst point."""
+        return self.mechanism.worst(self.loss)
+
+    @property
+    def space(self) -> str:
+        """Where the counts lie, in words."""
+        return f"{len(self.names)} counts of {self.line.first} to {self.line.last}"
+
+    @property
+    def moves(self) -> dict[str, int]:
+        """How far one neighbour moves each count."""
+        return dict.fromkeys(self.names, self.line.reach)
+
+    def verify(self) -> bool:
+        """Prove privacy again in exact arithmetic."""
+        return self.mechanism.verify()
+
+
+def design_overlapping(
+    names: tuple[str, ...], line: Line, level: Level, loss: str, optimum: bool = True
+) -> SeveralDesign:
+    """The best mechanism known for counts that one neighbour may move all at once, each by up to the line's reach."""
+    pure, d = _pure(level), len(names)
+    alone = _alone(line, pure, d, loss)
+    right = 1 - (1 - alone.expected["zero-one"]) ** d
+    options: list[tuple[str, Any, Proof, dict[str, float]]] = [
+        (
+            f"{alone.name}, on each count at a {_nth(d)} of epsilon",
+            Alone(alone),
+            Proof(alone.proof.privacy, "unproved", EVEN.format(d=d) if d > 1 else alone.proof.optimality),
+            {**alone.expected, "zero-one": right},
+        )
+    ]
+    if d > 1:
+        options += _noise_together("cube", d, line, pure, loss, line.reach)
+        options += _on_a_board(d, line, pure, loss) if optimum else []
+    others = _alternatives(line, pure, loss, d * line.reach, math.sqrt(d) * line.reach)
+    for by in others.values():
+        by["zero-one"] = 1 - (1 - by["zero-one"]) ** d
+    return _least(options, names, line, pure, loss, others)
+
+
+def design_disjoint(names: tuple[str, ...], most: int, moves: int, kept: int, level: Level, loss: str) -> SeveralDesign:
+    """The best mechanism known for disjoint cells of 0..most rows.
+
+    Parameters
+    ----------
+    moves : how many steps of one cell by one a neighbour makes at most, all cells together
+    kept : how many rows of one neighbour are in cells at most: half of `moves` where they may be exchanged
+    """
+    pure, d, line = _pure(level), len(names), Line(0, most, 1)
+    if d == 1:
+        moves = kept  # nothing to exchange with
+    alone = _alone(line, pure, moves, loss)
+    share = "all of epsilon" if moves == 1 else f"a {_nth(moves)} of epsilon a row"
+    reason = (
+        f"geometric noise is best for every prior among independent mechanisms that treat cells alike, since one "
+        f"neighbour makes up to {moves} steps in different cells (Ghosh, Roughgarden, Sundararajan 2012)"
+        if d >= moves
+        else "geometric noise at an even share; with fewer cells than steps of a neighbour another may do better"
+    )
+    private = f"{alone.proof.privacy}; disjoint cells share what one neighbour does"
+    options: list[tuple[str, Any, Proof, dict[str, float]]] = [
+        (
+            f"{alone.name}, on each cell at {share}",
+            Alone(alone),
+            Proof(private, "unproved", reason),
+            dict(alone.expected),
+        )
+    ]
+    if moves > kept:
+        options += _noise_together("exchange", d, line, pure, loss, kept)
+    others = _alternatives(line, pure, loss, moves, math.sqrt(moves / kept) * kept)
+    return _least(options, names, Line(0, most, kept), pure, loss, others)
+
+
+EVEN = (
+    "best for each count at its share (Ghosh, Roughgarden, Sundararajan 2012); equal shares of epsilon are best among "
+    "shares, as all {d} counts are treated alike and the loss is convex in epsilon"
+)
+
+
+def share_of(level: ApproxDP, parts: int) -> ApproxDP:
+    """A level of which `parts` add up to at most this one."""
+    if level.ratio == 1 and isinstance(level.exponent, Fraction):
+        return PureDP(level.exponent / parts)
+    return PureDP(Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12 * parts))
+
+
+def _least(options: Any, names: Any, line: Line, level: ApproxDP, loss: str, others: Any) -> SeveralDesign:
+    """The first option with the least expected declared loss, beside what no mechanism can go below."""
+    name, mechanism, proof, expected = min(options, key=lambda option: option[3][loss])
+    single = design_number(line, level, loss)
+    bound = single.expected[loss] if single.proof.claim == "theorem" else single.proof.bound
+    if proof.claim == "unproved" and bound is not None:
+        gap = max(0.0, expected[loss] - bound)
+        if gap <= CLOSED * bound:
+            reason = "one count alone cannot be released better (Ghosh, Roughgarden, Sundararajan 2012)"
+            proof = Proof(proof.privacy, "theorem", reason, bound, 0.0)
+        else:
+            reason = f"one count alone, with all of epsilon, is the bound; {proof.optimality}"
+            proof = Proof(proof.privacy, "bound", reason, bound, gap)
+    return SeveralDesign(name, names, line, level, loss, mechanism, proof, expected, others)
+
+
+def _alone(line: Line, level: ApproxDP, parts: int, loss: str) -> Design:
+    return design_number(line, share_of(level, parts) if parts > 1 else level, loss)
+
+
+def _noise_together(shape: Shape, d: int, line: Line, level: ApproxDP, loss: str, steps: int) -> list[Any]:
+    try:
+        found = Together(ball_noise(shape, d, level, steps), line)
+        expected = {each: found.expected(each) for each in _losses(loss)}
+    except TooLarge:
+        return []
+    private = (
+        f"the law b^norm with a rational b whose power {steps} is at or above e^-epsilon: exactly {level}, since one "
+        f"neighbour moves the counts by at most {steps} in that norm; drawn exactly, then cut off, which is public"
+    )
+    reason = (
+        "the K-norm mechanism (Hardt, Talwar 2010) for exactly these neighbours errs less than independent noise; "
+        "whether another errs less is open"
+    )
+    name = f"{shape} noise on all {d} counts at once"
+    return [(name, found, Proof(private, "unproved", reason), expected)]
+
+
+def _on_a_board(d: int, line: Line, level: ApproxDP, loss: str) -> list[Any]:
+    """The optimum on a small grid, and tight constraints on two counts for "zero-one", where these exist."""
+    size = line.points**d
+    tight = loss == "zero-one" and d == 2 and level.log_growth >= LEAST_TIGHT and size <= MOST_BOARD
+    if line.reach > 1 or not (tight or size <= MOST_GRID):
+        return []
+    solution = _board(line.points, d, level, loss, tight)
+    if solution is None:
+        return []
+    certificate, found = solution.certificate, Board(solution)
+    private = f"{level} proved in exact arithmetic on every pair of neighbours, drawn from integers"
+    if certificate.claim == "theorem":
+        name, proof = "tight constraints on the grid", Proof(private, "theorem", certificate.reason, gap=0.0)
+    else:
+        bound = certificate.bound
+        reason = "no private mechanism has a lower expected loss than the bound: linear programming duality"
+        name = "the linear program's optimum on the grid"
+        gap = None if bound is None else max(0.0, solution.value - bound)
+        proof = Proof(private, "unproved" if bound is None else "bound", reason, bound, gap)
+    small = size <= 2000
+    expected = {each: found.expected(each) for each in _losses(loss)} if small else {loss: solution.value}
+    return [(name, found, proof, expected)]
+
+
+@lru_cache(maxsize=64)
+def _board(points: int, d: int, level: ApproxDP, loss: str, tight: bool) -> Solution | None:
+    space = grid((points,) * d)
+    try:
+        if tight:
+            solution = tight_constraints(space, level)
+        else:
+            table = _table(loss, space.points)
+            data: dict[str, Any] = {"prior": np.full(len(table), 1 / len(table)), "loss": table}
+            key = {"version": 1, "grid": [points] * d, "level": level.to_json(), "loss": loss, "prior": None}
+            problem = {"space": space, "level": level, "data": data}
+            solution = cached(key, problem, lambda: optimal(space, level, loss=table))
+        solution.certified  # noqa: B018  (proved private, or not taken)
+        return solution
+    except NoSuchMechanism:
+        return _board(points, d, level, loss, False) if tight and points**d <= MOST_GRID else None
+    except (SolverFailed, CannotCertify, UnsupportedLevel, TooLarge):
+        return None
+
+
+def _table(loss: str, points: Any) -> Floats:
+    """The loss of answering one tuple for another: averaged over the counts; of "zero-one", 1 unless all are right."""
+    listed = np.array(list(points))
+    if loss == "zero-one":
+        return loss_table("zero-one", range(len(listed)), range(len(listed)))
+    return np.asarray(cost(loss, listed[:, None, :] - listed[None, :, :]).mean(axis=2))
+
+
+def _alternatives(line: Line, level: ApproxDP, loss: str, reach: int, straight: float) -> dict[str, dict[str, float]]:
+    return {
+        name: {each: expected_cut_off(line, tail, wide, each) for each in _losses(loss)}
+        for name, (tail, wide) in tails(reach, level, straight).items()
+    }
+
+
+def _losses(loss: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((loss, *SHOWN)))
+
+
+def _pure(level: Level) -> ApproxDP:
+    try:
+        return require_pure(require_releasable(level))
+    except UnsupportedLevel:
+        raise UnsupportedLevel(
+            f"several counts are released at pure levels, not {level}; give an epsilon, such as PureDP(1)."
+        ) from None
+
+
+def _nth(parts: int) -> str:
+    words = {1: "whole", 2: "half", 3: "third", 4: "quarter"}
+    return words.get(parts, f"{parts}th part")
