@@ -26,7 +26,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any, Protocol, TypeAlias
 
@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from utmost.design.noise.decay import decay_above, keeps_level
 from utmost.design.noise.draws import Uniform, below
 from utmost.design.rainbow import Plurality, plurality
+from utmost.errors import CannotCertify
 from utmost.exact import as_fmpq
 from utmost.privacy import ApproxDP, Level
 from utmost.release.mechanisms.choice import Proof, require_releasable
@@ -226,14 +227,31 @@ class SelectionDesign:
         return self.mechanism.verify()
 
 
-def design_selection(contest: Contest, level: Level, loss: str, prior: Mapping[Any, float] | None) -> SelectionDesign:
+def design_selection(
+    contest: Contest, level: Level, loss: str, prior: Mapping[Any, float] | None = None
+) -> SelectionDesign:
     """The mechanism with the least expected loss of the three; at levels that are not pure, the rainbow."""
     require_releasable(level)
+    return _uniform(contest, level, loss) if prior is None else _design(contest, level, loss, prior)
+
+
+@lru_cache(maxsize=256)
+def _uniform(contest: Contest, level: Level, loss: str) -> SelectionDesign:
+    return _design(contest, level, loss, None)
+
+
+def _design(contest: Contest, level: Level, loss: str, prior: Mapping[Any, float] | None) -> SelectionDesign:
     m = len(contest.names)
     options: dict[str, Weighted | Rainbow] = {}
+    pure = isinstance(level, ApproxDP) and level.delta == 0
     lines = plurality(-(-contest.most_lead // contest.lead_reach), range(m), level, "add-remove")
-    options["rainbow by winner"] = Rainbow(contest, lines)
-    if isinstance(level, ApproxDP) and level.delta == 0:
+    try:
+        lines.solution.certified  # noqa: B018  (proved private, or not taken)
+        options["rainbow by winner"] = Rainbow(contest, lines)
+    except CannotCertify:
+        if not pure:
+            raise
+    if isinstance(level, ApproxDP) and pure:
         decay = decay_above(level, contest.score_reach)
         options["permute and flip"] = Weighted(contest, level, decay, again=False)
         options["exponential mechanism"] = Weighted(contest, level, decay, again=True)

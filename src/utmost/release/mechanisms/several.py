@@ -49,9 +49,10 @@ from utmost.release.mechanisms.choice import Design, Proof, design_number, requi
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import SHOWN, cost
 from utmost.solution import Solution
+from utmost.space import Space
 
 Floats: TypeAlias = NDArray[np.float64]
-MOST_GRID, MOST_BOARD, LEAST_TIGHT, CLOSED = 64, 10**6, 1.0, 1e-12
+MOST_GRID, FEW, MOST_BOARD, LEAST_TIGHT, CLOSED = 64, 2000, 10**6, 1.0, 1e-12
 """Up to how many points of a grid the linear program is solved, and tight constraints are tried; from which epsilon."""
 
 
@@ -223,6 +224,7 @@ class SeveralDesign:
         return self.mechanism.verify()
 
 
+@lru_cache(maxsize=256)
 def design_overlapping(
     names: tuple[str, ...], line: Line, level: Level, loss: str, optimum: bool = True
 ) -> SeveralDesign:
@@ -247,6 +249,7 @@ def design_overlapping(
     return _least(options, names, line, pure, loss, others)
 
 
+@lru_cache(maxsize=256)
 def design_disjoint(names: tuple[str, ...], most: int, moves: int, kept: int, level: Level, loss: str) -> SeveralDesign:
     """The best mechanism known for disjoint cells of 0..most rows.
 
@@ -351,7 +354,7 @@ def _on_a_board(d: int, line: Line, level: ApproxDP, loss: str) -> list[Any]:
         name = "the linear program's optimum on the grid"
         gap = None if bound is None else max(0.0, solution.value - bound)
         proof = Proof(private, "unproved" if bound is None else "bound", reason, bound, gap)
-    small = size <= 2000
+    small = size <= FEW
     expected = {each: found.expected(each) for each in _losses(loss)} if small else {loss: solution.value}
     return [(name, found, proof, expected)]
 
@@ -361,6 +364,8 @@ def _board(points: int, d: int, level: ApproxDP, loss: str, tight: bool) -> Solu
     space = grid((points,) * d)
     try:
         if tight:
+            if points**d <= FEW and _has_no_tight(space, level):
+                return _board(points, d, level, loss, False) if points**d <= MOST_GRID else None
             solution = tight_constraints(space, level)
         else:
             table = _table(loss, space.points)
@@ -374,6 +379,12 @@ def _board(points: int, d: int, level: ApproxDP, loss: str, tight: bool) -> Solu
         return _board(points, d, level, loss, False) if tight and points**d <= MOST_GRID else None
     except (SolverFailed, CannotCertify, UnsupportedLevel, TooLarge):
         return None
+
+
+def _has_no_tight(space: Space, level: ApproxDP) -> bool:
+    """Whether an entry is clearly negative: saves the search for the epsilon from which there is one."""
+    weights = np.linalg.solve(np.exp(-level.log_growth * space.distances()), np.ones(len(space.points)))
+    return bool(weights.min() < -1e-6)
 
 
 def _table(loss: str, points: Any) -> Floats:
