@@ -76,6 +76,8 @@ class Contest(Protocol):
     def losses(self) -> tuple[str, ...]:
         """The losses that are shown."""
 
+    def __hash__(self) -> int: ...
+
     def scores(self, tallies: Integers) -> Integers:
         """The score of every candidate."""
 
