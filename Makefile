@@ -43,7 +43,8 @@ test-long: $(ENV) ## Run the tests that take minutes
 	$(BIN)/pytest -q -n 2 -m long
 
 bench: $(BENCH_ENV) ## Run every benchmark in bench/
-	@set -e; for file in $(filter-out bench/timing.py,$(sort $(wildcard bench/*.py))); do echo "== $$file"; .venv-bench/bin/python $$file; done
+	@set -e; for file in $(filter-out bench/timing.py bench/release.py,$(sort $(wildcard bench/*.py))); do echo "== $$file"; .venv-bench/bin/python $$file; done
+	@echo "== bench/release.py"; $(BIN)/python bench/release.py # its peer, DuckDB, lives with the project
 
 docs: $(ENV) ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

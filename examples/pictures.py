@@ -19,7 +19,10 @@ def main():
         figure = um.plot.rainbow(start, 0.1823, 21, ("blue", "red", "green"), f"RAIN Figure 2 ({part}), ε = 0.1823")
         um.plot.save(figure, IMAGES / f"rain-figure-2{part}.png")
     draw_losses()
+    draw_release()
+    draw_interaction()
     draw_regions()
+    draw_noise()
 
 
 def draw_losses():
@@ -39,6 +42,12 @@ def draw_losses():
     um.plot.save(
         um.plot.heat_map(best.mechanism, "Best for the mean absolute error, ε = 1"), IMAGES / "sum-optimal.png"
     )
+
+
+def draw_interaction():
+    """LIM Figure 4.2: what talking gains when a party holds several bits."""
+    for example in ("xor or and", "hamming distance"):
+        um.plot.save(um.plot.interaction(example), IMAGES / f"lim-figure-4-2-{example.replace(' ', '-')}.png")
 
 
 def draw_regions():
@@ -65,9 +74,35 @@ def draw_regions():
     um.plot.save(figure, IMAGES / "reg-figure-4.png")
 
 
+def draw_release():
+    """What a sum over a table loses on average, against epsilon: the staircase against the usual noises."""
+    from utmost.release.mechanisms.choice import design_number
+    from utmost.release.mechanisms.line import Line
+
+    epsilons = [0.25 * i for i in range(1, 17)]
+    designs = [design_number(Line(0, 3_000_000, 120), um.PureDP(e), "absolute") for e in epsilons]
+    curves = {"Utmost": [d.expected["absolute"] / 2 for d in designs]}
+    curves["Laplace or geometric noise"] = [d.alternatives["geometric"]["absolute"] / 2 for d in designs]
+    curves["no private mechanism is below"] = [(d.proof.bound or 0.0) / 2 for d in designs]
+    title = "Sum of hours, 0 to 60, of at most 25,000 people"
+    figure = um.plot.losses(epsilons, curves, title, "expected absolute error, hours")
+    figure.axes[0].set_yscale("log")
+    um.plot.save(figure, IMAGES / "release-sum.png")
+
+
 def best_leakage(prior, space, epsilon):
     """The most that a private mechanism can leak under a prior: REG Prop. 5 with the optimum."""
     return um.finite.optimal(space, epsilon, prior).mechanism.leakage(prior)
+
+
+def draw_noise():
+    """LIM Figures 2.2 and 2.3, and the costs of noise on two numbers against epsilon."""
+    line = um.plot.noise_density(um.noise.staircase(1.0), title="The best noise on one number, ε = 1")
+    um.plot.save(line, IMAGES / "noise-density.png")
+    plane = um.plot.noise_density(um.noise.staircase(1.0, dimension=2), title="The best noise on two numbers, ε = 1")
+    um.plot.save(plane, IMAGES / "noise-density-2.png")
+    um.plot.save(um.plot.noise_gamma(), IMAGES / "noise-gamma.png")
+    um.plot.save(um.plot.noise_costs([0.25 * i for i in range(1, 49)]), IMAGES / "noise-costs.png")
 
 
 if __name__ == "__main__":

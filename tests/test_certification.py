@@ -17,6 +17,8 @@ from utmost.edge_levels import on_edges
 from utmost.errors import CannotCertify, InvalidInput, NoExtension, UnknownPoint
 from utmost.exact import as_fmpq
 from utmost.mechanism import Law
+from utmost.release.mechanisms.choice import design_choice, design_number
+from utmost.release.mechanisms.line import Line
 
 
 def exponential_below(epsilon):
@@ -80,6 +82,14 @@ def random_private_mechanism(seed):
     return um.FiniteMechanism(weights / weights.sum(axis=1, keepdims=True), range(n), range(outputs)), space, epsilon
 
 
+def clamped(noise, n):
+    """Integer noise added to 0..n-1 and cut off at the ends, as a table."""
+    steps = np.arange(n) - np.arange(n)[:, None]
+    matrix = noise.probability(steps)
+    matrix[:, 0], matrix[:, -1] = noise.tail(np.arange(n)), noise.tail(np.arange(n)[::-1])
+    return um.FiniteMechanism(matrix, range(n), range(n))
+
+
 def certified_mechanisms():
     """What every designer makes, certified: one case per designer and kind of level."""
     for seed in range(60):
@@ -99,6 +109,16 @@ def certified_mechanisms():
     yield um.certify(um.finite.tight_constraints(um.sums(6, 3), 1.0))
     yield um.certify(um.finite.optimal(um.sums(5, 3), 0.4, loss="squared", method="columns"))
     yield um.certify(um.finite.geometric(9, 0.5), um.path(9), 0.5)
+    yield design_number(Line(0, 12, 3), um.PureDP(0.7), "absolute").mechanism.solution.certified
+    for level in (um.PureDP(0.4), um.ApproxDP(1, 1e-3)):
+        yield design_choice(Line(-20, 20, 3), 4, level).mechanism.solution.certified
+    for level in (0.5, um.ApproxDP(1, 0.1)):
+        yield um.multiparty.optimal("majority", [level] * 3).mechanism(1)
+    for talk in (um.multiparty.xor_or_and(2.0, "best"), um.multiparty.and_saving_delta(um.ApproxDP(1, 0.1), 1.0)):
+        yield talk.transcript(0, talk.spaces[1].points[0])
+        yield talk.transcript(1, 1)
+    for noise in (um.noise.discrete_staircase(1, 5), um.noise.discrete_laplace(0.3, 5)):
+        yield um.certify(clamped(noise, 31), um.sums(6, 5), noise.level)
     for seed in range(40):
         mechanism, space, epsilon = random_private_mechanism(seed)
         yield um.certify(mechanism, space, epsilon)
@@ -404,3 +424,10 @@ def test_far_too_little_room_is_refused():
     tight = um.FiniteMechanism([[0.1, 0.2, 0.7], [0.1 + delta / 2, 0.2 + delta / 2, 0.7 - delta]], (0, 1), "abc")
     with pytest.raises(CannotCertify, match="would move"):
         um.certify(tight, um.path(2), um.ApproxDP(0, delta))
+
+
+def test_no_promise_is_certified_without_a_warning():
+    """Epsilon = infinity promises nothing: the identity is certified, and no warning is raised on the way."""
+    identity = um.FiniteMechanism(np.eye(2), (0, 1), "ab")
+    certified = um.certify(identity, um.path(2), um.PureDP(math.inf))
+    assert certified.matrix.tolist() == [[1, 0], [0, 1]]

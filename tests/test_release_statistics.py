@@ -4,6 +4,8 @@ import math
 import warnings
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars
@@ -80,7 +82,7 @@ def check_neighbours(listed, which, neighbours, data):
             assert abs(first[part.name] - second[part.name]) <= part.line.reach, (one.words, listed, near)
 
 
-@settings(max_examples=120)
+@settings(max_examples=100)
 @given(tables, st.sampled_from([0, 1, 2]), st.sampled_from(["replace", "add-remove"]), st.data())
 def test_neighbours_are_the_same_or_adjacent_points(listed, which, neighbours, data):
     """One row or person changed, added or removed moves every statistic by at most its reach."""
@@ -177,9 +179,9 @@ def test_which_rows_of_a_person_count_depends_on_the_secret():
     listed = [("a", float(x), x, True) for x in range(8)]
     setting = Setting(engines.open_table(as_table(listed)), um.people("id", rows_each=1, at_most=5), "replace")
     asked = total(setting, "n", 0, 9, 1, None, 1, "absolute", None)
-    kept = Counter(point(asked, bytes([i]) * 32)["sum"] for i in range(100))
+    kept = Counter(point(asked, bytes([i]) * 32)["sum"] for i in range(60))
     assert set(kept) == set(range(8))
-    assert max(kept.values()) < 35
+    assert max(kept.values()) < 22
 
 
 def test_no_float_is_summed():
@@ -255,16 +257,46 @@ def test_every_kind_of_table_gives_the_same_points(tmp_path):
         assert found == wanted, name
 
 
+def test_nan_is_null_wherever_blocks_of_rows_are_skipped(tmp_path):
+    """DuckDB skips a Parquet block by its least and greatest value, which know no NaN: x >= 65 would then be true of a
+    NaN or not by what the other rows hold, and one changed row would move a count by two."""
+    points = []
+    for i, other in enumerate((50.0, 70.0)):
+        table = pyarrow.table({"x": [math.nan, 1.0, other]})
+        pyarrow.parquet.write_table(table, tmp_path / f"{i}.parquet")
+        for where in (tmp_path / f"{i}.parquet", table):
+            setting = Setting(engines.open_table(where), um.rows(at_most=9), "replace")
+            points.append(point(count(setting, "x >= 65", 1, "rows", "absolute", None))["count"])
+            assert point(count(setting, lambda t: t.x.isnull(), 1, "rows", "absolute", None)) == {"count": 1}
+            points.append(point(count(setting, lambda t: t.x >= 65, 1, "rows", "absolute", None))["count"])
+    assert points == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
 def test_untyped_csv_is_read_as_the_question_says(tmp_path):
     """Without types a number is what a question compares with a number; junk is null and causes nothing."""
     file = tmp_path / "t.csv"
     file.write_text('age,name\n70,Ann\n"7""1",Bob\nold,Cy\n,Di\n66,Ed,too,many\n65.5,Flo\n')
     source = engines.open_table(file)
     setting = Setting(source, um.rows(at_most=20), "replace")
-    assert point(count(setting, "age >= 65", 1, "rows", "absolute", None)) == {"count": 2}
-    assert point(count(setting, None, 1, "rows", "absolute", None)) == {"count": 5}  # the overlong row is dropped
-    assert point(total(setting, "age", 0, 100, 1, None, 1, "absolute", None)) == {"sum": 136}
+    assert point(count(setting, "age >= 65", 1, "rows", "absolute", None)) == {"count": 3}
+    assert point(count(setting, None, 1, "rows", "absolute", None)) == {"count": 6}  # surplus entries are ignored
+    assert point(total(setting, "age", 0, 100, 1, None, 1, "absolute", None)) == {"sum": 202}
     assert point(count(setting, "name LIKE '_o%'", 1, "rows", "absolute", None)) == {"count": 1}
+
+
+pieces = st.sampled_from(
+    [b"70,Ann\n", b'"70","A""n"\n', b'"unclosed,5\n', b"\x00,\xff\xfe\n", b"1,2,3\r\n", b'7"0,x\n', b"\n"]
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.one_of(pieces, st.binary(max_size=12)), max_size=20))
+def test_no_bytes_in_a_csv_file_cause_an_error(listed):
+    """Whatever follows the header, the table opens and counts."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "t.csv").write_bytes(b"age,name\n" + b"".join(listed))
+        setting = Setting(engines.open_table(Path(folder) / "t.csv"), um.rows(at_most=99), "replace")
+        assert 0 <= point(count(setting, "age >= 65", 1, "rows", "absolute", None))["count"] <= 99
 
 
 @pytest.mark.parametrize(
@@ -331,6 +363,8 @@ def test_tables_that_are_not_row_wise_are_refused():
         with pytest.raises(NotRowWise):
             engines.open_table(table)
     assert engines.open_table(t.filter(t.n > 1).mutate(m=t.n > 3)).columns == ("id", "n", "m")
+    source = engines.open_table(ibis.memtable(pyarrow.table({"n": [1, 2, 3]})))
+    assert sums(source, values(source, "n", as_grid(0, 9, 1), None)) == {"s": 6}
     connection.con.close()
 
 

@@ -10,7 +10,8 @@ import pytest
 import utmost as um
 from utmost.errors import BadFile, CannotCertify, InvalidInput
 from utmost.optimality import dual_bound
-from utmost.solution import Solution, _canonical
+from utmost.saved import canonical
+from utmost.solution import Solution
 
 PATH = um.Space.from_edges([("a", "b"), ("b", "c"), ("c", (1, "d"))])
 
@@ -50,8 +51,8 @@ def forge(path, change):
     content = json.loads(path.read_bytes())
     content.pop("sha256")
     change(content)
-    content["sha256"] = hashlib.sha256(_canonical(content)).hexdigest()
-    path.write_bytes(_canonical(content))
+    content["sha256"] = hashlib.sha256(canonical(content)).hexdigest()
+    path.write_bytes(canonical(content))
     return Solution.load(path)
 
 

@@ -403,8 +403,8 @@ def _doubtful(
             carried = np.where(there > 0, levels.growth[part, None] * there, 0.0)
             over = here * (1 + margin[:, None]) - carried * (1 - margin[:, None])
             spent = np.maximum(over, 0.0).sum(axis=1)
-        finite = np.isfinite(levels.growth[part])
-        proved[part] = finite & (spent * (1 + margin) <= shares[part] * (1 - margin) * 2.0**bits)
+            finite = np.isfinite(levels.growth[part])  # where it is not, the margin is infinite and nothing is proved
+            proved[part] = finite & (spent * (1 + margin) <= shares[part] * (1 - margin) * 2.0**bits)
     return np.flatnonzero(~proved)
 
 

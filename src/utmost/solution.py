@@ -7,12 +7,9 @@ canonical JSON file (same solution, same bytes) with a checksum; `Solution.load`
 
 from __future__ import annotations
 
-import hashlib
 import html
-import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -41,11 +38,10 @@ from utmost.optimality import CHECKERS
 from utmost.privacy import ApproxDP
 from utmost.rounding import Weights
 from utmost.sampling import WORD
+from utmost.saved import NONSENSE, read_checked, write_checked
 from utmost.space import Space, label_from_json, label_to_json
 
 FORMAT, VERSION = "utmost-solution", 1
-NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
-"""What data of the wrong kind or size lead to; a file may hold anything."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,23 +192,12 @@ class Solution:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the solution as one JSON file; the file is complete or not there at all."""
-        target = Path(path)
-        content = _plain(self)
-        content["sha256"] = hashlib.sha256(_canonical(content)).hexdigest()
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_canonical(content))
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-        return target
+        return write_checked(path, _plain(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:
         """Read a solution written by `save`; `BadFile` if it was changed, cut short or is of another version."""
-        return _from_plain(_read(Path(path)))
+        return _from_plain(read_checked(path, FORMAT, VERSION, "solution"))
 
     def __str__(self) -> str:
         c = self.certificate
@@ -324,32 +309,6 @@ def _weights_from_json(data: Any, mechanism: FiniteMechanism) -> tuple[Weights, 
         raise BadFile(f"a certified weight is not between 0 and 2^{bits}; save the solution again.")
     kind = np.int64 if bits <= WORD else object
     return np.array(rows, dtype=kind).reshape(len(mechanism.points), len(mechanism.outputs)), bits
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as problem:
-        raise BadFile(f"{path} cannot be read: {problem.strerror or problem}.") from None
-    except NONSENSE:
-        raise BadFile(f"{path} is not JSON; it may be cut short. Save the solution again.") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise BadFile(f"{path} is not a solution saved by Utmost (no format {FORMAT!r}).")
-    if content.get("version") != VERSION:
-        raise BadFile(f"{path} has version {content.get('version')!r}; this Utmost reads version {VERSION}.")
-    stated = content.pop("sha256", None)
-    try:
-        found = hashlib.sha256(_canonical(content)).hexdigest()
-    except NONSENSE:
-        found = None
-    if stated != found:
-        raise BadFile(f"{path} does not match its checksum: it was changed after it was saved.")
-    return content
-
-
-def _canonical(content: Any) -> bytes:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode() + b"\n"
 
 
 def _value_to_json(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from utmost import __version__
-from utmost.cli import designs
+from utmost.cli import designs, party
 from utmost.cli.release import release
 from utmost.errors import BudgetSpent, CannotCertify, EngineFailed, NoExtension, NoSuchMechanism, UtmostError
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 for command in (designs.design, designs.show, designs.certify, designs.verify, designs.sample, designs.demo):
     app.command()(command)
 app.command()(release)
+app.add_typer(party.app, name="party")
 
 
 @app.callback(invoke_without_command=True)

@@ -97,10 +97,10 @@ def sample(
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the pictures and solutions go.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Where the table, the ledger and the report go.")] = Path("demo"),
     as_json: Json = False,
 ) -> None:
-    """From nothing to a yes/no question, its optimal mechanism, its picture, and its proof verified."""
+    """From nothing to a table of 20,000 people, five private answers, and the page that defends them."""
     console = Console(quiet=as_json, soft_wrap=True, highlight=False)
     result = run_demo(out, console.print)
     if as_json:

@@ -102,8 +102,8 @@ def _ask(target: Any, kind: str, what: Any, level: Level, options: dict[str, Any
         return target.threshold(what or None, options["at_least"], level, of=options["of"], **extra)
     if options["lower"] is None or options["upper"] is None:
         raise InvalidInput(
-            f"--{kind} needs --lower and --upper, the public range that values are clamped to, such as "
-            "--lower 0 --upper 100."
+            f"--{kind} needs --lower and --upper, the public range that values are clamped to, such as --lower 0 "
+            "--upper 100."
         )
     arguments = (what, options["lower"], options["upper"], level)
     return getattr(target, kind)(*arguments, grid=options["grid"], where=options["where"], **extra)

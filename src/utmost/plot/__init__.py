@@ -5,7 +5,23 @@ Every function returns a matplotlib `Figure`; `save(figure, path)` writes it. Ne
 
 from utmost.plot.canvas import save
 from utmost.plot.graphs import curve, draw, graph, layout
+from utmost.plot.multiparty import interaction
+from utmost.plot.noise import noise_costs, noise_density, noise_gamma
 from utmost.plot.priors import region_of_priors
 from utmost.plot.probabilities import heat_map, losses, rainbow
 
-__all__ = ["curve", "draw", "graph", "heat_map", "layout", "losses", "rainbow", "region_of_priors", "save"]
+__all__ = [
+    "curve",
+    "draw",
+    "graph",
+    "heat_map",
+    "interaction",
+    "layout",
+    "losses",
+    "noise_costs",
+    "noise_density",
+    "noise_gamma",
+    "rainbow",
+    "region_of_priors",
+    "save",
+]

@@ -42,9 +42,8 @@ class Audit:
     def __str__(self) -> str:
         verdict = "BROKEN" if self.broken else "not contradicted"
         return (
-            f"epsilon is at least {self.epsilon_at_least:.4g} ({CONFIDENCE:.1%} confidence, {self.runs} "
-            "runs of each table); "
-            f"promised: {self.promised}; {verdict}. Best event: {self.event}."
+            f"epsilon is at least {self.epsilon_at_least:.4g} ({CONFIDENCE:.1%} confidence, {self.runs} runs of "
+            f"each table); promised: {self.promised}; {verdict}. Best event: {self.event}."
         )
 
 

@@ -21,8 +21,8 @@ from utmost.release.engines import Source
 
 MOST_TEXT = 10_000
 ALLOWED = (
-    "columns, numbers, texts and dates; =, <>, <, <=, >, >=, BETWEEN, IN (list), LIKE, ILIKE, IS NULL, AND, OR, NOT, "
-    "TRY_CAST and parts of dates such as EXTRACT(year FROM born)"
+    "columns, numbers, texts and dates; =, <>, <, <=, >, >=, BETWEEN, IN (list), LIKE, ILIKE, IS NULL, AND, OR, "
+    "NOT, TRY_CAST and parts of dates such as EXTRACT(year FROM born)"
 )
 COMPARISONS = {"EQ": "__eq__", "NEQ": "__ne__", "GT": "__gt__", "GTE": "__ge__", "LT": "__lt__", "LTE": "__le__"}
 PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
@@ -72,7 +72,7 @@ def as_condition(where: Any, source: Source) -> Any:
     require_row_wise(value, table)
     if not value.op().find(ibis.expr.operations.Field):
         raise InvalidInput("the condition looks at no column, so it is public already; leave it out to take every row.")
-    return value
+    return _with_nan_as_null(value)
 
 
 def require_row_wise(value: Any, table: Any) -> None:
@@ -86,12 +86,28 @@ def require_row_wise(value: Any, table: Any) -> None:
         if name == "Field":
             if node.rel != table.op():
                 raise NotRowWise(
-                    "the condition looks at another table than the session's; build it from session.table, or give a "
-                    "function: lambda t: t.age >= 65."
+                    "the condition looks at another table than the session's; build it from session.table, or give "
+                    "a function: lambda t: t.age >= 65."
                 )
             continue
         waiting += [part for part in _parts(node) if hasattr(part, "dtype")]
         _require_total(node, name)
+
+
+def _with_nan_as_null(value: Any) -> Any:
+    """The same condition with NaN read as null in every column of floating-point numbers.
+
+    Not a matter of taste: engines skip blocks of rows by their least and greatest value, in which NaN may not be
+    counted. Then whether `x >= 65` is true of a NaN depends on the *other* rows of its block.
+    """
+    guarded = {node: _unless_nan(node.to_expr()).op() for node in _floating(value.op())}
+    return value.op().replace(guarded, filter=_operations().Value).to_expr() if guarded else value
+
+
+def _unless_nan(value: Any) -> Any:
+    import ibis
+
+    return ibis.ifelse(value.isnan(), ibis.null(value.type()), value)
 
 
 def require_base_table(table: Any) -> None:
@@ -108,6 +124,11 @@ def require_base_table(table: Any) -> None:
         values = node.predicates if name == "Filter" else node.values.values() if name == "Project" else ()
         for value in values:
             require_row_wise(value.to_expr(), below.to_expr())
+            if type(value).__name__ != "Field" and _floating(value):
+                raise NotRowWise(
+                    "the table filters by, or computes with, a column of floating-point numbers, where engines "
+                    "differ about NaN; give the table without that, and the condition as where=."
+                )
         node = below
 
 
@@ -119,9 +140,8 @@ def _require_total(node: Any, name: str) -> None:
         known = "other" not in (source, target)
         if not known or (name == "Cast" and not widening):
             raise NotRowWise(
-                f"a cast from {node.arg.dtype} to {node.to} fails on values that do not fit; use "
-                "TRY_CAST(... AS ...) in "
-                "SQL or .try_cast(...) in Ibis, which makes them null."
+                f"a cast from {node.arg.dtype} to {node.to} fails on values that do not fit; use TRY_CAST(... AS "
+                "...) in SQL or .try_cast(...) in Ibis, which makes them null."
             )
     elif name in ("Equals", "NotEquals", "Greater", "GreaterEqual", "Less", "LessEqual", "IdenticalTo"):
         _require_comparable(node.left, node.right)
@@ -145,7 +165,8 @@ def _require_comparable(left: Any, right: Any) -> None:
     one, other = kind_of(left.dtype), kind_of(right.dtype)
     decimals = left.dtype.is_decimal() != right.dtype.is_decimal()
     literal = type(left).__name__ == "Literal" or type(right).__name__ == "Literal"
-    if one != other or one == "other" or (decimals and not literal and one == "number"):
+    scales = one == "timestamp" and left.dtype.scale != right.dtype.scale
+    if one != other or one == "other" or ((decimals or scales) and not literal):
         raise NotRowWise(
             f"comparing {left.dtype} with {right.dtype} makes an engine convert rows, which may fail on some; use "
             "TRY_CAST so that both are of one kind."
@@ -165,6 +186,18 @@ def kind_of(dtype: Any) -> str:
     return "timestamp" if dtype.is_timestamp() and dtype.timezone is None else "other"
 
 
+def _floating(node: Any) -> list[Any]:
+    """The columns of floating-point numbers that a value looks at."""
+    operations = _operations()
+    return [f for f in node.find(operations.Field, filter=operations.Value) if f.dtype.is_floating()]
+
+
+def _operations() -> Any:
+    import ibis
+
+    return ibis.expr.operations
+
+
 def _parts(node: Any) -> list[Any]:
     parts: list[Any] = []
     for argument in node.args:
@@ -174,9 +207,8 @@ def _parts(node: Any) -> list[Any]:
 
 def _refuse(name: str) -> NoReturn:
     raise NotRowWise(
-        f"{name} is not allowed in a condition: it may look at other rows, change from run to run, or fail "
-        "on some row. "
-        f"A condition is made of {ALLOWED}."
+        f"{name} is not allowed in a condition: it may look at other rows, change from run to run, or fail on some "
+        f"row. A condition is made of {ALLOWED}."
     )
 
 
@@ -374,9 +406,8 @@ class _Builder:
             right = _dated(right, "timestamp")
         if left.kind != right.kind or left.kind == "other":
             raise NotRowWise(
-                f"comparing {left.value.type()} with {right.value.type()} makes an engine convert rows, "
-                "which may fail on "
-                "some; compare what is of one kind, or use TRY_CAST(... AS ...)."
+                f"comparing {left.value.type()} with {right.value.type()} makes an engine convert rows, which may "
+                "fail on some; compare what is of one kind, or use TRY_CAST(... AS ...)."
             )
         if left.kind == "number" and left.value.type().is_decimal() != right.value.type().is_decimal():
             left, right = (_Operand(x.value.cast("float64"), "number") for x in (left, right))
@@ -409,7 +440,7 @@ def _as_kind(operand: _Operand, target: str) -> _Operand:
         raise NotRowWise(f"TRY_CAST cannot read {operand.value.type()}; leave that column out.")
     value = operand.value.try_cast(dtype)
     if dtype.is_floating() and operand.kind == "text":
-        value = ibis.ifelse(value.isnan() | value.isinf(), ibis.null("float64").cast("float64"), value)
+        value = ibis.ifelse(value.isnan() | value.isinf(), ibis.null("float64"), value)
     return _Operand(value, kind_of(dtype))
 
 

@@ -18,14 +18,13 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise, UtmostError
 
 FAILED = (
-    "the engine could not compute this answer. What was reserved stays spent, because when an engine "
-    "fails may depend on "
-    "private rows. Try the question on made-up rows of the same columns."
+    "the engine could not compute this answer. What was reserved stays spent, because when an engine fails may "
+    "depend on private rows. Try the question on made-up rows of the same columns."
 )
 TYPES = {
     int: "int64",
@@ -38,12 +37,14 @@ TYPES = {
     "number": "float64",
 }
 DELIMITERS = ",;\t|"
+MOST_HEADER = 2**20
 
 
-class Statement(NamedTuple):
-    """SQL that yields one row of integers under these names; it holds a secret, and is never printed."""
+@dataclass(frozen=True)
+class Statement:
+    """SQL that yields one row of integers under these names; it may hold the data set's secret, and is never shown."""
 
-    sql: str
+    sql: str = field(repr=False)
     columns: tuple[str, ...]
 
 
@@ -69,7 +70,11 @@ class Source:
 
     def statement(self, query: Any) -> Statement:
         """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
-        return Statement(self.connection.compile(query), tuple(query.columns))
+        try:
+            return Statement(self.connection.compile(query), tuple(query.columns))
+        except Exception:  # the engine's words would show the statement, and with it the secret
+            pass
+        raise InvalidInput(f"{self.connection.name} cannot be asked this question; ask it of a DuckDB table.")
 
     def integers(self, statement: Statement) -> dict[str, int]:
         """The one row of an aggregation, as integers; nothing is 0."""
@@ -94,9 +99,8 @@ def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
         opener = OPENERS.get(module)
         if opener is None:
             raise InvalidInput(
-                f"{type(table).__module__}.{type(table).__name__} is not a table Utmost can open; give the "
-                "path of a CSV "
-                "or Parquet file, 'file.duckdb#table', a pandas, polars or pyarrow frame, or an Ibis table."
+                f"{type(table).__module__}.{type(table).__name__} is not a table Utmost can open; give the path of "
+                "a CSV or Parquet file, 'file.duckdb#table', a pandas, polars or pyarrow frame, or an Ibis table."
             )
         source = opener(table)
     return _with_types(source, types or {})
@@ -131,23 +135,23 @@ def _open_csv(file: Path) -> Source:
     """A CSV file as text, its dialect and columns read off the header alone; rows that do not parse are dropped."""
     opener = gzip.open if file.name.lower().endswith(".gz") else open
     try:
-        with opener(file, "rt", encoding="utf-8-sig", newline="") as lines:
-            first = lines.readline()
-            delimiter = max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
-            header = next(csv.reader([first], delimiter=delimiter), [])
+        with opener(file, "rb") as lines:  # in bytes, so that no other line is decoded
+            first = lines.readline(MOST_HEADER).decode("utf-8-sig")
+        delimiter = max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
+        header = next(csv.reader([first], delimiter=delimiter), [])
     except (OSError, UnicodeDecodeError, csv.Error):
         raise BadFile(f"the first line of {str(file)!r} cannot be read as a CSV header in UTF-8.") from None
     names = [name.strip() for name in header]
     if not names or any(not name for name in names) or len({name.lower() for name in names}) < len(names):
         raise BadFile(
-            f"the first line of {str(file)!r} is not a header: it must name every column once (names "
-            "differ in more than "
-            "upper and lower case)."
+            f"the first line of {str(file)!r} is not a header: it must name every column once, and names must "
+            "differ in more than upper and lower case."
         )
     columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
     query = (
         f"SELECT * FROM read_csv({_quoted(str(file))}, columns = {{{columns}}}, header = true, auto_detect = false, "
-        f"delim = {_quoted(delimiter)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true)"
+        f"delim = {_quoted(delimiter)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true, "
+        "strict_mode = false)"
     )
     source = _view(_duckdb(), query, str(file))
     return Source(source.table, frozenset(names), source.connection)
@@ -164,14 +168,20 @@ def _open_pandas(frame: Any) -> Source:
     if names is None:
         raise InvalidInput("a pandas Series is one column; give a DataFrame, such as series.to_frame().")
     _require_names(names)
-    columns = {}
+    columns, text = {}, set()
     for name in names:
         column = frame[name]
-        if column.dtype == object:  # what the objects are is private: every one becomes text, or null
+        if column.dtype == object or column.dtype.name == "category":  # what they hold is private: each becomes text
             columns[name] = pyarrow.array([_as_text(x) for x in column], type=pyarrow.string())
-        else:
+            text.add(name)
+            continue
+        try:
             columns[name] = pyarrow.array(column, from_pandas=True)
-    return _open_arrow(pyarrow.table(columns), untyped=frozenset(n for n in names if frame[n].dtype == object))
+        except Exception:
+            columns[name] = None
+        if columns[name] is None:
+            raise InvalidInput(f"column {name!r} of type {column.dtype} cannot be read; convert it, or leave it out.")
+    return _open_arrow(pyarrow.table(columns), frozenset(text))
 
 
 def _open_polars(frame: Any) -> Source:
@@ -229,13 +239,18 @@ def _open_ibis(table: Any) -> Source:
     if not isinstance(table, ibis.expr.types.Table):
         raise InvalidInput(f"an Ibis {type(table).__name__} is not a table; give the table itself.")
     require_base_table(table)
+    operations = ibis.expr.operations
+    if isinstance(table.op(), operations.InMemoryTable):
+        return _open_arrow(table.to_pyarrow())
+    if table.op().find(operations.InMemoryTable):
+        raise InvalidInput("the Ibis table is made of one in memory; give the frame that one was made of.")
     try:
         connection = table.get_backend()
     except Exception:
         raise InvalidInput(
             "the Ibis table belongs to no engine; make it with a connection, such as ibis.duckdb."
         ) from None
-    for base in table.op().find(ibis.expr.operations.DatabaseTable):
+    for base in table.op().find(operations.DatabaseTable):
         _require_not_a_view(connection, base)
     return Source(table, frozenset(), connection)
 
@@ -243,12 +258,19 @@ def _open_ibis(table: Any) -> Source:
 def _require_not_a_view(connection: Any, base: Any) -> None:
     """A view may join, group or limit: only base tables keep one row to one unit."""
     if connection.name != "duckdb":
-        return
-    found = connection.con.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [base.name]).fetchone()
-    if not found or not found[0]:
+        raise InvalidInput(f"tables in {connection.name} cannot be opened yet; give a DuckDB table, a file or a frame.")
+    schema = base.namespace.database
+    named = "FROM {} WHERE {} = ? AND (schema_name = ? OR ? IS NULL)"
+    of_tables = connection.con.execute(
+        "SELECT count(*) " + named.format("duckdb_tables()", "table_name"), [base.name, schema, schema]
+    ).fetchone()
+    of_views = connection.con.execute(
+        "SELECT count(*) " + named.format("duckdb_views()", "view_name"), [base.name, schema, schema]
+    ).fetchone()
+    if not of_tables[0] or of_views[0]:
         raise NotRowWise(
-            f"{base.name!r} is a view, which may join, group or limit; give the base table, and the "
-            "condition as where=."
+            f"{base.name!r} is a view, which may join, group or limit; give the base table, and the condition as "
+            "where=."
         )
 
 

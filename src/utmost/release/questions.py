@@ -250,7 +250,7 @@ def mean(
     share = SHARE_OF_SUM[setting.neighbours]
     for_sum, for_count = _split(level, share)
     moments = values(setting.source, column, around, where)
-    present = Contribution(_one_where_present(moments), 1, 1)
+    present = Contribution(moments.taking_part, 1, 1, 1)
     parts = []
     for name, contribution, part_level, step in (
         ("sum", moments, for_sum, steps.step),
@@ -318,9 +318,8 @@ def threshold(
         border = 0
     if isinstance(at_least, bool) or not 1 <= border <= line.last:
         raise InvalidInput(
-            f"at_least is {at_least!r}; give a whole number from 1 to {line.last}, the most there can be: "
-            "the answer to "
-            "any other is public."
+            f"at_least is {at_least!r}; give a whole number from 1 to {line.last}, the most there can be: the "
+            "answer to any other is public."
         )
     weights = line.prior(prior)
     part = Part("yes", contribution, line, design_choice(line, border, level, weights))
@@ -361,12 +360,6 @@ def _split(level: ApproxDP, share: Fraction) -> tuple[Level, Level]:
         return PureDP(level.exponent * share), PureDP(level.exponent * (1 - share))
     below = Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12)
     return PureDP(below * share), PureDP(below * (1 - share))
-
-
-def _one_where_present(moments: Contribution) -> Any:
-    import ibis
-
-    return ibis.ifelse(moments.column.notnull(), 1, ibis.null("int64")).cast("int64")
 
 
 def text_of(where: Any, source: Source) -> str | None:

@@ -7,6 +7,7 @@ answer is recorded. Everything that can fail for a public reason fails before th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
@@ -247,8 +248,8 @@ class Session(Questions):
     ) -> None:
         if not isinstance(unit, Unit):
             raise InvalidInput(
-                f"unit is {unit!r}; say whose data are protected: um.rows(at_most=...) or um.people(id, rows_each=..., "
-                "at_most=...)."
+                f"unit is {unit!r}; say whose data are protected: um.rows(at_most=...) or um.people(id, "
+                "rows_each=..., at_most=...)."
             )
         if budget is None:
             raise InvalidInput("say what all answers together may spend, such as budget=1: there is no default.")
@@ -312,18 +313,21 @@ class Session(Questions):
         def suffices(epsilon: float) -> bool:
             return average(question.question.again(PureDP(epsilon))) <= wanted
 
-        if not suffices(MOST_EPSILON):
-            raise InvalidInput(
-                f"no epsilon up to {MOST_EPSILON:g} has an expected loss of {wanted:g}; ask for less accuracy."
-            )
-        low, high = LEAST_EPSILON, MOST_EPSILON
-        if suffices(low):
-            return PureDP(low)
-        while high / low > 1.001:
+        high = min(max(float(getattr(question.privacy, "log_growth", 1.0)), LEAST_EPSILON), MOST_EPSILON)
+        while not suffices(high):
+            if high == MOST_EPSILON:
+                raise InvalidInput(
+                    f"no epsilon up to {MOST_EPSILON:g} has an expected loss of {wanted:g}; ask for less accuracy."
+                )
+            high = min(2 * high, MOST_EPSILON)
+        low = high / 2
+        while low > LEAST_EPSILON and suffices(low):
+            low, high = low / 2, low
+        while high / low > 1.0005:
             middle = (low * high) ** 0.5
             low, high = (low, middle) if suffices(middle) else (middle, high)
-        rounded = float(f"{high:.3g}")
-        return PureDP(rounded if suffices(rounded) else float(f"{high * 1.006:.3g}"))
+        digit = 10.0 ** (math.floor(math.log10(high)) - 2)
+        return PureDP(float(f"{math.ceil(high / digit - 1e-9) * digit:.3g}"))
 
     def _take(self, question: Question, fresh: bool) -> Answer:
         statement = question.statement(self.account.secret)  # before the spend: what fails here is public

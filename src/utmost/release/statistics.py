@@ -41,11 +41,32 @@ MOST_STEPS = 2**48
 
 @dataclass(frozen=True)
 class Contribution:
-    """What a row adds to a statistic: an Ibis integer column, null where the row takes no part, and its bounds."""
+    """What a row adds to a statistic, and its bounds.
 
-    column: Any
+    Attributes
+    ----------
+    taking_part : an Ibis condition that says which rows do; None for all
+    value : an Ibis integer column, or a plain 1
+    least, most : what the value lies between wherever the row takes part
+    """
+
+    taking_part: Any
+    value: Any
     least: int
     most: int
+
+    @property
+    def column(self) -> Any:
+        """The value, null where the row takes no part."""
+        import ibis
+
+        everyone = ibis.literal(True) if self.taking_part is None else self.taking_part
+        return ibis.ifelse(everyone, self.value, ibis.null("int64")).cast("int64")
+
+    @property
+    def is_count(self) -> bool:
+        """Whether every row that takes part adds 1."""
+        return self.least == self.most == 1
 
     def moves(self, neighbours: Neighbours, rows_each: int) -> int:
         """How far one neighbour moves the sum, at most."""
@@ -60,10 +81,7 @@ class Contribution:
 
 def ones(source: Source, where: Any) -> Contribution:
     """1 for every row of which the condition is true (every row without one): what a count adds up."""
-    import ibis
-
-    taking_part = ibis.literal(True) if where is None else as_condition(where, source)
-    return Contribution(ibis.ifelse(taking_part, 1, ibis.null("int64")).cast("int64"), 1, 1)
+    return Contribution(None if where is None else as_condition(where, source), 1, 1, 1)
 
 
 def votes(source: Source, where: Any) -> Contribution:
@@ -71,7 +89,7 @@ def votes(source: Source, where: Any) -> Contribution:
     import ibis
 
     condition = as_condition(where, source)
-    return Contribution(ibis.ifelse(condition, 1, ibis.ifelse(~condition, -1, ibis.null("int64"))).cast("int64"), -1, 1)
+    return Contribution(condition.notnull(), ibis.ifelse(condition, 1, -1).cast("int64"), -1, 1)
 
 
 @dataclass(frozen=True)
@@ -126,13 +144,14 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
         raise InvalidInput(
             f"column {column!r} holds {value.type()}, not numbers; open the table with types={{{column!r}: float}}."
         )
-    present = value.notnull()
     whole = value.type().is_integer() and grid.step.denominator == 1
+    low: Any = int(grid.lower) if whole else float(grid.lower)
+    high: Any = int(grid.upper) if whole else float(grid.upper)
+    present = value.notnull()
     if not whole:
         value = value.cast("float64")
         present = present & ~value.isnan() & ~value.isinf()
-    low, high = (float(grid.lower), float(grid.upper)) if not whole else (int(grid.lower), int(grid.upper))
-    clamped = ibis.ifelse(value < low, low, ibis.ifelse(value > high, high, value))  # engines sort NaN above numbers
+    clamped = ibis.ifelse(value < low, low, ibis.ifelse(value > high, high, value))
     if whole and grid.step == 1:
         steps = clamped.cast("int64")
     else:
@@ -144,8 +163,7 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     offset = int(grid.origin / grid.step)
     steps = steps - offset if offset else steps
     taking_part = present if where is None else as_condition(where, source) & present
-    column_of_steps = ibis.ifelse(taking_part, steps, ibis.null("int64")).cast("int64")
-    return Contribution(column_of_steps, grid.least, grid.most)
+    return Contribution(taking_part, steps, grid.least, grid.most)
 
 
 def statement(
@@ -163,22 +181,25 @@ def statement(
 def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes) -> Any:
     import ibis
 
+    first = next(iter(contributions.values()))
+    alone = len(contributions) == 1 and first.is_count
+    if unit.id is None and alone:
+        rows = source.table if first.taking_part is None else source.table.filter(first.taking_part)
+        return rows.aggregate(**{name: rows.count() for name in contributions})
     table = source.table.select(
         **({"who": identity(source, unit.id)} if unit.id is not None else {}),
         **{name: part.column for name, part in contributions.items()},
     )
-    sums = {name: table[name].sum() for name in contributions}
     if unit.id is None:
-        return table.aggregate(**sums)
+        return table.aggregate(**{name: table[name].sum() for name in contributions})
     taking_part = ibis.literal(False)
     for name in contributions:
         taking_part = taking_part | table[name].notnull()
     table = table.filter(table.who.notnull() & taking_part)
-    if len(contributions) == 1 and _is_constant(*contributions.values()):  # then all rows of a person are alike
-        (name,), each = contributions, next(iter(contributions.values())).most
+    if alone:  # all rows of a person are alike
         people = table.group_by("who").aggregate(rows=table.count())
         kept = ibis.ifelse(people.rows > rows_each, rows_each, people.rows)
-        return people.aggregate(**{name: (kept * each).sum()})
+        return people.aggregate(**{name: kept.sum() for name in contributions})
     kept_rows = keep_rows(table, tuple(contributions), rows_each, secret)
     return kept_rows.aggregate(**{name: kept_rows[name].sum() for name in contributions})
 
@@ -194,10 +215,6 @@ def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes)
     hashed = alike.mutate(key=_md5()(text))
     ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *names, "nth"]))
     return ranked.filter(ranked.place < rows_each)  # Ibis counts from 0
-
-
-def _is_constant(part: Contribution) -> bool:
-    return part.least == part.most
 
 
 def identity(source: Source, column: str) -> Any:

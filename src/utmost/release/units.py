@@ -68,9 +68,8 @@ def require_neighbours(neighbours: Any) -> Neighbours:
     """Either "replace" or "add-remove"; there is no default, because the promise differs."""
     if neighbours not in ("replace", "add-remove"):
         raise InvalidInput(
-            f"neighbours is {neighbours!r}; say 'replace' (one unit's data become others: how many there "
-            "are is public) "
-            "or 'add-remove' (one unit comes or goes: whether it is there at all is protected)."
+            f"neighbours is {neighbours!r}; say 'replace' (one unit's data become others: how many there are is "
+            "public) or 'add-remove' (one unit comes or goes: whether it is there at all is protected)."
         )
     return "replace" if neighbours == "replace" else "add-remove"
 
@@ -82,8 +81,7 @@ def _public_number(value: Any, name: str, what: str, example: str) -> int:
         number = 0
     if isinstance(value, bool) or not 1 <= number <= MOST_UNITS:
         raise InvalidInput(
-            f"{name} is {value!r}; state how many {what} there are at most, a public whole number of 1 or "
-            "more, such as "
-            f"{example}. It cannot be counted from the table: the count itself would not be private."
+            f"{name} is {value!r}; state how many {what} there are at most, a public whole number of 1 or more, "
+            f"such as {example}. It cannot be counted from the table: the count itself would not be private."
         )
     return number

@@ -1,1 +1,22 @@
-"""Noise for numeric queries (LIM chapter 2)."""
+"""Noise for numeric queries: the staircase in any dimension (LIM chapter 2), and its safe release.
+
+`staircase` is the best noise for real answers, `discrete_staircase` for whole numbers; `laplace` and `discrete_laplace`
+are what others add. `release` draws from an exact law on a declared grid: the only way from an answer to the public.
+`smallest_epsilon` says what an accuracy costs.
+"""
+
+from utmost.design.noise.accuracy import smallest_epsilon
+from utmost.design.noise.discrete import IntegerNoise, discrete_laplace, discrete_staircase
+from utmost.design.noise.layers import LayerLaw
+from utmost.design.noise.staircase import NoiseMechanism, laplace, staircase
+
+__all__ = [
+    "IntegerNoise",
+    "LayerLaw",
+    "NoiseMechanism",
+    "discrete_laplace",
+    "discrete_staircase",
+    "laplace",
+    "smallest_epsilon",
+    "staircase",
+]

@@ -79,11 +79,8 @@ def as_integers(k: ArrayLike) -> NDArray[Any]:
 
 def as_private_vector(value: Any, dimension: int, convert: Callable[[Any], Any], what: str) -> list[Any]:
     """A private answer as a list of its coordinates; what is wrong with it is said without repeating it."""
-    if dimension == 1:
-        parts = [value]
-    else:
-        parts = list(value) if np.iterable(value) and not isinstance(value, str) else []
     try:
+        parts = [value] if dimension == 1 else list(value)
         if len(parts) != dimension:
             raise ValueError
         return [convert(part) for part in parts]
@@ -107,4 +104,6 @@ def exact_number(value: Any) -> Fraction:
     """
     if not is_number(value):
         raise ValueError
+    if isinstance(value, np.floating):
+        return Fraction(*value.as_integer_ratio())
     return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)

@@ -11,21 +11,40 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from utmost.design.noise.layers import LayerLaw, Sum, count_points
+from utmost.design.noise.layers import LayerLaw, sum_norms, sum_squares
 from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import as_rational
 from utmost.privacy import Floats
 
+ExactCost: TypeAlias = Callable[[LayerLaw], Fraction]
 MOST_VALUES = 10**6
+MOST_DIGITS = 2**22
 
 
-def cost_of(law: LayerLaw, summed: Sum) -> Fraction:
-    """The mean of what `summed` sums, exactly."""
-    return Fraction(law.total(summed)) / Fraction(law.total(count_points))
+def exact_cost(cost: Any) -> ExactCost | None:
+    """What a name ("l1", "l2", "within 3") stands for, as a function of the law; None for a callable."""
+    if callable(cost):
+        return None
+    if cost in ("l1", "l2"):
+        summed = sum_norms if cost == "l1" else sum_squares
+        return lambda law: law.mean(summed)
+    word, _, number = cost.partition(" ") if isinstance(cost, str) else ("", "", "")
+    if word != "within":
+        raise InvalidInput(
+            f"cost is {cost!r}; say 'l1', 'l2' or 'within 3', or give a symmetric callable of an integer."
+        )
+    bound = math.floor(as_rational(number, "the bound of 'within'"))
+    return lambda law: _tail(law, max(bound, -1) + 1)
+
+
+def _tail(law: LayerLaw, n: int) -> Fraction:
+    if n // law.period * law.decay.denominator.bit_length() > MOST_DIGITS:
+        raise TooLarge(f"the probability of noise beyond {n - 1} has millions of digits here; give a smaller bound.")
+    return law.tail(n)
 
 
 def neighbours(law: LayerLaw) -> list[LayerLaw]:
@@ -33,33 +52,33 @@ def neighbours(law: LayerLaw) -> list[LayerLaw]:
     return [replace(law, upper=u) for u in (law.upper - 1, law.upper + 1) if 1 <= u <= law.period]
 
 
-def best_step(law: LayerLaw, summed: Sum) -> LayerLaw:
+def best_step(law: LayerLaw, cost: ExactCost) -> LayerLaw:
     """The staircase of least cost: coarse strides, finer ones around the best, then neighbours, all in fractions."""
     costs: dict[int, Fraction] = {}
 
-    def cost(upper: int) -> Fraction:
+    def at(upper: int) -> Fraction:
         if upper not in costs:
-            costs[upper] = cost_of(replace(law, upper=upper), summed)
+            costs[upper] = cost(replace(law, upper=upper))
         return costs[upper]
 
     best, stride = 1, law.period
     while stride > 1:
         reach, stride = stride, max(1, stride // 16)
         tried = range(max(1, best - reach), min(law.period, best + reach) + 1, stride)
-        best = min((best, *tried), key=cost)
-    while (better := min((best, max(1, best - 1), min(law.period, best + 1)), key=cost)) != best:
+        best = min((best, *tried), key=at)
+    while (better := min((best, max(1, best - 1), min(law.period, best + 1)), key=at)) != best:
         best = better
     return replace(law, upper=best)
 
 
 def best_step_for(law: LayerLaw, cost: Callable[[int], float]) -> tuple[LayerLaw, float]:
-    """The staircase of least cost in one dimension, and that cost, for a cost known by its values: in floating point."""
+    """The staircase of least cost in one dimension, and that cost, for a cost known by its values; in floats."""
     b, period = float(law.decay), law.period
     blocks = 1 if b == 0 else math.ceil(45 / -math.log(b)) + 1  # what lies beyond weighs less than rounding
     if blocks * period > MOST_VALUES:
         raise TooLarge(
-            f"{blocks * period} values of the cost would be needed at this epsilon; say 'l1' or 'l2', or allow a larger "
-            "epsilon."
+            f"{blocks * period} values of the cost would be needed at this epsilon; say 'l1' or 'l2', or allow a "
+            "larger epsilon."
         )
     values = _values(cost, blocks * period).reshape(blocks, period)
     weights = b ** np.arange(blocks)
@@ -72,19 +91,8 @@ def best_step_for(law: LayerLaw, cost: Callable[[int], float]) -> tuple[LayerLaw
     return replace(law, upper=best + 1), float(costs[best])
 
 
-def as_cost(cost: Any) -> Callable[[int], float]:
-    """The cost of an integer that a name such as "within 3" or a callable stands for."""
-    if callable(cost):
-        return lambda k: float(cost(k))
-    word, _, number = cost.partition(" ") if isinstance(cost, str) else ("", "", "")
-    if word != "within":
-        raise InvalidInput(f"cost is {cost!r}; say 'l1', 'l2' or 'within 3', or give a symmetric callable of an integer.")
-    bound = as_rational(number, "the bound of 'within'")
-    return lambda k: float(abs(k) > bound)
-
-
 def _values(cost: Callable[[int], float], count: int) -> Floats:
-    values = np.array([cost(n) for n in range(count)])
+    values = np.array([float(cost(n)) for n in range(count)])
     if not np.isfinite(values).all() or values.min() < 0 or (np.diff(values) < 0).any():
         raise InvalidInput("the cost must be finite, 0 or more, and must not fall as |k| grows; give such a callable.")
     if any(cost(-n) != values[n] for n in range(1, count, max(1, count // 100))):

@@ -28,7 +28,7 @@ def decay_above(level: ApproxDP, steps: int = 1) -> Fraction:
     Examples
     --------
     >>> from utmost.privacy import PureDP
-    >>> decay_above(PureDP.from_ratio(3)), 0 <= decay_above(PureDP(1)) - Fraction(math.exp(-1)) < 2**-50
+    >>> decay_above(PureDP.from_ratio(3)), keeps_level(PureDP(1), decay_above(PureDP(1)), steps=1)
     (Fraction(1, 3), True)
     """
     if math.isinf(level.exponent):

@@ -30,23 +30,22 @@ from utmost.design.noise.arguments import (
     as_whole,
     exact_integer,
 )
-from utmost.design.noise.best_step import as_cost, best_step, best_step_for, cost_of, neighbours
+from utmost.design.noise.best_step import best_step, best_step_for, exact_cost, neighbours
 from utmost.design.noise.decay import decay_above, keeps_level
 from utmost.design.noise.draws import IntegerDraws, draw_point, point_on_layer
-from utmost.design.noise.layers import LayerLaw, Sum, count_points, sum_norms, sum_squares
-from utmost.errors import InvalidInput, TooLarge
+from utmost.design.noise.layers import LayerLaw, count_points
+from utmost.errors import CannotCertify, InvalidInput, TooLarge
 from utmost.exact import Enclosed, ExpSum, Number, compare
 from utmost.privacy import ApproxDP, Level
 from utmost.solution import Certificate, Verification
 
 Cost: TypeAlias = str | Callable[[int], float]
-COSTS: dict[str, Sum] = {"l1": sum_norms, "l2": sum_squares}
 MOST_LAYERS = 10**6
 
 
 @dataclass(frozen=True, eq=False)
 class IntegerNoise:
-    """Noise on the integers, or on vectors of them, whose law is known exactly.
+    """Noise on the integers, or on vectors of them, whose law is known exactly; `CannotCertify` if it is not private.
 
     Attributes
     ----------
@@ -64,6 +63,11 @@ class IntegerNoise:
     law: LayerLaw
     expected_cost: float
     certificate: Certificate
+
+    def __post_init__(self) -> None:
+        proof = self._check_privacy()
+        if not proof.passed:
+            raise CannotCertify(f"this law is not private at {proof.detail}; use discrete_staircase to design one.")
 
     @property
     def dimension(self) -> int:
@@ -85,12 +89,12 @@ class IntegerNoise:
         if self.dimension != 1:
             raise InvalidInput("vectors have no order; `law.tail(n)` is the probability that the l1 norm is n or more.")
         at = as_integers(k)
-        n = np.maximum(at, 1 - at)  # k or more is as likely as -k or less, and all but 1 - k or more
+        n = np.asarray(np.maximum(at, 1 - at))  # k or more is as likely as -k or less, and all but 1 - k or more
         if exact:
             half = self.law.tail(_single(n)) / 2
             return half if at > 0 else 1 - half
         law, b = self.law, float(self.law.decay)
-        place = (n % law.period).astype(float)
+        place = np.asarray(n % law.period).astype(float)
         rest = np.maximum(law.upper - place, 0) + b * (law.period - np.maximum(place, law.upper))
         onward = b * (law.upper + b * (law.period - law.upper)) / float(1 - law.decay)
         above = np.exp(_log(law.top) + self._fall(n // law.period)) * (rest + onward)
@@ -176,10 +180,13 @@ class IntegerNoise:
 
     def _check_privacy(self) -> Check:
         law, reach = self.law, self.sensitivity
+        if not (0 <= law.decay < 1 and 1 <= law.upper <= law.period):
+            return Check(
+                "privacy", False, f"{self.level}: the law has no such shape (0 <= decay < 1 <= upper <= period)"
+            )
         steps = law.steps_within(reach)
-        shape = 0 <= law.decay < 1 and 1 <= law.upper <= law.period
         detail = f"layers at most {reach} apart differ by at most {steps} step(s) of {float(law.decay):.6g}"
-        return Check("privacy", shape and keeps_level(self.level, law.decay, steps), f"{self.level}: {detail}, exactly")
+        return Check("privacy", keeps_level(self.level, law.decay, steps), f"{self.level}: {detail}, exactly")
 
     def _check_total(self) -> Check:
         """Layers up to a bound one by one, the rest in closed form."""
@@ -191,17 +198,17 @@ class IntegerNoise:
     def _check_optimum(self) -> tuple[Check, ...]:
         if self.certificate.claim != "theorem":
             return ()
-        if isinstance(self.cost, str) and self.cost in COSTS:
-            summed = COSTS[self.cost]
-            value = cost_of(self.law, summed)
-            best, road = all(value <= cost_of(other, summed) for other in neighbours(self.law)), "in rationals"
+        exact = exact_cost(self.cost)
+        if exact is not None:
+            best, road = all(exact(self.law) <= exact(other) for other in neighbours(self.law)), "in rationals"
+            value = float(exact(self.law))
         else:
-            found, value = best_step_for(self.law, as_cost(self.cost))  # type: ignore[assignment]
+            found, value = best_step_for(self.law, self.cost)  # type: ignore[arg-type]
             best, road = found.upper == self.law.upper, "in floating point"
         held = best and self.law.period == self.sensitivity
-        stated = math.isclose(self.expected_cost, float(value), rel_tol=1e-12)
+        stated = math.isclose(self.expected_cost, value, rel_tol=1e-12)
         detail = f"r = {self.law.upper} of {self.law.period} costs no more than its neighbours, {road}"
-        return Check("optimality", held, detail), Check("cost", stated, f"{float(value):.10g}")
+        return Check("optimality", held, detail), Check("cost", stated, f"{value:.10g}")
 
     @cached_property
     def _draws(self) -> IntegerDraws:
@@ -213,7 +220,7 @@ class IntegerNoise:
         return np.where(count == 0, 0.0, np.maximum(count, 1) * _log(self.law.decay))
 
     def _norms(self, k: ArrayLike) -> NDArray[Any]:
-        at = np.abs(as_integers(k))
+        at = np.asarray(np.abs(as_integers(k)))
         if self.dimension == 1:
             return at
         if at.ndim == 0 or at.shape[-1] != self.dimension:
@@ -236,9 +243,9 @@ def discrete_staircase(
     ----------
     privacy : a pure level, or an epsilon above 0
     sensitivity : whole number, 1 or more; of vectors, in l1 norm
-    cost : "l1", "l2", "within n" (the probability of noise beyond ±n), or a callable of an integer k, symmetric and
-        not falling as |k| grows
-    dimension : how many numbers an answer has; for more than one, cost is "l1" or "l2"
+    cost : "l1", "l2", "within n" (the probability of noise beyond ±n, in l1 norm), or a callable of an integer k,
+        symmetric and not falling as |k| grows
+    dimension : how many numbers an answer has; for more than one, the cost is named
 
     In one dimension a theorem (Geng and Viswanath 2016): no private noise costs less. For vectors it is the discrete
     form of LIM Theorem 2.3.1 and of the conjecture after it, and labelled as a conjecture.
@@ -249,18 +256,19 @@ def discrete_staircase(
     >>> noise.law.upper, round(noise.expected_cost, 6), bool(noise.verify())
     (2, 4.786284, True)
     >>> noise.probability([0, 2, 5]).round(6)
-    array([0.123977, 0.045609, 0.045609])
+    array([0.113382, 0.041711, 0.041711])
     """
     level, reach, size = as_noise_level(privacy), as_whole(sensitivity, "sensitivity"), as_dimension(dimension)
     law = LayerLaw(decay_above(level), reach, 1, size)
-    if isinstance(cost, str) and cost in COSTS:
-        best = best_step(law, COSTS[cost])
-        value, method = float(cost_of(best, COSTS[cost])), "neighbouring staircases compared in rationals"
+    exact = exact_cost(cost)
+    if exact is not None:
+        best = best_step(law, exact)
+        value, method = float(exact(best)), "neighbouring staircases compared in rationals"
     elif size == 1:
-        best, value = best_step_for(law, as_cost(cost))
+        best, value = best_step_for(law, cost)  # type: ignore[arg-type]
         method = "all staircases compared by values of the cost, in floating point"
     else:
-        raise InvalidInput(f"cost is {cost!r}; for vectors say 'l1' or 'l2'.")
+        raise InvalidInput("a callable cost is for single numbers; for vectors say 'l1', 'l2' or 'within 3'.")
     return IntegerNoise(level, reach, cost, best, value, _certificate(size, method))
 
 
@@ -272,22 +280,24 @@ def discrete_laplace(
     Examples
     --------
     >>> round(discrete_laplace(1.0, sensitivity=5).expected_cost, 6)
-    4.966744
+    4.966822
     """
     level, reach, size = as_noise_level(privacy), as_whole(sensitivity, "sensitivity"), as_dimension(dimension)
-    if cost not in COSTS:
-        raise InvalidInput(f"cost is {cost!r}; say 'l1' or 'l2'.")
+    exact = exact_cost(cost)
+    if exact is None:
+        raise InvalidInput("discrete Laplace takes a named cost; say 'l1', 'l2' or 'within 3'.")
     law = LayerLaw(decay_above(level, reach), 1, 1, size)
     certificate = Certificate("unproved", "the usual noise, for comparison", "expected cost", "closed form")
-    return IntegerNoise(level, reach, cost, law, float(cost_of(law, COSTS[cost])), certificate)
+    return IntegerNoise(level, reach, cost, law, float(exact(law)), certificate)
 
 
 def _certificate(dimension: int, method: str) -> Certificate:
+    notes = ("a step falls by a rational at or just above e^-epsilon (within 2^-64 of it), and the cost is that law's",)
     if dimension == 1:
         reason = "Geng and Viswanath 2016, discrete staircase: no private noise on the integers costs less"
-        return Certificate("theorem", reason, "expected cost", method)
+        return Certificate("theorem", reason, "expected cost", method, notes=notes)
     reason = "conjecture: LIM 2.3.2 on a lattice (no private noise on integer vectors is known to cost less)"
-    return Certificate("unproved", reason, "expected cost", method)
+    return Certificate("unproved", reason, "expected cost", method, notes=notes)
 
 
 def _single(n: NDArray[Any]) -> int:

@@ -2,14 +2,14 @@
 
 A uniform number between 0 and 1 is an endless string of random bits of which as many are drawn as a comparison needs.
 What it is compared with is known through balls of any precision, so every comparison ends, with probability 1, and is
-then right. In one dimension whole arrays are drawn at once: 62 bits decide, except with probability below 2^-53.
+then right. In one dimension whole arrays are drawn at once: 62 bits decide, except with probability below 2^-50.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import comb
 from typing import TypeAlias
 
@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from utmost.design.noise.layers import LayerLaw
 from utmost.exact import as_fmpq, endpoints
-from utmost.sampling import WORD, uniform_integer, uniform_words
+from utmost.sampling import ROWS_AT_ONCE, WORD, uniform_integer, uniform_words
 
 Integers: TypeAlias = NDArray[np.int64]
 RADIX = 256
+GUIDE = 12
 
 
 class Uniform:
@@ -55,17 +56,35 @@ class Cuts:
         low, high = ([int(end[side] * 2**WORD) for end in ends] for side in (0, 1))
         return np.array(low, dtype=np.uint64), np.array(high, dtype=np.uint64)
 
+    @cached_property
+    def _guide(self) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
+        """For each value of the first bits of a word, the part it falls in, and whether a cut makes that uncertain."""
+        low, high = self._words
+        first = np.arange(2**GUIDE, dtype=np.uint64) << np.uint64(WORD - GUIDE)
+        last = first + np.uint64(2 ** (WORD - GUIDE) - 1)
+        least, most = np.searchsorted(high, first, side="left"), np.searchsorted(low, last, side="right")
+        return least.astype(np.int16), least < most
+
     def draw(self, size: int) -> tuple[Integers, NDArray[np.uint64]]:
         """In which parts uniform numbers fall, and two more random bits with each."""
         low, high = self._words
+        part_of, uncertain = self._guide
         drawn = uniform_words(64, size)
         words, spare = drawn >> np.uint64(64 - WORD), drawn & np.uint64(3)
-        parts = np.searchsorted(high, words, side="left")  # cuts that are surely at or below
-        ahead = np.append(low, np.uint64(2**63))[parts]
-        for i in np.flatnonzero(ahead <= words).tolist():  # 62 bits do not tell
+        cells = (drawn >> np.uint64(64 - GUIDE)).astype(np.intp)
+        parts = part_of[cells].astype(np.int64)
+        unsure = np.flatnonzero(uncertain[cells])
+        near = words[unsure]
+        parts[unsure] = found = np.searchsorted(high, near, side="left")  # cuts that are surely at or below
+        doubtful = np.append(low, np.uint64(2**63))[found] <= near  # 62 bits do not tell
+        for i in unsure[doubtful].tolist():
             number = Uniform(int(words[i]), WORD)
-            parts[i] = sum(not number.is_below(lambda bits, j=j: self.enclose(bits)[j]) for j in range(len(low)))
+            while parts[i] < len(low) and not number.is_below(partial(self._cut, int(parts[i]))):
+                parts[i] += 1
         return parts, spare
+
+    def _cut(self, j: int, bits: int) -> arb:
+        return self.enclose(bits)[j]
 
 
 class IntegerDraws:
@@ -73,8 +92,8 @@ class IntegerDraws:
 
     A position n >= 0 is a block (period) and a place in it, which are independent: the block is geometric, and its
     digits to any base are independent again, since b^(m + M·k) = b^m (b^M)^k. The highest digit has no end: beyond the
-    last entry of its table the same law begins anew. A sign makes n an integer; -0 is thrown away and drawn again, which
-    leaves every other integer its mass a·b^s(n). How often that happens tells nothing about what is kept.
+    last entry of its table the same law begins anew. A sign makes n an integer; -0 is thrown away and drawn again,
+    which leaves every other integer its mass a·b^s(n). How often that happens tells nothing about what is kept.
     """
 
     def __init__(self, law: LayerLaw) -> None:
@@ -82,22 +101,26 @@ class IntegerDraws:
         self._digits: list[Cuts] = []
         with ctx.workprec(64 + 2 * law.decay.denominator.bit_length()):
             base = arb(as_fmpq(law.decay))
-            while base ** (RADIX ** len(self._digits)) > 1 / 16:
-                self._digits.append(Cuts(self._digit(RADIX ** len(self._digits), ends=True)))
-        self._digits[-1:] = [Cuts(self._digit(RADIX ** max(0, len(self._digits) - 1), ends=False))]
+            while base ** (RADIX ** len(self._digits)) > 2.0**-30:  # so rarely does the last digit begin anew
+                self._digits.append(Cuts(partial(self._digit, RADIX ** len(self._digits), True)))
+        self._digits[-1:] = [Cuts(partial(self._digit, RADIX ** max(0, len(self._digits) - 1), False))]
         self._first_part = Cuts(self._share_of_first_part)
 
     @property
     def fits(self) -> bool:
         """Whether 64-bit integers hold every draw, but for an event of probability below 2^-2000."""
-        return self.law.period * RADIX ** len(self._digits) < 2**54
+        return bool(self.law.period * RADIX ** len(self._digits) < 2**54)
 
     def draw(self, size: int) -> Integers:
-        """So many integers, independently."""
-        drawn, signs = self._places(size)
-        while len(again := np.flatnonzero((drawn == 0) & signs)):
-            drawn[again], signs[again] = self._places(len(again))
-        return np.where(signs, -drawn, drawn)
+        """So many integers, independently; a block of them at a time stays in cache."""
+        drawn = np.empty(size, dtype=np.int64)
+        for start in range(0, size, ROWS_AT_ONCE):
+            part = drawn[start : start + ROWS_AT_ONCE]
+            part[:], signs = self._places(len(part))
+            while len(again := np.flatnonzero((part == 0) & signs)):
+                part[again], signs[again] = self._places(len(again))
+            part *= 1 - 2 * signs.astype(np.int64)
+        return drawn
 
     def _places(self, size: int) -> tuple[Integers, NDArray[np.bool_]]:
         """Positions n >= 0 and random signs."""
@@ -128,16 +151,12 @@ class IntegerDraws:
         offsets[second] = upper + uniform_below(period - upper, later)
         return offsets
 
-    def _digit(self, power: int, ends: bool) -> Callable[[int], list[arb]]:
-        """Cuts between the values of one digit of the block, whose base is b^power."""
-
-        def enclose(bits: int) -> list[arb]:
-            with ctx.workprec(bits + 64 + 2 * self.law.decay.denominator.bit_length()):
-                base = arb(as_fmpq(self.law.decay)) ** power
-                whole = 1 - base**RADIX if ends else arb(1)
-                return [(1 - base**m) / whole for m in range(1, RADIX + (not ends))]
-
-        return enclose
+    def _digit(self, power: int, ends: bool, bits: int) -> list[arb]:
+        """Cuts between the values of one digit of the block, whose law falls by b^power a value."""
+        with ctx.workprec(bits + 64 + 2 * self.law.decay.denominator.bit_length()):
+            base = arb(as_fmpq(self.law.decay)) ** power
+            whole = 1 - base**RADIX if ends else arb(1)
+            return [(1 - base**m) / whole for m in range(1, RADIX + (not ends))]
 
     def _share_of_first_part(self, bits: int) -> list[arb]:
         law = self.law
@@ -160,12 +179,12 @@ def uniform_below(n: int, size: int) -> Integers:
 def draw_point(law: LayerLaw) -> tuple[int, ...]:
     """One integer point of any dimension: its layer by inversion of the exact tail, then uniform on the layer."""
     number, high = Uniform(), 1
-    while number.is_below(lambda bits: law.enclose_tail(high, bits)):
+    while number.is_below(partial(law.enclose_tail, high)):
         high *= 2
     low = high // 2  # tail(low) is above the uniform number, tail(high) is not
     while high - low > 1:
         middle = (low + high) // 2
-        if number.is_below(lambda bits, n=middle: law.enclose_tail(n, bits)):  # type: ignore[misc]
+        if number.is_below(partial(law.enclose_tail, middle)):
             low = middle
         else:
             high = middle
@@ -200,7 +219,7 @@ def point_on_layer(dimension: int, n: int, below: Callable[[int], int] = below) 
 
 
 def _with_nonzero(dimension: int, n: int, j: int) -> int:
-    return comb(dimension, j) * 2**j * comb(n - 1, j - 1)
+    return comb(dimension, j) * comb(n - 1, j - 1) << j
 
 
 def uniform_subset(n: int, size: int, below: Callable[[int], int] = below) -> set[int]:

@@ -1,7 +1,7 @@
 """The law of noise on the whole numbers, or on vectors of them: constant on each l1 layer, falling in steps.
 
-Layer n is the set of integer points with l1 norm n. Every point of it has mass a·b^s(n), where the step s(n) goes up by
-one twice a period: at the `upper`-th layer of a period and at its end,
+Layer n is the set of integer points with l1 norm n. Every point of it has mass a·b^s(n), where s(n) goes up by one once
+a period, after its first `upper` layers:
 
     s(n) = n // period + (1 if n % period >= upper else 0).
 
@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import comb
 from typing import Any, TypeAlias
 
@@ -36,14 +37,14 @@ def count_points(dimension: int, n: int) -> int:
     >>> [count_points(2, n) for n in range(4)]
     [0, 1, 5, 13]
     """
-    return sum(2**j * comb(dimension, j) * comb(n - 1, j) for j in range(dimension + 1)) if n else 0
+    return sum(comb(dimension, j) * comb(n - 1, j) << j for j in range(dimension + 1)) if n else 0
 
 
 def sum_norms(dimension: int, n: int) -> int:
     """The sum of the l1 norms of all integer points with l1 norm below n: summation by parts of `count_points`."""
     if not n:
         return 0
-    counts = sum(2**j * comb(dimension, j) * comb(n - 1, j + 1) for j in range(dimension + 1))
+    counts = sum(comb(dimension, j) * comb(n - 1, j + 1) << j for j in range(dimension + 1))
     return (n - 1) * count_points(dimension, n) - counts
 
 
@@ -53,7 +54,7 @@ def sum_squares(dimension: int, n: int) -> int:
     By symmetry `dimension` times the sum of t^2 over the first coordinate t, whose others have norm below n - |t|.
     """
     others = dimension - 1
-    return 2 * dimension * sum(2**j * comb(others, j) * (2 * comb(n, j + 3) + comb(n, j + 2)) for j in range(dimension))
+    return 2 * dimension * sum(comb(others, j) * (2 * comb(n, j + 3) + comb(n, j + 2)) << j for j in range(dimension))
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class LayerLaw:
     Attributes
     ----------
     decay : the factor b of one step, a rational number between 0 and 1
-    period : how many layers two steps take
-    upper : how many layers of a period come before its first step, 1..period
+    period : how many layers there are to a step
+    upper : how many layers of a period come before its step, 1..period
     dimension : of the integer points
     """
 
@@ -78,13 +79,13 @@ class LayerLaw:
         return n // self.period + (n % self.period >= self.upper)
 
     def steps_within(self, reach: int) -> int:
-        """The most steps between two layers at most `reach` apart: from right before one of a period's two steps."""
-        return max(int(self.step(n + reach) - self.step(n)) for n in (self.upper - 1, self.period - 1))
+        """The most steps between two layers at most `reach` apart: from the layer right before a step."""
+        return int(self.step(self.upper - 1 + reach))
 
     @cached_property
     def top(self) -> Fraction:
         """The probability of the origin, and of every point before the first step."""
-        return 1 / self.total(count_points)
+        return 1 / Fraction(self.total(count_points))
 
     def point_mass(self, n: int) -> Fraction:
         """The probability of one point with l1 norm n."""
@@ -103,17 +104,15 @@ class LayerLaw:
         """The probability that the l1 norm is n or more, exactly."""
         return Fraction(self._mass_from(n, self.decay)) * self.top
 
-    def enclose_tail(self, n: int, bits: int) -> arb:
+    def enclose_tail(self, n: int, bits: int) -> Any:
         """A ball around `tail(n)`: powers of b with millions of digits need not be written out."""
         with ctx.workprec(bits + 64 + 4 * self.decay.denominator.bit_length()):
             b = arb(as_fmpq(self.decay))
             return self._mass_from(n, b) / self.total(count_points, b)
 
     def _mass_from(self, n: int, b: Any) -> Any:
-        block, start = divmod(n, self.period)
-        return b**block * (
-            self._rest_of_block(count_points, n, b) + b * self._blocks_from(count_points, block + 1, b)
-        )
+        block = n // self.period
+        return b**block * (self._rest_of_block(count_points, n, b) + b * self._blocks_from(count_points, block + 1, b))
 
     def _rest_of_block(self, summed: Sum, n: int, b: Any) -> Any:
         """From layer n to the end of its period, in units of the period's first layers."""
@@ -141,5 +140,5 @@ def _differences(values: list[int]) -> list[int]:
     found = []
     while values:
         found.append(values[0])
-        values = [after - before for before, after in zip(values, values[1:], strict=False)]
+        values = [after - before for before, after in pairwise(values)]
     return found

@@ -153,9 +153,8 @@ def _design_number(line: Line, level: ApproxDP, loss: str, prior: Floats | None)
     found = _best_noise(line, level, loss, prior)
     name = _noise_name(found)
     private = (
-        f"integer noise whose law is exactly {level} for shifts up to {line.reach} (its decay is a "
-        "rational at or above "
-        "e^-epsilon), drawn exactly; what follows it is public"
+        f"integer noise whose law is exactly {level} for shifts up to {line.reach} (its decay is a rational at or "
+        "above e^-epsilon), drawn exactly; what follows it is public"
     )
     mechanism: NoisyLine | OptimalTable = found
     if line.reach == 1:
@@ -163,17 +162,15 @@ def _design_number(line: Line, level: ApproxDP, loss: str, prior: Floats | None)
         proof = Proof(private, "theorem", reason, gap=0.0)
     else:
         reason = (
-            "Geng and Viswanath 2016: no other noise has a lower expected loss on a line without ends; "
-            "whether a mechanism "
-            "that is not noise does better on this line is open"
+            "Geng and Viswanath 2016: no other noise has a lower expected loss on a line without ends; whether a "
+            "mechanism that is not noise does better on this line is open"
         )
         proof = Proof(private, "unproved", reason)
         if loss == "absolute" and prior is None:
             bound = _bound_by_paths(line, level)
             reason = (
-                f"every {line.reach}th point is on a path where geometric noise is best (Ghosh, "
-                "Roughgarden, Sundararajan "
-                "2012): no private mechanism errs less than that; among noises the staircase is best "
+                f"every {line.reach}th point is on a path where geometric noise is best (Ghosh, Roughgarden, "
+                "Sundararajan 2012): no private mechanism errs less than that; among noises the staircase is best "
                 "(Geng, Viswanath 2016)"
             )
             proof = Proof(private, "bound", reason, bound, max(0.0, found.expected(loss) - bound))

@@ -118,8 +118,8 @@ class NoisyLine:
         wide = min(reach, self._last + self._period)
         if wide > MOST_WIDE:
             raise TooLarge(
-                f"the noise is spread over more than {MOST_WIDE} steps; choose a coarser grid, a narrower range, or a "
-                "larger epsilon."
+                f"the noise is spread over more than {MOST_WIDE} steps; choose a coarser grid, a narrower range, or "
+                "a larger epsilon."
             )
         return int(wide)
 

@@ -1,0 +1,217 @@
+"""`utmost party`: design a protocol for several parties, respond as one of them, decide as a listener."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from getpass import getpass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from utmost.cli.output import Json, print_json
+from utmost.design.multiparty import Message, Protocol, optimal
+from utmost.errors import BadFile, InvalidInput
+from utmost.privacy import ApproxDP, PureDP
+from utmost.saved import read_checked, write_checked
+
+app = typer.Typer(
+    help="Several parties, one bit each, one function: the optimal private protocol.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+RECORD, RECORD_VERSION = "utmost-party-record", 1
+File = Annotated[Path, typer.Option("--protocol", help="The protocol, saved by `utmost party design --out`.")]
+
+
+@app.command()
+def design(
+    levels: Annotated[str, typer.Option(help="Each party's epsilon, or epsilon:delta: 1,1,2:0.001. inf: no promise.")],
+    function: Annotated[
+        str | None, typer.Option(help="xor, and, or, majority, sum, or 'threshold 3' (at least 3 ones).")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="Or the 2^k values, with commas; party 0 is the most significant bit.")
+    ] = None,
+    parties: Annotated[int, typer.Option(min=0, help="So many parties at one level.")] = 0,
+    accuracy: Annotated[str, typer.Option(help="zero-one, 'within 2', absolute or squared.")] = "zero-one",
+    criterion: Annotated[str, typer.Option(help="average (over fair bits) or worst (over the bits).")] = "average",
+    name: Annotated[str, typer.Option(help="Which occasion this is; messages of another are refused.")] = "",
+    out: Annotated[Path | None, typer.Option(help="Save the protocol to this JSON file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Find the most accurate protocol, print its value and its proof, and save it for everybody."""
+    if (function is None) == (table is None):
+        raise InvalidInput("give either --function or --table.")
+    promised = [_level(text) for text in levels.split(",")]
+    if parties and len(promised) > 1:
+        raise InvalidInput(
+            f"--parties repeats one level, but --levels has {len(promised)}; give one, or drop --parties."
+        )
+    asked = function if table is None else [_number(cell.strip()) for cell in table.split(",")]
+    protocol = optimal(asked, promised * max(parties, 1), accuracy, criterion, name=name)  # type: ignore[arg-type]
+    _present(protocol, out, as_json)
+
+
+@app.command()
+def verify(protocol: File, as_json: Json = False) -> None:
+    """Re-prove a saved protocol; exit code 1 if it fails."""
+    _present(Protocol.load(protocol), None, as_json)
+
+
+@app.command()
+def respond(
+    protocol: File,
+    party: Annotated[int, typer.Option(help="Which party you are, from 0.")],
+    record: Annotated[
+        Path | None, typer.Option(help="Where your message is recorded; beside the protocol if left out.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make your message from your bit (read from a prompt or standard input) once, and repeat it when asked again."""
+    agreed = Protocol.load(protocol)
+    agreed.mechanism(party)  # refuses a party that does not exist before anything is asked
+    kept = record or protocol.with_name(f"{protocol.stem}.party-{party}.json")
+    if kept.exists():
+        message = _recorded(kept, agreed, party)
+        print(f"repeated from {kept}: a second draw would spend the privacy again", file=sys.stderr)
+    else:
+        message = _record(kept, agreed.respond(party, _ask_bit()), agreed)
+        print(f"recorded in {kept}", file=sys.stderr)
+    print_json(json.loads(str(message))) if as_json else print(message)
+
+
+@app.command()
+def decide(
+    protocol: File,
+    messages: Annotated[
+        list[Path] | None, typer.Argument(help="Files with messages; standard input if there are none.")
+    ] = None,
+    party: Annotated[
+        int | None, typer.Option(help="Decide as this party, whose bit is read from a prompt or standard input.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Conclude from everybody's messages: the best answer, and the probability of every value."""
+    agreed = Protocol.load(protocol)
+    if party is not None and not messages:
+        raise InvalidInput("a party's own bit comes from standard input, so give the messages as files.")
+    heard = [m for file in messages for m in _objects(_text(file))] if messages else _objects(_standard_input())
+    decision = agreed.decide(heard, party, None if party is None else _ask_bit())
+    likely = {str(value): share for value, share in decision.posterior.items()}
+    if as_json:
+        print_json({"answer": decision.answer, "posterior": likely})
+        return
+    print(decision.answer)
+    for value, share in sorted(likely.items(), key=lambda item: -item[1])[:12]:
+        print(f"  Pr[{value}] = {share:.6g} given the messages", file=sys.stderr)
+
+
+def _present(protocol: Protocol, out: Path | None, as_json: bool) -> None:
+    proof = protocol.verify()
+    if out:
+        protocol.save(out)
+    if as_json:
+        print_json(
+            {
+                "protocol": protocol.fingerprint,
+                "parties": len(protocol.levels),
+                "levels": [str(level) for level in protocol.levels],
+                "function": protocol.question.name,
+                "criterion": protocol.criterion,
+                "value": protocol.stated,
+                "optimal": proof.relies_on,
+                "verified": bool(proof),
+                "gap": proof.gap if proof else None,
+                "checks": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in proof.checks],
+            }
+        )
+    else:
+        print(protocol, proof, *([f"saved: {out}"] if out else []), sep="\n")
+    if not proof:
+        raise typer.Exit(1)
+
+
+def _level(text: str) -> ApproxDP:
+    epsilon, colon, delta = text.strip().partition(":")
+    return ApproxDP(epsilon, delta) if colon else PureDP(epsilon)
+
+
+def _number(text: str) -> Any:
+    """A cell of a table as a whole number, a float, or text."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _ask_bit() -> int:
+    """A private bit from a prompt that does not show it, or from standard input."""
+    text = getpass("your bit, 0 or 1 (not shown): ") if sys.stdin.isatty() else _standard_input(lines=1)
+    if text.strip() not in ("0", "1"):
+        raise InvalidInput("the bit is neither 0 nor 1 (it is private, so it is not shown here).")
+    return int(text)
+
+
+def _standard_input(lines: int | None = None) -> str:
+    try:
+        return sys.stdin.read() if lines is None else sys.stdin.readline()
+    except UnicodeDecodeError:
+        raise InvalidInput("standard input is not text.") from None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{file} cannot be read: {problem}.") from None
+
+
+def _objects(text: str) -> list[Any]:
+    """The JSON objects in a text, one after the other."""
+    found, rest = [], text.strip()
+    while rest:
+        try:
+            value, end = json.JSONDecoder().raw_decode(rest)
+        except (ValueError, RecursionError):
+            raise InvalidInput(
+                f"{rest[:60]!r} is not JSON; give messages as `utmost party respond` printed them."
+            ) from None
+        found += value if isinstance(value, list) else [value]
+        rest = rest[end:].lstrip()
+    return found
+
+
+def _record(path: Path, message: Message, protocol: Protocol) -> Message:
+    """Keep a message before it is shown; if another process was quicker, its message is the one that counts."""
+    content = {"format": RECORD, "version": RECORD_VERSION, **json.loads(str(message))}
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            os.link(write_checked(Path(folder) / "record", content), path)  # unlike a rename, it never replaces one
+    except FileExistsError:
+        return _recorded(path, protocol, message.party)
+    except OSError as problem:
+        raise InvalidInput(
+            f"{path} cannot be written ({problem.strerror or problem}), so no message was made; name another --record."
+        ) from None
+    return message
+
+
+def _recorded(path: Path, protocol: Protocol, party: int) -> Message:
+    """The message on record; refused if it is of another protocol or party."""
+    content = read_checked(path, RECORD, RECORD_VERSION, "party's record")
+    try:
+        message = Message(str(content["protocol"]), int(content["party"]), int(content["message"]))
+    except (KeyError, TypeError, ValueError):
+        raise BadFile(f"{path} lacks a part of a record; it was not made by `utmost party respond`.") from None
+    if (message.protocol, message.party) != (protocol.fingerprint, party):
+        raise InvalidInput(
+            f"{path} records party {message.party} of the protocol {message.protocol!r}, not party {party} of "
+            f"{protocol.fingerprint!r}; name another --record."
+        )
+    return message

@@ -1,0 +1,29 @@
+"""Several parties with one bit each, one function of all bits: the optimal private protocol (LIM chapter 4).
+
+`optimal` finds it for any function, levels and measure of accuracy; a `Protocol` says what every party sends and what
+every listener concludes, with its proof. `xor_accuracy` is a closed form; `xor_or_and`, `hamming_distance`,
+`and_saving_delta` and `xor_sharing_delta` are conversations that do better where the theorem does not apply.
+"""
+
+from utmost.design.multiparty.conversation import Conversation
+from utmost.design.multiparty.decision import Decision
+from utmost.design.multiparty.functions import by_count
+from utmost.design.multiparty.interactive import and_saving_delta, hamming_distance, xor_or_and, xor_sharing_delta
+from utmost.design.multiparty.messages import Message
+from utmost.design.multiparty.protocol import Protocol, optimal
+from utmost.design.multiparty.xor import XorAccuracy, xor_accuracy
+
+__all__ = [
+    "Conversation",
+    "Decision",
+    "Message",
+    "Protocol",
+    "XorAccuracy",
+    "and_saving_delta",
+    "by_count",
+    "hamming_distance",
+    "optimal",
+    "xor_accuracy",
+    "xor_or_and",
+    "xor_sharing_delta",
+]

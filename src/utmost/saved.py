@@ -1,0 +1,66 @@
+"""Files that Utmost writes and reads back: canonical JSON with a format, a version and a checksum.
+
+The same content gives the same bytes; a file is complete or not there at all; what is read is not trusted: a file that
+was changed, cut short or is of another version is a `BadFile`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from utmost.errors import BadFile, InvalidInput
+
+NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What data of the wrong kind or size lead to; a file may hold anything."""
+
+
+def write_checked(path: str | os.PathLike[str], content: dict[str, Any]) -> Path:
+    """Write an object with its checksum as one JSON file, whole or not at all."""
+    target = Path(path)
+    sealed = {**content, "sha256": hashlib.sha256(canonical(content)).hexdigest()}
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as problem:
+        raise InvalidInput(f"{target} cannot be written: {problem.strerror or problem}; name another file.") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(canonical(sealed))
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return target
+
+
+def read_checked(path: str | os.PathLike[str], form: str, version: int, what: str) -> dict[str, Any]:
+    """The object that `write_checked` wrote, of this format and version; `what` names it in errors."""
+    source = Path(path)
+    try:
+        content = json.loads(source.read_bytes())
+    except OSError as problem:
+        raise BadFile(f"{source} cannot be read: {problem.strerror or problem}.") from None
+    except NONSENSE:
+        raise BadFile(f"{source} is not JSON; it may be cut short. Save the {what} again.") from None
+    if not isinstance(content, dict) or content.get("format") != form:
+        raise BadFile(f"{source} is not a {what} saved by Utmost (no format {form!r}).")
+    if content.get("version") != version:
+        raise BadFile(f"{source} has version {content.get('version')!r}; this Utmost reads version {version}.")
+    stated = content.pop("sha256", None)
+    try:
+        found = hashlib.sha256(canonical(content)).hexdigest()
+    except NONSENSE:
+        found = None
+    if stated != found:
+        raise BadFile(f"{source} does not match its checksum: it was changed after it was saved.")
+    return content
+
+
+def canonical(content: Any) -> bytes:
+    """The one way to write an object as JSON bytes."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode() + b"\n"
