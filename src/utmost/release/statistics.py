@@ -35,6 +35,7 @@ from utmost.release.conditions import as_condition, kind_of
 from utmost.release.engines import Source, Statement
 from utmost.release.units import Neighbours, Unit
 
+TINY = 1e-290
 MOST_STEPS = 2**48
 """Contributions are below this, so that scaling in floating point errs by less than half a step at the ends."""
 
@@ -158,7 +159,9 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
         scale = 1 / grid.step
         scaled = clamped.cast("float64")
         scaled = scaled if scale.numerator == 1 else scaled * float(scale.numerator)
-        scaled = scaled if scale.denominator == 1 else scaled / float(scale.denominator)
+        if scale.denominator != 1:
+            tiny = (scaled > -TINY) & (scaled < TINY)  # PostgreSQL fails where a quotient of numbers above 0 is 0
+            scaled = ibis.ifelse(tiny, 0.0, scaled) / float(scale.denominator)
         steps = (scaled + 0.5).floor().cast("int64")
     offset = int(grid.origin / grid.step)
     steps = steps - offset if offset else steps
