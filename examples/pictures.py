@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 import utmost as um
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
@@ -23,6 +25,22 @@ def main():
     draw_interaction()
     draw_regions()
     draw_noise()
+    draw_local()
+    draw_accounting()
+
+
+def draw_local():
+    """LIM Figures 3.3, 3.4, 3.6 and 3.7 on random instances: the simple local mechanisms against the optimum."""
+    rng = np.random.default_rng(0)
+    pairs = [tuple(rng.dirichlet(np.ones(6), 2)) for _ in range(40)]
+    epsilons = [0.25, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
+    figure = um.plot.simple_against_optimal(pairs, epsilons, "Two hypotheses on six letters, 40 random instances")
+    um.plot.save(figure, IMAGES / "local-divergence.png")
+    priors = [p for p, _ in pairs]
+    figure = um.plot.information_shares(priors, epsilons, "Information on six letters, 40 random priors")
+    um.plot.save(figure, IMAGES / "local-information.png")
+    figure = um.plot.local_shares(pairs, epsilons, "The better of binary and randomised response / optimum (KL)")
+    um.plot.save(figure, IMAGES / "local-shares.png")
 
 
 def draw_losses():
@@ -103,6 +121,24 @@ def draw_noise():
     um.plot.save(plane, IMAGES / "noise-density-2.png")
     um.plot.save(um.plot.noise_gamma(), IMAGES / "noise-gamma.png")
     um.plot.save(um.plot.noise_costs([0.25 * i for i in range(1, 49)]), IMAGES / "noise-costs.png")
+
+
+def draw_accounting():
+    """LIM Figures 2.1, 2.4 and 2.5, and a budget with some spends."""
+    um.plot.save(um.plot.level_region(1, 0.1), IMAGES / "lim-figure-2-1.png")
+    for part, delta in (("a", 0), ("b", 0.1)):
+        level = um.ApproxDP(0.4, delta)
+        figure = um.plot.composition_regions(level, range(1, 6), f"LIM Figure 2.4 ({part}): k releases at {level}")
+        um.plot.save(figure, IMAGES / f"lim-figure-2-4{part}.png")
+    um.plot.save(um.plot.theorem_regions(0.1, 0.001, 30), IMAGES / "lim-figure-2-5.png")
+    ledger = um.Ledger(None)
+    survey = ledger.open("survey-2026", um.ApproxDP(2, 1e-5), "rows, at most 20000", "add-remove")
+    with survey.reserve_batch([0.05] * 60, {"histogram": "age"}, delta=1e-6) as entry:
+        entry.complete("...")
+    clinic = ledger.open("clinic", 1, "people, 3 visits each", "replace")
+    with clinic.reserve(0.3, {"count": "all"}) as entry:
+        entry.complete("...")
+    um.plot.save(um.plot.budget([survey, clinic]), IMAGES / "budgets.png")
 
 
 if __name__ == "__main__":

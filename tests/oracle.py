@@ -125,3 +125,24 @@ def least_loss_lp(n, edges, epsilons, deltas, prior, loss, worst):
     result = linprog(cost, np.array(rows), np.array(limits), equal, np.ones(n), bounds=(0, None))
     assert result.status == 0, result.message
     return result.fun
+
+
+def pattern_lp(utilities, k, q):
+    """The largest and the least value that LIM's program over all 2^k - 1 patterns can have, from a primal and a dual.
+
+    Column A of the program is q + 1_A with `utilities[A - 1]` (bits of A). The objective is scaled to 1; the primal
+    value is that of its basis, solved anew; the dual prices are lifted until no pattern exceeds its price.
+    """
+    bits = ((np.arange(1, 2**k)[:, None] >> np.arange(k)) & 1).astype(float)
+    columns, utilities = (q + bits) / (q + 1), utilities / (q + 1)
+    scale = max(np.abs(utilities).max(), 1e-300)
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    result = linprog(-utilities / scale, A_eq=columns.T, b_eq=np.ones(k), bounds=(0, None), options=tight)
+    assert result.status == 0, result.message
+    used = np.flatnonzero(result.x > 1e-9)
+    shares = np.linalg.lstsq(columns[used].T, np.ones(k), rcond=None)[0]
+    assert np.abs(columns[used].T @ shares - 1).max() < 1e-9
+    assert shares.min() > -1e-12
+    prices = -result.eqlin.marginals * scale
+    short = max(0.0, float((utilities - columns @ prices).max()))
+    return float(utilities[used] @ shares), float(prices.sum() + short * (q + 1) / (q + 1 / k))

@@ -119,6 +119,13 @@ def certified_mechanisms():
         yield talk.transcript(1, 1)
     for noise in (um.noise.discrete_staircase(1, 5), um.noise.discrete_laplace(0.3, 5)):
         yield um.certify(clamped(noise, 31), um.sums(6, 5), noise.level)
+    for epsilon in (0, 0.1, 1, 6):
+        yield um.certify(um.local.for_testing([0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6], epsilon))
+        yield um.certify(um.local.for_information([0.4, 0.3, 0.2, 0.1], epsilon))
+        yield um.certify(um.local.randomized_response(5, epsilon), um.complete(5), epsilon)
+        yield um.certify(um.local.subset(5, epsilon, 2), um.complete(5), epsilon)
+    yield um.certify(um.local.linear_program(lambda column: column.max(axis=-1), 4, 0.7))
+    yield um.certify(um.local.quaternary(um.ApproxDP(1, 0.1)), um.path(2), um.ApproxDP(1, 0.1))
     for seed in range(40):
         mechanism, space, epsilon = random_private_mechanism(seed)
         yield um.certify(mechanism, space, epsilon)
@@ -431,3 +438,38 @@ def test_no_promise_is_certified_without_a_warning():
     identity = um.FiniteMechanism(np.eye(2), (0, 1), "ab")
     certified = um.certify(identity, um.path(2), um.PureDP(math.inf))
     assert certified.matrix.tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_complete_spaces_are_checked_output_by_output(seed):
+    """The same verdict, and the same words, as on the same space given edge by edge."""
+    rng = np.random.default_rng(seed)
+    n, outputs, epsilon = int(rng.integers(3, 8)), int(rng.integers(2, 6)), float(rng.choice([0, 0.01, 0.5, 3]))
+    matrix = np.exp(epsilon * rng.random((n, outputs)) * rng.choice([0.4, 0.5, 0.9]))
+    matrix[:, 0] *= rng.choice([0.0, 1.0, 1.0])
+    mechanism = um.FiniteMechanism(matrix / matrix.sum(axis=1, keepdims=True), range(n), range(outputs))
+    found = []
+    for space in (um.complete(n), um.Space.from_edges(list(combinations(range(n), 2)), points=range(n))):
+        try:
+            certified = um.certify(mechanism, space, epsilon)
+            assert is_private(certified)
+            found.append("private")
+        except CannotCertify as reason:
+            found.append(str(reason))
+    assert found[0] == found[1]
+
+
+def test_integers_on_a_complete_space_are_never_passed_when_broken():
+    """One unit too much in one weight of one of 2000 rows is found, without making two million edges."""
+    space, level, n = um.complete(2000), um.PureDP.from_ratio(2), 2000
+    weights = np.full((n, 2), 2**61)
+    levels = on_edges(space, level)
+    assert find_violation(weights, 62, levels) is None
+    third = 2**62 // 3
+    weights[7] = (2**62 - third, third)
+    weights[1300] = (third + 1, 2**62 - third - 1)
+    assert find_violation(weights, 62, levels) is None
+    weights[1300] = (third, 2**62 - third)
+    weights[7] = (2**62 - third, third)
+    assert find_violation(weights, 62, levels) is not None  # 2^62 - third is one unit above 2 third
+    assert "edge_indices" not in space.__dict__

@@ -278,6 +278,49 @@ def test_verify_fails_a_file_with_one_row_changed(tmp_path):
     assert "FAIL privacy" in result.stdout
 
 
+def test_survey_from_design_to_estimate(tmp_path):
+    """Design, respond (the answer on standard input, kept and repeated), estimate; in words and in JSON."""
+    survey, kept, lines = tmp_path / "s.json", tmp_path / "kept.json", tmp_path / "all.txt"
+    made = utmost("survey", "design", "never", "often", "--epsilon", "2", "--question", "how often?", "--out", survey)
+    assert made.returncode == 0, made.stderr
+    assert "optimal: theorem" in made.stdout
+    first = utmost("survey", "respond", survey, "--kept", kept, given="often\n")
+    assert json.loads(first.stdout) in ("never", "often")
+    for answer in ("never", "often", "nothing at all"):
+        again = utmost("survey", "respond", survey, "--kept", kept, given=answer + "\n")
+        assert again.stdout == first.stdout
+    told = json.loads(utmost("survey", "respond", survey, "--kept", kept, "--json").stdout)
+    assert told["repeated"] is True
+    lines.write_text("\n".join(['"often"'] * 60 + ['{"response": "never"}'] * 40) + "\n")
+    words = utmost("survey", "estimate", survey, lines, "--level", "0.9").stdout
+    assert "100 responses" in words
+    assert "90 % interval" in words
+    found = json.loads(utmost("survey", "estimate", survey, lines, "--json").stdout)
+    expected = um.local.Survey.load(survey).estimate(["often"] * 60 + ["never"] * 40)
+    assert [row["frequency"] for row in found["estimates"]] == pytest.approx(expected.frequencies.tolist())
+    assert found["people"] == 100
+
+
+def test_survey_wrong_use(tmp_path):
+    """Exit code 2 with a reason, and no answer repeated."""
+    survey = tmp_path / "s.json"
+    assert utmost("survey", "design", "a", "--epsilon", "1", "--out", survey).returncode == 2
+    assert utmost("survey", "design", "a", "b", "--out", survey).returncode == 2
+    assert not survey.exists()
+    utmost("survey", "design", "a", "b", "c", "--ratio", "3/2", "--out", survey)
+    wrong = utmost("survey", "respond", survey, given="secret\n")
+    assert wrong.returncode == 2
+    assert "secret" not in wrong.stderr
+    assert list(tmp_path.iterdir()) == [survey]
+    lines = tmp_path / "all.txt"
+    for text, words in (("often\n", "line 1"), ('"z"\n', "response number 0"), ("", "no responses")):
+        lines.write_text(text)
+        result = utmost("survey", "estimate", survey, lines)
+        assert result.returncode == 2
+        assert words in result.stderr
+    assert utmost("survey", "estimate", tmp_path / "none.json", lines).returncode == 2
+
+
 def test_help_is_helpful():
     """Every command explains itself."""
     assert "design" in utmost("--help").stdout

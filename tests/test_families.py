@@ -7,6 +7,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
+import utmost as um
+from utmost.edge_levels import on_edges
 from utmost.errors import InvalidInput, UnknownPoint
 from utmost.families import (
     complete,
@@ -236,3 +238,17 @@ def test_more_than_64_axes(make):
     """Spaces of few points but many axes work like any other."""
     space = make()
     assert space.distances().max() == len(space.points) - 1 == len(space.edges)
+
+
+def test_a_complete_space_knows_its_size_without_its_edges():
+    """The number of edges, one level on all of them, and one component, before any edge is made."""
+    space = um.complete(100_000)
+    assert space.edge_count == 100_000 * 99_999 // 2
+    levels = on_edges(space, 1)
+    assert len(levels) == space.edge_count
+    assert levels.growth[123] == pytest.approx(np.e)
+    assert not space.components.any()
+    assert "edge_indices" not in space.__dict__
+    small = um.complete(6)
+    assert small.edge_count == len(small.edges) == len(small.edge_indices) == 15
+    assert um.path(4).edge_count == 3

@@ -17,7 +17,7 @@ from test_certification import exponential_below
 
 import utmost as um
 from utmost.design.noise.decay import decay_above, keeps_level
-from utmost.design.noise.draws import Cuts, IntegerDraws, Uniform, draw_point, point_on_layer, uniform_below
+from utmost.design.noise.draws import Cuts, IntegerDraws, Uniform, draw_point, point_on_layer
 from utmost.design.noise.layers import LayerLaw, count_points, sum_norms, sum_squares
 from utmost.errors import CannotCertify, InvalidInput, TooLarge, UnsupportedLevel
 from utmost.sampling import insecure_source_for_tests_only
@@ -436,14 +436,6 @@ def test_minus_zero_is_drawn_again():
     with insecure_source_for_tests_only(lambda size: stream.pop(0)):
         assert draws.draw(1).tolist() == [0]
     assert not stream
-
-
-def test_uniform_below():
-    """Every value of three bits once: numbers below 5, the others drawn again."""
-    words = [np.arange(8, dtype=np.uint64) << np.uint64(61), np.array([0, 4, 7], dtype=np.uint64) << np.uint64(61)]
-    words.append(np.array([2], dtype=np.uint64) << np.uint64(61))
-    with insecure_source_for_tests_only(lambda size: words.pop(0).tobytes()):
-        assert uniform_below(5, 8).tolist() == [0, 1, 2, 3, 4, 0, 4, 2]
 
 
 @pytest.mark.parametrize("epsilon", ["1e-40", "1e-15", "1e-6", "1", "50", "3000", "inf"])

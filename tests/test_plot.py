@@ -79,3 +79,19 @@ def test_the_region_of_regular_priors_is_drawn_to_its_corners():
     assert len(figure.axes[0].get_lines()) == 3 * 6
     with pytest.raises(InvalidInput, match="5 results"):
         um.plot.region_of_priors(um.path(5), levels)
+
+
+def test_local_pictures_show_their_numbers():
+    """LIM Figures 3.3 to 3.8: curves and dots hold the values of the mechanisms they name."""
+    pair, epsilons = ([0.5, 0.3, 0.2], [0.2, 0.2, 0.6]), [0.5, 3.0]
+    axes = um.plot.simple_against_optimal([pair], epsilons).axes[0]
+    curves = {curve.get_label(): curve.get_ydata() for curve in axes.get_lines()}
+    whole = sum(a * np.log(a / b) for a, b in zip(*pair, strict=True))
+    assert curves["optimal"][0] == pytest.approx(um.local.for_testing(*pair, 0.5).value / whole)
+    assert (curves["optimal"] >= curves["geometric"]).all()
+    kept = um.plot.information_shares([pair[0]], epsilons).axes[0].get_lines()[0].get_ydata()
+    assert kept[1] == pytest.approx(um.local.for_information(pair[0], 3.0).value / 1.0296530140645737)
+    for instances in ([pair], [(pair[0], None)]):
+        (line,) = um.plot.local_shares(instances, epsilons).axes[0].get_lines()
+        assert ((line.get_ydata() > 0.6) & (line.get_ydata() <= 1 + 1e-9)).all()
+        assert len(um.plot.scaling(instances, 0.1).axes[0].collections) == 4

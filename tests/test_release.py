@@ -12,6 +12,7 @@ from release_tables import as_table, session
 from test_cli import utmost
 
 import utmost as um
+from utmost.accounting import chain
 from utmost.accounting import ledger as ledger_module
 from utmost.errors import (
     BudgetMismatch,
@@ -62,6 +63,14 @@ def test_every_question_is_answered_and_defended(tmp_path):
         assert answer.question.words.split()[0] in str(answer)
     assert s.account.check(answer.head)
     assert str(s.spent) == "epsilon 3.5 of 1000"
+
+
+def test_bounds_are_in_the_unit_of_the_answer():
+    """A grid of tenths: average, bound and gap are all in units, not in steps."""
+    plan = session(SMALL, um.rows(at_most=900), "add-remove").plan.sum("x", 0, 5, 1, grid="0.1")
+    proof, average = plan.details["proof"], plan.accuracy["before"]["average"]
+    assert proof["bound"] + proof["gap"] == pytest.approx(average)
+    assert 4 < average < 5
 
 
 def test_in_memory_accounts_are_said_so(tmp_path):
@@ -184,7 +193,7 @@ def everything(listed, folder, source):
     clock.now.return_value.isoformat.return_value = "2026-01-01T00:00:00.000+00:00"
     folder.mkdir()
     with (
-        mock.patch.object(ledger_module, "datetime", clock),
+        mock.patch.object(chain, "datetime", clock),
         mock.patch.object(ledger_module.secrets, "token_bytes", lambda n: b"k" * n),
         insecure_source_for_tests_only(source),
     ):

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 
 import utmost as um
 from utmost import sampling
-from utmost.sampling import SystemBytes, draw, insecure_source_for_tests_only, uniform_words
+from utmost.sampling import SystemBytes, draw, insecure_source_for_tests_only, uniform_below, uniform_words
 
 
 def walking(bits, start=0):
@@ -181,3 +181,11 @@ def test_no_seed_and_no_float():
     )
     calls = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]
     assert len({call.stdout for call in calls}) == 3
+
+
+def test_uniform_below():
+    """Every value of three bits once: numbers below 5, the others drawn again."""
+    words = [np.arange(8, dtype=np.uint64) << np.uint64(61), np.array([0, 4, 7], dtype=np.uint64) << np.uint64(61)]
+    words.append(np.array([2], dtype=np.uint64) << np.uint64(61))
+    with insecure_source_for_tests_only(lambda size: words.pop(0).tobytes()):
+        assert uniform_below(5, 8).tolist() == [0, 1, 2, 3, 4, 0, 4, 2]

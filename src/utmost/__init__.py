@@ -12,7 +12,7 @@ from typing import Any
 from utmost import accounting, errors
 from utmost.accounting import Ledger, compose
 from utmost.certification import CertifiedMechanism, certify
-from utmost.design import binary, finite, multiparty, noise, rainbow
+from utmost.design import binary, finite, local, multiparty, noise, rainbow
 from utmost.edge_levels import EdgeLevels, per_edge, personalized
 from utmost.families import (
     complete,
@@ -68,6 +68,7 @@ __all__ = [
     "grid",
     "hamming",
     "histograms",
+    "local",
     "multiparty",
     "noise",
     "path",

@@ -46,6 +46,7 @@ MOST_MOVED = 1e-4
 MOST_TABLE = 10**7
 """A recipe with more entries than this is certified by its law and Lemma 2, without a table."""
 TRIES = 8
+ONE_EDGE = Space((0, 1), [(0, 1)])
 
 
 @dataclass(frozen=True)
@@ -252,9 +253,10 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
             CertifiedMechanism(weights, bits, mechanism.outputs, levels, moved_by(weights, bits, matrix))
         )
     floors = floor_of(matrix, levels.space.components)
-    eta = 2 * needed_floor(matrix, floors, levels)
+    tightest, along = _extremes(matrix, levels)
+    eta = 2 * needed_floor(tightest, floors, along)
     for _ in range(TRIES):
-        bits = bits_for(eta, floors, levels, matrix.shape[1])
+        bits = bits_for(eta, floors, along, matrix.shape[1])
         weights = round_rows(matrix, floors, min(eta, 0.5), bits)
         broken = find_violation(weights, bits, levels)
         if not broken:
@@ -294,6 +296,14 @@ def find_violation(weights: Weights, bits: int, levels: EdgeLevels) -> str | Non
     wrong = _do_not_add_up(weights, bits)
     if wrong.any():
         return f"the weights at {space.points[int(np.argmax(wrong))]!r} do not add up to 2^{bits}."
+    if _is_complete(levels):
+        growth = growth_floor(require_pure(_single(levels)))
+        assert growth is not None
+        n, d = growth.numerator, growth.denominator
+        for most, least in zip(*_extremes(weights, levels)[0], strict=True):
+            if int(most) * d > n * int(least):
+                return f"{levels} is broken between two of the points."
+        return None
     a, b = space.edge_indices.T
     for tails, heads in ((a, b), (b, a)):
         for edge in _doubtful(weights, bits, levels, tails, heads).tolist():
@@ -302,6 +312,24 @@ def find_violation(weights: Weights, bits: int, levels: EdgeLevels) -> str | Non
                 one, other = space.points[int(tails[edge])], space.points[int(heads[edge])]
                 return f"{levels[edge]} is broken between {one!r} and {other!r}."
     return None
+
+
+def _is_complete(levels: EdgeLevels) -> bool:
+    """Whether every two points are neighbours at one pure level, so that outputs can be looked at one by one."""
+    level, space = levels.single, levels.space
+    pure = isinstance(level, ApproxDP) and level.delta == 0 and not math.isinf(level.exponent)
+    return pure and space.is_complete and len(space.points) > 2
+
+
+def _extremes(rows: NDArray[Any], levels: EdgeLevels) -> tuple[NDArray[Any], EdgeLevels]:
+    """The rows and levels to check: on a complete space, the largest and the least entry of each output, and one edge.
+
+    A pure level bounds every output by itself, and some pair of points has the largest and the least entry of it: that
+    one edge stands for all n(n-1)/2 of them.
+    """
+    if not _is_complete(levels):
+        return rows, levels
+    return np.array([rows.max(axis=0), rows.min(axis=0)]), on_edges(ONE_EDGE, _single(levels))
 
 
 def _as_weights(weights: Any, bits: int, shape: tuple[int, int]) -> Weights:
@@ -440,11 +468,14 @@ def _require_certifiable(levels: EdgeLevels, outputs: int) -> None:
 
 def _level_rows(matrix: Floats, levels: EdgeLevels) -> Floats:
     """One row for all points joined by edges that allow no difference at all, if theirs differ by rounding only."""
-    same = is_edgewise_zero(levels)
+    same = is_edgewise_zero(_extremes(matrix, levels)[1])
     if not same.any():
         return matrix
-    joined = Space(levels.space.points, levels.space.edge_indices[same])
-    label = connected_components(joined.graph(), directed=False)[1]
+    if _is_complete(levels):
+        label = np.zeros(len(matrix), dtype=np.int64)
+    else:
+        joined = Space(levels.space.points, levels.space.edge_indices[same])
+        label = connected_components(joined.graph(), directed=False)[1]
     first = np.full(label.max() + 1, len(label))
     np.minimum.at(first, label, np.arange(len(label)))
     levelled = np.asarray(matrix[first[label]])
@@ -461,6 +492,13 @@ def _level_rows(matrix: Floats, levels: EdgeLevels) -> Floats:
 
 def _refuse_violations(matrix: Floats, outputs: Sequence[Any], levels: EdgeLevels) -> None:
     """Refuse what is not private by more than rounding, naming the worst edge, output and epsilon needed."""
+    if _is_complete(levels):
+        most, least = _extremes(matrix, levels)[0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worst = int(np.argmax(np.where(most > least, most / least, 0.0)))
+        ends = [int(matrix[:, worst].argmax()), int(matrix[:, worst].argmin())]
+        space = Space([levels.space.points[i] for i in ends], [(0, 1)])
+        matrix, levels = matrix[ends], on_edges(space, _single(levels))
     a, b = levels.space.edge_indices.T
     zero_allowed = allows_zero(levels)
     for tails, heads in ((a, b), (b, a)):
@@ -517,6 +555,8 @@ def _must_keep_zeros(matrix: Floats, levels: EdgeLevels) -> bool:
     """Whether the floor would lift zeros that a level allows, or the levels are not concave."""
     if not all(level.concave for level in levels.kinds()):
         return True
+    if _is_complete(levels):  # zeros next to anything else were refused
+        return False
     parts = levels.space.components
     used, allowed = np.zeros((parts.max() + 1, matrix.shape[1]), dtype=bool), np.zeros(parts.max() + 1, dtype=bool)
     np.logical_or.at(used, parts, matrix > 0)

@@ -64,7 +64,7 @@ class EdgeLevels:
     def _which(self) -> NDArray[np.int32] | None:
         """Which of the named levels each edge has; one level for all edges makes them only when asked."""
         if self._given is None and self._named:
-            return np.zeros(len(self.space.edge_indices), dtype=np.int32)
+            return np.broadcast_to(np.int32(0), (self.space.edge_count,))
         return self._given
 
     @cached_property
@@ -85,6 +85,8 @@ class EdgeLevels:
     def _spread(self, values: Sequence[float]) -> Floats:
         """A value per named level as a value per edge."""
         assert self._which is not None
+        if len(values) == 1:  # one number seen as many, so that the edges of a large complete space cost nothing
+            return np.broadcast_to(np.array(values, dtype=float), self._which.shape)
         return np.array(values, dtype=float)[self._which] if values else np.zeros(0)
 
     def __len__(self) -> int:

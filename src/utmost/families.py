@@ -82,6 +82,7 @@ def complete(n: int) -> Space:
         lambda: np.column_stack(np.triu_indices(n, 1)),
         ("complete", {"n": n}),
         lambda i, j: (i != j).astype(np.int64),
+        n * (n - 1) // 2,
     )
 
 

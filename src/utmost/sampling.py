@@ -76,6 +76,20 @@ def uniform_words(bits: int, size: int) -> NDArray[np.uint64]:
     return words >> np.uint64(64 - bits) if bits < 64 else words
 
 
+def uniform_below(n: int, size: int) -> NDArray[np.int64]:
+    """Uniform integers below n, n at most 2^62: words of just enough bits, and those at n or more drawn again.
+
+    How often that happens depends on the randomness alone.
+    """
+    if n == 1:
+        return np.zeros(size, dtype=np.int64)
+    bits = (n - 1).bit_length()
+    drawn = uniform_words(bits, size).astype(np.int64)
+    while len(again := np.flatnonzero(drawn >= n)):
+        drawn[again] = uniform_words(bits, len(again)).astype(np.int64)
+    return drawn
+
+
 def uniform_integer(bits: int) -> int:
     """One uniform integer below 2^bits."""
     size = (bits + 7) // 8

@@ -63,11 +63,13 @@ class Space:
         edges: Callable[[], ArrayLike] | ArrayLike,
         family: tuple[str, dict[str, Any]] | None = None,
         metric: Metric | None = None,
+        edge_count: int | None = None,
     ) -> None:
         self.points = points
         self.family = family
         self.metric = metric
         self._make_edges = edges
+        self._edge_count = edge_count
 
     # ---- ways to make one ----
 
@@ -154,6 +156,16 @@ class Space:
         return np.asarray(made, dtype=np.int64).reshape(-1, 2)
 
     @property
+    def edge_count(self) -> int:
+        """How many edges there are; where the family knows it, without making them."""
+        return len(self.edge_indices) if self._edge_count is None else self._edge_count
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it was made as `complete(n)`: every two points are neighbours."""
+        return self.family is not None and self.family[0] == "complete"
+
+    @property
     def edges(self) -> Edges:
         """The edges as pairs of points: a sequence aligned with `edge_indices` and with levels per edge."""
         return Edges(self)
@@ -196,8 +208,8 @@ class Space:
     @cached_property
     def components(self) -> NDArray[np.int32]:
         """The number of the connected component each point lies in."""
-        if not len(self.points):
-            return np.zeros(0, dtype=np.int32)
+        if not len(self.points) or self.is_complete:
+            return np.zeros(len(self.points), dtype=np.int32)
         return np.asarray(connected_components(self.graph(), directed=False)[1])
 
     def distance(self, a: Point, b: Point) -> float:
@@ -317,7 +329,7 @@ class Edges(Sequence[tuple[Any, Any]]):
         self._space = space
 
     def __len__(self) -> int:
-        return len(self._space.edge_indices)
+        return self._space.edge_count
 
     @overload
     def __getitem__(self, position: int) -> tuple[Any, Any]: ...

@@ -2,7 +2,8 @@
 
 from utmost.accounting import events, filters, theorems
 from utmost.accounting.composition import Composition, compose, how_many, largest_epsilon
-from utmost.accounting.ledger import Account, Entry, Ledger, LedgerCheck, Schedule
+from utmost.accounting.entries import Entry, LedgerCheck
+from utmost.accounting.ledger import Account, Ledger, Schedule
 from utmost.accounting.losses import Loss, loss_of
 from utmost.accounting.regions import Region, region, region_between, simulating_channel
 

@@ -75,29 +75,26 @@ class Composition:
         """The different releases, and how often each occurs."""
         self._squared_mu: Fraction | float = Fraction(0)
         self._parts: list[tuple[Loss, int]] = []
-        with ctx.workprec(BITS):
-            finite = arb(1)
-            for item, count in self.releases:
-                if isinstance(item, GaussianDP):
-                    square = item.mu**2 if math.isinf(item.mu) else Fraction(item.mu) ** 2
-                    self._squared_mu += count * square
-                    continue
-                loss = loss_of(item)
-                if loss.infinite:
-                    finite *= arb(as_fmpq(1 - loss.infinite)) ** count
-                if loss.values.any():
-                    self._parts.append((loss, count))
-            if math.isinf(self._squared_mu):
-                finite = arb(0)
-            low, high = endpoints(1 - finite)
-            self._infinite = (float(low), float(high))
-        labels = [loss.label or loss.level for loss, _ in self._parts]
+        infinite: list[tuple[Fraction, int]] = []
+        labels: list[tuple[Level | None, int]] = []
+        for item, count in self.releases:
+            if isinstance(item, GaussianDP):
+                self._squared_mu += count * (item.mu**2 if math.isinf(item.mu) else Fraction(item.mu) ** 2)
+                labels.append((item, count))
+                continue
+            loss = loss_of(item)
+            labels.append((loss.label or loss.level, count))
+            infinite += [(loss.infinite, count)] if loss.infinite else []
+            if loss.values.any():
+                self._parts.append((loss, count))
+        if math.isinf(self._squared_mu):
+            infinite = [(Fraction(1), 1)]
+        self._infinite = _at_least_one(infinite)
+        """Bounds on the probability that some loss is infinite: equal where they are exact."""
         self._labelled: Composition | None = None
-        if any(loss.label for loss, _ in self._parts) and None not in labels:
-            again = [(label, count) for label, (_, count) in zip(labels, self._parts, strict=True)]
-            rest = [(item, count) for item, count in self.releases if isinstance(item, GaussianDP)]
-            self._labelled = _joined([*again, *rest])
-        self.slack = float(sum(count * loss.slack for loss, count in self._parts))
+        if any(loss.label for loss, _ in self._parts) and all(label is not None for label, _ in labels):
+            self._labelled = _joined(labels)
+        """The same releases at what they were certified for, which no rounding of losses may exceed."""
 
     @property
     def count(self) -> int:
@@ -119,7 +116,7 @@ class Composition:
             if isinstance(loss.level, ApproxDP):
                 total += epsilon_of(loss.level).times(count)
             else:
-                total += Amount(Fraction(float(np.nextafter(loss.values[-1] * (1 + 4 * ULP), np.inf)))).times(count)
+                total += Amount(Fraction(float(loss.values[-1] * (1 + 4 * ULP) + loss.blur))).times(count)
         return total
 
     @cached_property
@@ -144,7 +141,7 @@ class Composition:
         True
         """
         if isinstance(epsilon, float) and math.isinf(epsilon) and epsilon > 0:
-            return self._infinite
+            return _downward(self._infinite[0]), _upward(self._infinite[1])
         exact = as_rational(epsilon, "epsilon")
         if exact < 0:
             raise InvalidInput(f"epsilon is {epsilon!r}; it must be 0 or more.")
@@ -162,36 +159,35 @@ class Composition:
     def region(self, lines: int = 200) -> Region:
         """The privacy region, as the intersection of (epsilon, delta) regions; never smaller than the true one.
 
-        Equal levels have the corners of LIM Theorem 2.4.3; otherwise so many epsilons up to the one at delta 1e-12
-        beyond the infinite losses are taken.
+        Few equal levels have the corners of LIM Theorem 2.4.3; otherwise so many epsilons, up to the one at a delta
+        1e-12 above that of the infinite losses, are taken.
         """
         level = self._parts[0][0].level if len(self._parts) == 1 and not self._squared_mu else None
-        if isinstance(level, ApproxDP):
+        if isinstance(level, ApproxDP) and self._parts[0][1] < 2 * lines:
             unit, count = epsilon_of(level), self._parts[0][1]
-            chosen = [float(unit.times(count - 2 * i)) for i in range(count // 2 + 1)][-lines:]
+            chosen = [float(unit.times(count - 2 * i)) for i in range(count // 2 + 1)]
         elif not self._parts and not self._squared_mu:
             chosen = [0.0]
         else:
-            most = self._least_epsilon(min(1.0, self._infinite[1] + 1e-12), 1)
+            most = self._least_epsilon(min(Fraction(1), self._infinite[1] + Fraction(1, 10**12)), 1)
             chosen = np.linspace(0.0, most, lines).tolist()
         return Region.from_levels([(e, self._bounds(e, False)[1]) for e in chosen])
 
     def _bounds(self, epsilon: float, beyond: bool, coarse: float = 1.0) -> tuple[float, float]:
         low, high = (0.0, 0.0) if beyond else self._finite_bounds(epsilon, coarse)
-        slack = self.slack * (1 + math.exp(min(epsilon, 700.0)))
-        (lost_low, lost_high), low, high = self._infinite, max(0.0, low - slack), min(1.0, high + slack)
-        lower, upper = lost_low + (1 - lost_low) * low, lost_high + (1 - lost_high) * high
-        if self._labelled:
-            upper = min(upper, self._labelled._bounds(epsilon, False, coarse)[1])
-        exact = low == high == 0 and lost_low == lost_high
-        return (lower, upper) if exact else (max(0.0, lower * (1 - 4 * ULP)), min(1.0, upper * (1 + 4 * ULP)))
+        lost_low, lost_high = self._infinite
+        lower = _downward(lost_low + (1 - lost_low) * Fraction(low))
+        upper = _upward(lost_high + (1 - lost_high) * Fraction(high))
+        return lower, min(upper, self._labelled._bounds(epsilon, False, coarse)[1]) if self._labelled else upper
 
     def _finite_bounds(self, epsilon: float, coarse: float) -> tuple[float, float]:
         """Bounds on E[(1 - e^(epsilon - L))+] for the finite losses."""
         if self._infinite[0] == 1 or not (self._parts or self._squared_mu):
             return 0.0, 0.0
         if not self._parts:
-            return gaussian_delta(Fraction(self._squared_mu), Fraction(epsilon))
+            near = Fraction(epsilon) * Fraction(1, 2**52)  # epsilon was rounded to a float
+            low, high = (gaussian_delta(Fraction(self._squared_mu), Fraction(epsilon) + d) for d in (near, -near))
+            return low[0], high[1]
         if self._outcomes is not None:
             return self._outcomes.delta(epsilon)
         return bounds_of(self._transform, epsilon, coarse)
@@ -204,13 +200,15 @@ class Composition:
     def _transform(self) -> Transform:
         return Transform(self._parts, float(self._squared_mu))
 
-    def _least_epsilon(self, delta: float, side: int) -> float:
+    def _least_epsilon(self, target: Fraction, side: int) -> float:
         """The least epsilon whose lower (0) or upper (1) delta is at most this one, to the last digits."""
         lost = self._infinite[side]
-        if delta < lost or lost == 1:
+        if target == 1:
+            return 0.0
+        if target < lost or lost == 1:
             return math.inf
-        most = self._largest_float
-        if delta == lost:
+        most, delta = self._largest_float, _downward(target)
+        if target == lost:
             return most
 
         def value(epsilon: float, coarse: float = 1.0) -> float:
@@ -219,13 +217,15 @@ class Composition:
         coarse = 1.0 if not self._parts or self._outcomes is not None else QUICK
         if value(0.0, coarse) <= delta:
             return 0.0
-        guess = _solve(lambda e: value(e, coarse), delta, self._start, most)
+        guess = _solve(lambda e: value(e, coarse), delta, self._start, most, 1e-12 if coarse == 1 else 1e-6)
         if coarse > 1:  # Newton's method from the quick solution, with the slope of its neighbourhood
             step = 1e-3 * guess + 1e-9
             fall = math.log(max(value(guess, coarse), 1e-300) / max(value(guess + step, coarse), 1e-300)) / step
-            aim = delta * (1 - 1e-12 if side else 1 + 1e-12)
-            for _ in range(2):
-                guess = max(0.0, guess + math.log(max(value(guess), 1e-300) / aim) / max(fall, 1e-9))
+            for _ in range(3):
+                ahead = math.log(max(value(guess), 1e-300) / delta)
+                if -1e-9 <= (ahead if side else -ahead) <= 0:
+                    return min(guess, most)
+                guess = max(0.0, guess + (ahead + (3e-10 if side else -3e-10)) / max(fall, 1e-9))
         return _polish(value, delta, min(guess, most), most, upward=side == 1)
 
     @property
@@ -348,11 +348,35 @@ def _total(total: Level | Number) -> ApproxDP:
     return level
 
 
-def _probability(delta: Number) -> float:
+def _at_least_one(chances: Iterable[tuple[Fraction, int]]) -> tuple[Fraction, Fraction]:
+    """Bounds on 1 - prod (1 - chance)^count: exact unless that has too many digits."""
+    listed = list(chances)
+    if sum(count * chance.denominator.bit_length() for chance, count in listed) < 10**5:
+        exact = 1 - math.prod(((1 - chance) ** count for chance, count in listed), start=Fraction(1))
+        return exact, exact
+    with ctx.workprec(BITS):
+        low, high = endpoints(
+            1 - math.prod((arb(as_fmpq(1 - chance)) ** count for chance, count in listed), start=arb(1))
+        )
+    return max(low, Fraction(0)), min(high, Fraction(1))
+
+
+def _upward(value: Fraction) -> float:
+    """The float for a number, or the next one above: read as a decimal it is never below."""
+    rounded = float(value)
+    return rounded if Fraction(str(rounded)) >= value else float(np.nextafter(rounded, np.inf))
+
+
+def _downward(value: Fraction) -> float:
+    rounded = float(value)
+    return rounded if Fraction(str(rounded)) <= value else float(np.nextafter(rounded, -np.inf))
+
+
+def _probability(delta: Number) -> Fraction:
     target = as_rational(delta, "delta")
     if not 0 <= target <= 1:
         raise InvalidInput(f"delta is {delta!r}; it is a probability, so give a number between 0 and 1.")
-    return float(target)
+    return target
 
 
 def _within(level: Level, times: int, whole: ApproxDP) -> bool:
@@ -360,7 +384,7 @@ def _within(level: Level, times: int, whole: ApproxDP) -> bool:
     if whole.delta == 0:
         pure = isinstance(level, ApproxDP) and level.delta == 0
         return pure and epsilon_of(level).times(times) <= epsilon_of(whole)  # type: ignore[arg-type]
-    return Fraction(compose(level, times).bounds(_exponent(whole))[1]) <= whole.delta
+    return as_rational(compose(level, times).bounds(_exponent(whole))[1]) <= whole.delta
 
 
 def _exponent(level: ApproxDP) -> Fraction | float:
@@ -374,7 +398,7 @@ def _floor(whole: ApproxDP, times: int) -> float:
     return rounded if Fraction(str(rounded)) <= share else float(np.nextafter(rounded, 0))
 
 
-def _solve(value: Callable[[float], float], delta: float, start: float, most: float) -> float:
+def _solve(value: Callable[[float], float], delta: float, start: float, most: float, precision: float) -> float:
     """Where a decreasing function that is above delta at 0 falls below it, in floating point."""
     from scipy.optimize import brentq
 
@@ -386,7 +410,7 @@ def _solve(value: Callable[[float], float], delta: float, start: float, most: fl
         if high >= most:
             return most
         low, high = high, min(2 * high, most)
-    return float(brentq(above, low, high, xtol=1e-12, rtol=1e-13))
+    return float(brentq(above, low, high, xtol=precision, rtol=max(precision / 4, 1e-13)))
 
 
 def _polish(value: Callable[[float], float], delta: float, guess: float, most: float, upward: bool) -> float:

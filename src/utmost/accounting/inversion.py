@@ -35,7 +35,7 @@ Floats: TypeAlias = NDArray[np.float64]
 NOTHING = 46.0
 """e^-46 = 1e-20: what is smaller, relative to the integrand at its peak, is left out (and counted)."""
 MOST_CELLS = 4 * 10**6
-MOST_NODES = 5 * 10**7
+MOST_NODES = 10**8
 """How many factors, over all nodes, may be computed."""
 AT_ONCE = 2**16
 
@@ -58,6 +58,7 @@ class Transform:
         self.mean = float(self.counts @ means) + variance / 2
         self.deviation = math.sqrt(float(self.counts @ spread) + variance)
         self.size = float(self.counts @ np.abs(self.values).max(axis=1))
+        self.blur = float(sum(loss.blur * count for loss, count in parts)) + 4 * ULP * self.size
 
     def log_moment(self, theta: float) -> float:
         """Ln E[e^(theta L)]."""
@@ -125,9 +126,7 @@ def _invert(transform: Transform, epsilon: float, theta: float, sigma: float) ->
         z = theta + 1j * t
         factor = np.exp(-smooth * t * t / 2) * np.where(at == 0, 1.0, 2.0) + 0j
         size = factor.real.copy()
-        for values, masses, count in zip(transform.values, tilt, transform.counts, strict=True):
-            phase = _factor(values, masses, t)
-            factor *= phase**count if count != 1 else phase
+        factor *= _product(transform, tilt, t)
         place = (0.5 + theta) * smooth - epsilon
         integral += float((factor * np.exp(1j * t * place) / (z * (z + 1))).real.sum())
         density += float((factor * np.exp(1j * t * place)).real.sum())
@@ -140,11 +139,13 @@ def _invert(transform: Transform, epsilon: float, theta: float, sigma: float) ->
     unit = math.exp(min(700.0, log_scale) + (theta + theta * theta) * sigma**2 / 2) / (2 * math.pi)
     value = unit * step * integral
     relative = ULP * (32 + 8 * float(transform.counts.sum()) + 8 * (theta + 1) * (transform.size + abs(epsilon)))
-    error = unit * (step * noise + left_out) + relative * abs(value) + 4 * ULP * transform.size * math.exp(log_scale)
+    error = unit * (step * noise + left_out) + relative * abs(value) + transform.blur * math.exp(log_scale)
     peak = unit * (step * (abs(density) + dense_noise) + dense_out)  # the density where the extra mechanism matters
     gap = sigma**2 * math.exp(sigma**2 / 8) * peak * (1 + relative)
     copies = _copies(transform, epsilon, theta, period, sigma)
-    return float(max(0.0, value - error - copies - gap)), float(max(0.0, min(1.0, value + error)))
+    if not value + error >= 0:  # the errors were not small: nothing is known
+        return 0.0, 1.0
+    return float(max(0.0, value - error - copies - gap)), float(min(1.0, value + error))
 
 
 def _period(transform: Transform, theta: float, log_scale: float) -> float:
@@ -173,56 +174,56 @@ def _live_cells(
     the product is nothing. What stays alive is computed; None if that is too much.
     """
     spans = np.sort(np.abs(transform.values).max(axis=1))
-    width = max(step, 0.35 / max(float(spans[len(spans) // 2]), 1e-300), last / MOST_CELLS)
-    width = min(width, last)
+    wanted = max(0.35 / max(float(spans[len(spans) // 2]), 1e-300), last / MOST_CELLS)
+    per_cell = math.ceil(max(1.0, min(wanted, last) / step))  # nodes in a cell
+    width = per_cell * step
     cells = math.ceil(last / width)
     starts: Floats = width * np.arange(cells, dtype=float)
     bound = -smooth * starts * starts / 2
     # far out, 1/t^2 helps, and the density is multiplied by sigma^2
     limit = 2 * np.log(np.maximum(1.0, starts * transform.deviation)) - NOTHING
     alive = np.arange(cells)
-    parts = sorted(
-        zip(transform.values, tilt, transform.counts, strict=True), key=lambda part: -part[2] * part[1].min()
-    )
-    for values, masses, count in parts:
-        if not len(alive):
-            break
-        bound[alive] += count * _log_factor(values, masses, starts[alive], width)
+    order = np.argsort(-transform.counts * tilt.min(axis=1), kind="stable")
+    while len(order) and len(alive):
+        at_once = max(1, min(32, 2**17 // len(alive)))
+        now, order = order[:at_once], order[at_once:]
+        logs = _log_factors(transform.values[now], tilt[now], starts[alive], width)
+        bound[alive] += transform.counts[now] @ logs
         alive = alive[bound[alive] > limit[alive]]
-    first, final = np.ceil(starts[alive] / step), np.ceil((starts[alive] + width) / step)
-    if float((final - first).sum()) * len(parts) > MOST_NODES:
+    if len(alive) * per_cell * tilt.size > MOST_NODES:
         return None
     empty = np.ones(cells, dtype=bool)
     empty[alive] = False
-    size = np.exp(np.minimum(bound[empty], 0.0)) * 2 * (width + step)
+    size = np.exp(np.minimum(bound[empty], 0.0)) * 2 * width
     begin = starts[empty]
     if len(begin) and begin[0] == 0:  # the peak itself is never empty
         return None
-    nodes = np.concatenate([np.arange(a, b) for a, b in zip(first, final, strict=True)])
+    nodes = np.add.outer(alive.astype(float) * per_cell, np.arange(per_cell, dtype=float)).ravel()
     blocks = np.array_split(nodes, 1 + len(nodes) // AT_ONCE)
     return [block for block in blocks if len(block)], (float((size / begin**2).sum()), float(size.sum()))
 
 
-def _factor(values: Floats, masses: Floats, t: Floats) -> NDArray[np.complex128]:
-    """The characteristic function of one loss: sum masses e^(i t values)."""
-    used = masses > 0
-    if used.sum() == 2 and values[used].sum() == 0:  # plus and minus epsilon
-        turn = t * values[used][1]
-        return np.asarray(np.cos(turn) + 1j * ((masses[used][1] - masses[used][0]) * np.sin(turn)))
-    return np.asarray(np.exp(1j * np.multiply.outer(t, values[used])) @ masses[used])
+def _product(transform: Transform, tilt: Floats, t: Floats) -> NDArray[np.complex128]:
+    """The product of the characteristic functions of all losses, after tilting, at some t."""
+    product = np.ones(len(t), dtype=complex)
+    step = max(1, 2**20 // (len(t) * tilt.shape[1]))
+    for start in range(0, len(tilt), step):
+        part = slice(start, start + step)
+        phases = np.exp(1j * np.multiply.outer(transform.values[part], t))
+        factors = np.einsum("ga,gat->gt", tilt[part], phases)
+        product *= np.prod(factors ** transform.counts[part, None], axis=0)
+    return product
 
 
-def _log_factor(values: Floats, masses: Floats, starts: Floats, width: float) -> Floats:
-    """An upper bound on ln |sum masses e^(i t values)| for t in cells."""
-    used = masses > 0
-    if used.sum() == 2:
-        low, high = values[used]
-        half, product = (high - low) / 2, 4 * float(masses[used].prod())
-        middle = (starts + width / 2) * half / math.pi
-        away = np.abs(middle - np.rint(middle)) * math.pi - width * half / 2 - 1e-9 * (1 + np.abs(middle))
+def _log_factors(values: Floats, masses: Floats, starts: Floats, width: float) -> Floats:
+    """Upper bounds on ln |sum masses e^(i t values)|, a row for each loss, a column for each cell of t."""
+    if values.shape[1] == 2:  # 1 - 4 p q sin^2(t half): away from its zeros by so much at least
+        half, product = np.abs(values[:, 1] - values[:, 0])[:, None] / 2, 4 * masses.prod(axis=1)[:, None]
+        middle = half * ((starts + width / 2) / math.pi)
+        away = np.abs(middle - np.rint(middle)) * math.pi - width * half / 2 - 1e-9 * (1 + middle)
         least = np.sin(np.clip(away, 0.0, math.pi / 2)) ** 2
         return np.asarray(0.5 * np.log1p(-np.minimum(product * least, 1 - 1e-12)) + 1e-14)
-    centre = float(masses @ values)
-    drift = float(masses @ np.abs(values - centre)) * width / 2
-    at = np.abs(np.exp(1j * np.multiply.outer(starts + width / 2, values[used])) @ masses[used])
+    centre = (masses * values).sum(axis=1)[:, None]
+    drift = (masses * np.abs(values - centre)).sum(axis=1)[:, None] * width / 2
+    at = np.abs(np.einsum("ga,gat->gt", masses, np.exp(1j * np.multiply.outer(values, starts + width / 2))))
     return np.asarray(np.minimum(0.0, np.log(at + drift + 1e-12)))

@@ -9,28 +9,26 @@ ledger from an older copy of it.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from utmost.accounting.amounts import Amount
+from utmost.accounting.chain import START, Event, append, changed, check_chain, plain, question_key, read, verified
+from utmost.accounting.entries import Entry, LedgerCheck, Left, Spent, check_sums, fold
 from utmost.accounting.filters import Filter, choose
 from utmost.accounting.sqlite import Memory, SQLite
 from utmost.accounting.storage import Run, Storage
 from utmost.certification import Check
-from utmost.errors import BadFile, BudgetMismatch, BudgetSpent, InvalidInput, UnknownDataset
+from utmost.errors import BudgetMismatch, BudgetSpent, InvalidInput, UnknownDataset
 from utmost.exact import Number
-from utmost.privacy import Level, as_level, level_from_json
+from utmost.privacy import Level, as_level
 
 NEIGHBOURS = ("replace", "add-remove")
-START = "0" * 64
-"""What stands before the first event of a chain."""
 
 
 class Ledger:
@@ -114,90 +112,6 @@ class Ledger:
         return f"Ledger in {self.where}" + ("" if self.kept else " (lost with this process)")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One spend: what was asked at which level, and the answer's record once there is one.
-
-    Attributes
-    ----------
-    number : its place among the account's entries, from 1
-    time : when it was reserved (UTC)
-    level : the level, or the levels of a batch, or the level of a schedule's slots
-    cost : what was charged, by resource
-    question, answer : as given; the answer is None while `state` is "reserved"
-    state : "reserved" (charged, no answer recorded) or "done"
-    head : the chain's head right after the entry's last event
-    slots : for a schedule, how many slots it has; else 0
-    used : for a schedule, its used slots as (question, answer or None)
-    """
-
-    number: int
-    time: str
-    level: Level | tuple[Level, ...]
-    cost: dict[str, Amount]
-    question: Any
-    answer: Any
-    state: str
-    head: str
-    slots: int = 0
-    used: tuple[tuple[Any, Any], ...] = ()
-
-
-@dataclass(frozen=True)
-class Left:
-    """What is left of a budget; `allows(level)` says whether a spend would fit now."""
-
-    filter: Filter
-    spent: tuple[Amount, ...]
-
-    def allows(self, level: Level | Number) -> bool:
-        """Whether the budget would pay for a release at this level."""
-        return self.filter.allows([self.spent, self.filter.cost(level)])
-
-    def amounts(self) -> dict[str, float]:
-        """What is left of each resource, as floats."""
-        rest = (limit.minus(spent) for limit, spent in zip(self.filter.limits, self.spent, strict=True))
-        return dict(zip(self.filter.resources, rest, strict=True))
-
-    def __str__(self) -> str:
-        return ", ".join(
-            f"{name} {_short(left)} of {limit}"
-            for (name, left), limit in zip(self.amounts().items(), self.filter.limits, strict=True)
-        )
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What has been charged to an account, unfinished reservations included."""
-
-    filter: Filter
-    sums: tuple[Amount, ...]
-
-    def amounts(self) -> dict[str, Amount]:
-        """The exact sum of each resource."""
-        return dict(zip(self.filter.resources, self.sums, strict=True))
-
-    def __str__(self) -> str:
-        limits = zip(self.filter.resources, self.sums, self.filter.limits, strict=True)
-        return ", ".join(f"{name} {spent} of {limit}" for name, spent, limit in limits)
-
-
-@dataclass(frozen=True)
-class LedgerCheck:
-    """What a check of an account found; true if every part holds."""
-
-    dataset: str
-    head: str
-    checks: tuple[Check, ...]
-
-    def __bool__(self) -> bool:
-        return all(check.passed for check in self.checks)
-
-    def __str__(self) -> str:
-        verdict = "intact" if self else "NOT intact"
-        return "\n".join([f"{self.dataset}: {verdict}, head {self.head}", *(f"  {check}" for check in self.checks)])
-
-
 class Account:
     """The account of one data set: its filter, its entries, and the only way to spend."""
 
@@ -210,7 +124,7 @@ class Account:
                 raise UnknownDataset(
                     f"the ledger {storage.where} has no account {dataset!r}; it has {names or 'none'}."
                 )
-            opening = _verified(_events(run, dataset, "number = 0")[0], START)
+            opening = verified(read(run, dataset, "number = 0")[0], START)
         self._secret = bytes(found[0][0])
         try:
             self.filter = Filter.from_json(opening.body["filter"])
@@ -219,7 +133,7 @@ class Account:
         except (KeyError, TypeError, ValueError):
             same = False
         if not same:
-            raise _changed(dataset, 0)
+            raise changed(dataset, 0)
 
     @property
     def kept(self) -> bool:
@@ -253,13 +167,15 @@ class Account:
 
     def find(self, question: Any, level: Level | Number | None = None) -> Entry | None:
         """The latest completed entry with this identical question (and level, if given), or None."""
-        key = _key(question)
+        key = question_key(question)
         with self._storage.read() as run:
-            done = _events(run, self.dataset, "question = ? AND kind = 'complete' ORDER BY number DESC", key)
+            done = read(run, self.dataset, "question = ? AND kind = 'complete' ORDER BY number DESC", key)
             for event in done:
-                entry = _fold(_events(run, self.dataset, "entry = ? ORDER BY number", event.entry), self.filter)[0]
+                entry = fold(read(run, self.dataset, "entry = ? ORDER BY number", event.entry), self.filter)[0]
                 if level is None or entry.level == as_level(level):
-                    asked = question if event.slot else entry.question
+                    asked = entry.used[event.slot - 1][0] if event.slot else entry.question
+                    if question_key(asked) != key:
+                        raise changed(self.dataset, event.number)
                     return replace(entry, question=asked, answer=event.body["answer"], state="done", head=event.head)
         return None
 
@@ -304,7 +220,7 @@ class Account:
         >>> with account.reserve_batch([0.05] * 100, {"histogram": "age"}, delta=1e-6) as entry:
         ...     _ = entry.complete({"answers": "..."})
         >>> print(account.left)                                     # the sum would have been 5
-        epsilon 0.79247 of 3, delta 9e-06 of 1e-05
+        epsilon 0.792467 of 3, delta 9e-06 of 1e-05
         """
         listed = tuple(as_level(level) for level in levels)
         if not listed:
@@ -343,7 +259,7 @@ class Account:
     def entries(self) -> list[Entry]:
         """All entries, oldest first."""
         with self._storage.read() as run:
-            return _fold(_events(run, self.dataset, "entry > 0 ORDER BY number"), self.filter)
+            return fold(read(run, self.dataset, "entry > 0 ORDER BY number"), self.filter)
 
     def check(self, head: str | None = None) -> LedgerCheck:
         """Recompute the whole chain and every sum; with the head of an earlier report, see that the chain holds it.
@@ -351,8 +267,8 @@ class Account:
         A chain alone cannot tell a ledger from an older copy of it: a head printed earlier can.
         """
         with self._storage.read() as run:
-            events = _events(run, self.dataset, "number >= 0 ORDER BY number")
-        checks = [_check_chain(events), _check_sums(events, self.filter)]
+            events = read(run, self.dataset, "number >= 0 ORDER BY number")
+        checks = [check_chain(events), check_sums(events, self.filter)]
         if head is not None:
             wanted = head.strip().lower()
             place = next((i for i, event in enumerate(events) if event.head == wanted), None)
@@ -362,7 +278,7 @@ class Account:
         return LedgerCheck(self.dataset, events[-1].head, tuple(checks))
 
     def _reserve(self, levels: tuple[Level, ...], cost: tuple[Amount, ...], question: Any, slots: int) -> Reservation:
-        key = _key(question)
+        key = question_key(question)
         with self._storage.write(self.dataset) as run:
             last = self._last(run)
             left = Left(self.filter, last.spent())
@@ -372,22 +288,22 @@ class Account:
                 "levels": [level.to_json() for level in levels],
                 "slots": slots,
                 "cost": [amount.to_json() for amount in cost],
-                "question": _plain(question, "the question"),
+                "question": plain(question, "the question"),
                 "spent": [amount.to_json() for amount in self.filter.total([left.spent, cost])],
                 "entries": last.body["entries"] + 1,
             }
-            event = _append(run, last, "reserve", last.body["entries"] + 1, 0, body, key)
+            event = append(run, last, "reserve", last.body["entries"] + 1, 0, body, key)
         return Reservation(self, event.entry, 0, question, event.head)
 
     def _entry(self, number: int) -> Entry | None:
         with self._storage.read() as run:
-            found = _fold(_events(run, self.dataset, "entry = ? ORDER BY number", number), self.filter)
+            found = fold(read(run, self.dataset, "entry = ? ORDER BY number", number), self.filter)
         return found[0] if found and number > 0 else None
 
     def _use_slot(self, number: int, question: Any) -> Reservation:
-        key, plain = _key(question), _plain(question, "the question")
+        key, asked = question_key(question), plain(question, "the question")
         with self._storage.write(self.dataset) as run:
-            entry = _fold(_events(run, self.dataset, "entry = ? ORDER BY number", number), self.filter)[0]
+            entry = fold(read(run, self.dataset, "entry = ? ORDER BY number", number), self.filter)[0]
             if len(entry.used) >= entry.slots:
                 raise BudgetSpent(
                     f"all {entry.slots} slots of entry {number} are used; reserve another schedule.",
@@ -395,30 +311,30 @@ class Account:
                     left=Left(self.filter, self._last(run).spent()),
                 )
             last = self._last(run)
-            body = {"question": plain, "spent": last.body["spent"], "entries": last.body["entries"]}
-            event = _append(run, last, "slot", number, len(entry.used) + 1, body, key)
+            body = {"question": asked, "spent": last.body["spent"], "entries": last.body["entries"]}
+            event = append(run, last, "slot", number, len(entry.used) + 1, body, key)
         return Reservation(self, number, event.slot, question, event.head)
 
     def _complete(self, reservation: Reservation, answer: Any) -> Entry:
-        plain = _plain(answer, "the answer")
+        recorded = plain(answer, "the answer")
         with self._storage.write(self.dataset) as run:
             done = "entry = ? AND slot = ? AND kind = 'complete'"
-            if _events(run, self.dataset, done, reservation.number, reservation.slot):
+            if read(run, self.dataset, done, reservation.number, reservation.slot):
                 raise InvalidInput(f"entry {reservation.number} is complete already; reserve again for a new answer.")
             last = self._last(run)
-            body = {"answer": plain, "spent": last.body["spent"], "entries": last.body["entries"]}
-            question = _key(reservation.question)
-            event = _append(run, last, "complete", reservation.number, reservation.slot, body, question)
-            events = _events(run, self.dataset, "entry = ? ORDER BY number", event.entry)
-        return _fold(events, self.filter)[0]
+            body = {"answer": recorded, "spent": last.body["spent"], "entries": last.body["entries"]}
+            question = question_key(reservation.question)
+            event = append(run, last, "complete", reservation.number, reservation.slot, body, question)
+            events = read(run, self.dataset, "entry = ? ORDER BY number", event.entry)
+        return fold(events, self.filter)[0]
 
     def _last(self, run: Run | None = None) -> Event:
         """The latest event, which carries the sums; its own hash is checked."""
         if run is None:
             with self._storage.read() as run:
                 return self._last(run)
-        latest = _events(run, self.dataset, "number >= 0 ORDER BY number DESC LIMIT 2")
-        return _verified(latest[0], latest[1].head if len(latest) > 1 else START)
+        latest = read(run, self.dataset, "number >= 0 ORDER BY number DESC LIMIT 2")
+        return verified(latest[0], latest[1].head if len(latest) > 1 else START)
 
     def _require(self, budget: Level, unit: str, neighbours: str, filter: str | None) -> None:
         """Refuse to open the account as something else than it is; no filter asked for means the account's own."""
@@ -480,27 +396,6 @@ class Schedule:
         yield self._account._use_slot(self.number, question)
 
 
-class Event(NamedTuple):
-    """One link of the chain, as stored."""
-
-    dataset: str
-    number: int
-    kind: str
-    entry: int
-    slot: int
-    time: str
-    body: Any
-    head: str
-
-    def spent(self) -> tuple[Amount, ...]:
-        """The sums after this event."""
-        return tuple(Amount.from_json(amount) for amount in self.body["spent"])
-
-    def hashed(self, previous: str) -> str:
-        """The head of the chain with this event after `previous`."""
-        return hashlib.sha256(_canonical([previous, *self[:-1]])).hexdigest()
-
-
 def _storage_of(url: Any) -> Storage:
     """The storage a URL or path names."""
     if url is None:
@@ -526,90 +421,7 @@ def _make_account(run: Run, dataset: str, filter: Filter, unit: str, neighbours:
         "entries": 0,
     }
     before = Event(dataset, -1, "", 0, 0, "", None, START)
-    _append(run, before, "open", 0, 0, body, None)
-
-
-def _append(run: Run, last: Event, kind: str, entry: int, slot: int, body: Any, question: str | None) -> Event:
-    """The next link of the chain, stored."""
-    time = datetime.now(UTC).isoformat(timespec="milliseconds")
-    event = Event(last.dataset, last.number + 1, kind, entry, slot, time, body, "")
-    event = event._replace(head=event.hashed(last.head))
-    text = _canonical(event.body).decode()
-    values = (*event[:6], text, question, event.head)
-    run("INSERT INTO utmost_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *values)
-    return event
-
-
-def _events(run: Run, dataset: str, condition: str, *values: Any) -> list[Event]:
-    columns = "dataset, number, kind, entry, slot, time, body, head"
-    rows = run(f"SELECT {columns} FROM utmost_events WHERE dataset = ? AND {condition}", dataset, *values)
-    try:
-        return [Event._make((*row[:6], json.loads(row[6]), row[7])) for row in rows]
-    except ValueError:
-        raise _changed(dataset) from None
-
-
-def _verified(event: Event, previous: str) -> Event:
-    if event.hashed(previous) != event.head:
-        raise _changed(event.dataset, event.number)
-    return event
-
-
-def _changed(dataset: str, number: int | None = None) -> BadFile:
-    where = "an event" if number is None else f"event {number}"
-    return BadFile(
-        f"{where} of the account {dataset!r} was changed after it was written; nothing can be spent from it. "
-        "Restore the ledger from a backup and compare its head with the latest report."
-    )
-
-
-def _fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
-    """The entries that events tell of."""
-    entries: dict[int, Entry] = {}
-    for event in events:
-        body = event.body
-        if event.kind == "reserve":
-            levels = tuple(level_from_json(level) for level in body["levels"])
-            cost = dict(zip(filter.resources, (Amount.from_json(a) for a in body["cost"]), strict=True))
-            single = levels[0] if len(levels) == 1 else levels
-            entries[event.entry] = Entry(
-                event.entry, event.time, single, cost, body["question"], None, "reserved", event.head, body["slots"]
-            )
-            continue
-        entry = entries[event.entry]
-        if event.kind == "slot":
-            entry = replace(entry, used=(*entry.used, (body["question"], None)))
-        elif event.slot:
-            used = list(entry.used)
-            used[event.slot - 1] = (used[event.slot - 1][0], body["answer"])
-            entry = replace(entry, used=tuple(used))
-        else:
-            entry = replace(entry, answer=body["answer"], state="done")
-        entries[event.entry] = replace(entry, head=event.head)
-    return list(entries.values())
-
-
-def _check_chain(events: Sequence[Event]) -> Check:
-    previous = START
-    for expected, event in enumerate(events):
-        if event.number != expected or event.hashed(previous) != event.head:
-            return Check("chain", False, f"event {expected} was changed, removed or added after it was written")
-        previous = event.head
-    return Check("chain", True, f"{len(events)} events, each hashed with the one before")
-
-
-def _check_sums(events: Sequence[Event], filter: Filter) -> Check:
-    """That every event carries the sum of the costs up to it, within the limits."""
-    spent = filter.total([])
-    try:
-        for event in events:
-            if event.kind == "reserve":
-                spent = filter.total([spent, tuple(Amount.from_json(a) for a in event.body["cost"])])
-            if event.spent() != spent or not filter.allows([spent]):
-                return Check("sums", False, f"event {event.number} carries a wrong sum, or more than the budget")
-    except (KeyError, TypeError, ValueError):
-        return Check("sums", False, "an event lacks its sums")
-    return Check("sums", True, f"{Spent(filter, spent)}")
+    append(run, before, "open", 0, 0, body, None)
 
 
 def _refusal(levels: tuple[Level, ...], cost: tuple[Amount, ...], left: Left, slots: int) -> BudgetSpent:
@@ -623,27 +435,6 @@ def _refusal(levels: tuple[Level, ...], cost: tuple[Amount, ...], left: Left, sl
         asked=levels[0] if len(levels) == 1 else levels,
         left=left,
     )
-
-
-def _key(question: Any) -> str:
-    """What identical questions have in common: the hash of their canonical text."""
-    return hashlib.sha256(_canonical(_plain(question, "the question"))).hexdigest()
-
-
-def _plain(content: Any, name: str) -> Any:
-    """The content as JSON knows it; the error says nothing of it, since an answer may be among it."""
-    try:
-        return json.loads(_canonical(content))
-    except (TypeError, ValueError, RecursionError):
-        raise InvalidInput(f"{name} is not plain JSON data; give dicts, lists, texts, finite numbers.") from None
-
-
-def _canonical(content: Any) -> bytes:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
-
-
-def _short(value: float) -> str:
-    return f"{value:.6g}"
 
 
 def _said(value: Any) -> str:

@@ -13,23 +13,26 @@ of mechanisms, adaptively chosen inputs included (LIM Theorem 2.2.4 with A.3.1; 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from utmost.certification import CertifiedMechanism, CertifiedRecipe
 from utmost.errors import InvalidInput, UnsupportedLevel
-from utmost.mechanism import Rows
+from utmost.mechanism import Rows, require_points
 from utmost.privacy import ApproxDP, Level, SuitablePair, as_level
 from utmost.solution import Solution
 from utmost.space import Space
 
 Floats: TypeAlias = NDArray[np.float64]
 ULP = 2.0**-52
+SAME = 1e-13
+"""Ratios of probabilities that differ by less, relative, are one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +43,7 @@ class Loss:
     ----------
     values, masses : the finite losses, increasing, and their probabilities given that the loss is finite
     infinite : the probability of an infinite loss
-    slack : how far P and Q may be, in total variation, from the exact ones, by rounding
+    blur : how far a value may be from the exact one
     level : the level it stands for, if it stands for one
     label : the level that a mechanism with these losses was certified for
     """
@@ -48,7 +51,7 @@ class Loss:
     values: Floats
     masses: Floats
     infinite: Fraction
-    slack: float = 0.0
+    blur: float = 0.0
     level: Level | None = None
     label: Level | None = None
 
@@ -62,8 +65,8 @@ def loss_of(release: Any) -> Loss:
     Examples
     --------
     >>> import utmost as um
-    >>> loss_of((um.finite.geometric(5, 1.0), um.path(5))).values.round(6)
-    array([-1.,  1.])
+    >>> loss_of((um.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], [0, 1], [0, 1]), um.path(2))).masses
+    array([0.25, 0.75])
     """
     if isinstance(release, Loss):
         return release
@@ -82,8 +85,7 @@ def loss_of(release: Any) -> Loss:
     if isinstance(level, ApproxDP):
         return _of_approx(level)
     if isinstance(level, SuitablePair) and level.concave:
-        knots = np.array([(float(a), float(u)) for a, u in level.knots])
-        return _of_hull(np.vstack([[0.0, 0.0], knots]), level.at(Fraction(0)), 4 * len(knots) * ULP, level)
+        return _of_hull(level.knots, 0.0, level)
     raise UnsupportedLevel(f"{level} has no worst pair that composes; give PureDP, ApproxDP, GaussianDP or knots.")
 
 
@@ -93,46 +95,61 @@ def _of_approx(level: ApproxDP) -> Loss:
         return Loss(np.zeros(1), np.ones(1), Fraction(1), level=level)
     if epsilon == 0:
         return Loss(np.zeros(1), np.ones(1), level.delta, level=level)
-    return Loss(np.array([-epsilon, epsilon]), expit([-epsilon, epsilon]), level.delta, level=level)
+    unlikely = math.exp(-epsilon)
+    masses = np.array([unlikely, 1.0]) / (1 + unlikely)
+    return Loss(np.array([-epsilon, epsilon]), masses, level.delta, level=level)
 
 
 def _of_mechanism(mechanism: Rows, space: Space) -> Loss:
-    """The hull of all ordered edges: likelihood-ratio tests of every edge as points (Q, P)."""
-    points = [np.array([[0.0, 0.0], [1.0, 1.0]])]
-    for here, there in mechanism._ordered_edges(space):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            order = np.argsort(np.where(there > 0, -(here / there), np.where(here > 0, -np.inf, 0.0)), axis=1)
-        top, bottom = (np.cumsum(np.take_along_axis(x, order, axis=1), axis=1) for x in (here, there))
-        points.append(_upper_hull(np.column_stack([bottom.ravel(), top.ravel()])))
-    hull = np.clip(np.vstack(points), 0.0, 1.0)
-    infinite = Fraction(float(hull[hull[:, 0] == 0, 1].max()))
-    return _of_hull(hull, infinite, 4 * (len(mechanism.outputs) + len(hull)) * ULP)
+    """The hull of all ordered edges: likelihood-ratio tests of every edge as points (Q, P), in exact arithmetic.
+
+    Outputs whose ratios agree to 1e-13 are taken together; the losses are then off by that, which `blur` says.
+    """
+    require_points(mechanism, space)
+    exact = _integers(mechanism)
+    totals = [int(sum(row)) for row in exact]
+    corners: dict[tuple[Fraction, Fraction], None] = {
+        (Fraction(0), Fraction(0)): None,
+        (Fraction(1), Fraction(1)): None,
+    }
+    matrix = mechanism.matrix
+    for a, b in space.edge_indices.tolist():
+        for i, j in ((a, b), (b, a)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratios = np.where(matrix[j] > 0, matrix[i] / matrix[j], np.where(matrix[i] > 0, np.inf, 0.0))
+            order = np.argsort(-ratios)
+            ordered = ratios[order]
+            with np.errstate(invalid="ignore"):
+                turns = np.flatnonzero(ordered[1:] < ordered[:-1] * (1 - SAME))
+            top, bottom = np.cumsum(exact[i][order]), np.cumsum(exact[j][order])
+            for at in turns.tolist():
+                corners[(Fraction(bottom[at], totals[j]), Fraction(top[at], totals[i]))] = None
+    return _of_hull(list(corners), SAME * 2)
 
 
-def _of_hull(points: Floats, infinite: Fraction, slack: float, level: Level | None = None) -> Loss:
+def _integers(mechanism: Rows) -> NDArray[Any]:
+    """The probabilities as whole numbers, exactly: certified weights, or floats times a power of two."""
+    if isinstance(mechanism, CertifiedMechanism):
+        return np.array(mechanism.weights, dtype=object)
+    whole = [[int(Fraction(p) * 2**1074) for p in row] for row in mechanism.matrix.tolist()]
+    return np.array(whole, dtype=object).reshape(mechanism.matrix.shape)
+
+
+def _of_hull(points: Sequence[tuple[Fraction, Fraction]], blur: float, level: Level | None = None) -> Loss:
     """The pair whose tests are the upper hull of points (Q, P): an atom per side, its loss the log of the slope."""
-    if infinite == 1:
-        return Loss(np.zeros(1), np.ones(1), Fraction(1), level=level)
-    hull = _upper_hull(points)
-    q, p = np.diff(hull[hull[:, 1] >= float(infinite)], axis=0).T
-    rising = (q > 0) & (p > 0)
-    values, masses = np.log(p[rising] / q[rising])[::-1], p[rising][::-1]
-    return Loss(values, masses / masses.sum(), infinite, slack, level)
-
-
-def _upper_hull(points: Floats) -> Floats:
-    """The upper convex hull of points, left to right; corners lower than a rounding error are left out."""
-    ordered = points[np.lexsort((points[:, 1], points[:, 0]))]
-    last = np.append(ordered[1:, 0] != ordered[:-1, 0], True)  # the highest of those with one abscissa
-    hull: list[tuple[float, float]] = []
-    for x, y in ordered[last].tolist():
-        while len(hull) > 1 and _height(hull[-2], hull[-1], (x, y)) <= ULP:
+    hull: list[tuple[Fraction, Fraction]] = []
+    for x, y in sorted(points):
+        while hull and (hull[-1][0] == x or (len(hull) > 1 and not _turns_right(hull[-2], hull[-1], (x, y)))):
             hull.pop()
         hull.append((x, y))
-    return np.array(hull)
+    infinite = hull[0][1]
+    sides = [(q[0] - p[0], q[1] - p[1]) for p, q in pairwise(hull) if q[1] > p[1]]
+    if infinite == 1 or not sides:
+        return Loss(np.zeros(1), np.ones(1), infinite, level=level)
+    values = np.array([math.log(rise / run) for run, rise in reversed(sides)])
+    masses = np.array([float(rise / (1 - infinite)) for _, rise in reversed(sides)])
+    return Loss(values, masses, infinite, blur, level)
 
 
-def _height(left: tuple[float, float], middle: tuple[float, float], right: tuple[float, float]) -> float:
-    """How far the middle of three points lies above the line through the others."""
-    share = (middle[0] - left[0]) / (right[0] - left[0])
-    return (middle[1] - left[1]) * (1 - share) - (right[1] - middle[1]) * share
+def _turns_right(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]) -> bool:
+    return (b[1] - a[1]) * (c[0] - b[0]) > (c[1] - b[1]) * (b[0] - a[0])

@@ -52,19 +52,19 @@ class Outcomes:
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Bounds on E[(1 - e^(epsilon - loss))+]."""
         (x, p), (y, _) = self.first, self.second
+        shift = self.shift + 2 * ULP * abs(epsilon)
         if len(y) == 1:
             over = x + y[0] - epsilon
             beyond = over > 0
             value = float(np.sum(p[beyond] * -np.expm1(-over[beyond])))
-            tail, rounding = float(p[over > -self.shift].sum()), 64 * ULP * value  # pairwise sums
+            tail, rounding = float(p[over > -shift].sum()), 64 * ULP * value  # pairwise sums
         else:
-            value, tail = self._count(epsilon)
+            value, tail = self._count(epsilon, shift)
             rounding = (len(x) + len(y) + 64) * WIDE_ULP * tail + 16 * ULP * value
-        shift = self.shift + 2 * ULP * abs(epsilon)
         error = self.relative * value + rounding + shift * (1 + self.relative) * tail * 1.01
         return max(0.0, value - error), value + error + self.missing
 
-    def _count(self, epsilon: float) -> tuple[float, float]:
+    def _count(self, epsilon: float, shift: float) -> tuple[float, float]:
         """The sum over pairs by suffix sums of the second list, in extended precision; and the mass past epsilon."""
         (x, p), (y, q) = self.first, self.second
         top = float(y[-1])
@@ -72,23 +72,25 @@ class Outcomes:
         other = np.append(np.cumsum((q * np.exp((top - y).astype(WIDE)))[::-1])[::-1], WIDE(0))  # under Q, scaled
         at = np.searchsorted(y, epsilon - x, side="right")
         excess = mass[at] - np.exp((epsilon - x - top).astype(WIDE)) * other[at]
-        near = np.searchsorted(y, epsilon - x - self.shift, side="left")
+        near = np.searchsorted(y, epsilon - x - shift, side="left")
         return float(np.dot(p, np.maximum(excess, 0))), float(np.dot(p, mass[near]))
 
 
 def list_outcomes(parts: Sequence[Part]) -> Outcomes | None:
     """All outcomes of a composition, if it is small enough to list them; else None."""
+    if sum(math.log2(min(count, BLOCK) + 1) for _, count in parts) > 2 * math.log2(MOST_OUTCOMES):
+        return _lattice(parts)
     lists = []
     for loss, count in parts:
         if len(loss.values) == 2 and isinstance(loss.level, ApproxDP):
             lists.append(_binomial(loss.level, count))
         elif math.comb(count + len(loss.values) - 1, count) * count <= MOST_OUTCOMES:
-            one = _List(loss.values, loss.masses, 8 * ULP, 2 * ULP * float(np.abs(loss.values).max()))
+            one = _List(loss.values, loss.masses, 8 * ULP, loss.blur + 2 * ULP * float(np.abs(loss.values).max()))
             lists.append(reduce(lambda a, b: _merged(_join(a, b)), [one] * count))
         else:
             return None
-    lattice = _lattice(parts)
-    if len(lists) > 1 and lattice is not None:
+    lattice = _lattice(parts) if len(lists) > 1 else None
+    if lattice is not None:
         return lattice
     halves = _halve(lists)
     if halves is None:
@@ -184,7 +186,7 @@ def _binomial(level: ApproxDP, count: int) -> _List:
     order = np.argsort(values)
     missing = 1e-280 if count >= 64 or not keep.all() else 0.0
     shift = 2 * ULP * float(np.abs(values).max())
-    return _List(values[order], probabilities[keep][order], 5 * BLOCK * ULP, shift, missing)
+    return _List(values[order], probabilities[keep][order], (8 + 5 * min(BLOCK, count)) * ULP, shift, missing)
 
 
 def _lattice(parts: Sequence[Part]) -> Outcomes | None:

@@ -83,7 +83,9 @@ def region(privacy: Level | Number, points: int = 400) -> Region:
     0.0
     """
     level = as_level(privacy)
-    if isinstance(level, GaussianDP) and level.lines() is None:
+    if isinstance(level, GaussianDP):
+        if level.mu == 0 or math.isinf(level.mu):
+            return region(0 if level.mu == 0 else math.inf)
         epsilons = np.linspace(0, float(level.mu) * (float(level.mu) / 2 + 8), points)
         return Region.from_levels([(float(e), float(level.intercept(np.exp([e]))[0])) for e in epsilons])
     return Region(_corners(loss_of(level)))

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from utmost import __version__
-from utmost.cli import designs, party
+from utmost.cli import budget, designs, party, survey
 from utmost.cli.release import release
 from utmost.errors import BudgetSpent, CannotCertify, EngineFailed, NoExtension, NoSuchMechanism, UtmostError
 
@@ -25,7 +25,10 @@ app = typer.Typer(
 for command in (designs.design, designs.show, designs.certify, designs.verify, designs.sample, designs.demo):
     app.command()(command)
 app.command()(release)
+app.command()(budget.compose)
+app.add_typer(budget.budget, name="budget")
 app.add_typer(party.app, name="party")
+app.add_typer(survey.app, name="survey")
 
 
 @app.callback(invoke_without_command=True)
@@ -40,7 +43,7 @@ def main() -> None:
     """The entry point: errors in words on standard error, and their exit codes."""
     try:
         app()
-    except (NoExtension, NoSuchMechanism, CannotCertify, BudgetSpent, EngineFailed) as reason:
+    except (BudgetSpent, CannotCertify, EngineFailed, NoExtension, NoSuchMechanism) as reason:
         print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
         sys.exit(1)
     except UtmostError as reason:

@@ -13,9 +13,10 @@ from utmost.optimality.binary import check_balanced, check_boundary_bound, check
 from utmost.optimality.bounds import mechanism_bound
 from utmost.optimality.chains import Outcome, average, stated
 from utmost.optimality.finite import check_count, check_optimal, check_regular, check_tight
+from utmost.optimality.local import check_information, check_limited_testing, check_patterns, check_testing
 from utmost.optimality.rainbow import check_first_preference, check_rainbow, check_rainbow_bound
 
-__all__ = ["CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
+__all__ = ["BOUNDED", "CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
 
 
 def check_nothing(problem: Any, solved: Any) -> Outcome:
@@ -34,6 +35,12 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "finite.regular": ("theorem", check_regular),
     "finite.count": ("theorem", check_count),
     "finite.optimal": ("bound", check_optimal),
+    "local.testing": ("theorem", check_testing),
+    "local.limited_testing": ("bound", check_limited_testing),
+    "local.information": ("bound", check_information),
+    "local.patterns": ("bound", check_patterns),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass."""
+BOUNDED = {"local.testing"}
+"""Questions whose theorem comes with a bound beside it, which the check recomputes."""

@@ -3,25 +3,36 @@
 Every function returns a matplotlib `Figure`; `save(figure, path)` writes it. Needs the extra `utmost[plot]`.
 """
 
+from utmost.plot.accounting import budget, composition_regions, level_region, regions, theorem_regions
 from utmost.plot.canvas import save
 from utmost.plot.graphs import curve, draw, graph, layout
+from utmost.plot.local import information_shares, local_shares, scaling, simple_against_optimal
 from utmost.plot.multiparty import interaction
 from utmost.plot.noise import noise_costs, noise_density, noise_gamma
 from utmost.plot.priors import region_of_priors
 from utmost.plot.probabilities import heat_map, losses, rainbow
 
 __all__ = [
+    "budget",
+    "composition_regions",
     "curve",
     "draw",
     "graph",
     "heat_map",
+    "information_shares",
     "interaction",
     "layout",
+    "level_region",
+    "local_shares",
     "losses",
     "noise_costs",
     "noise_density",
     "noise_gamma",
     "rainbow",
     "region_of_priors",
+    "regions",
     "save",
+    "scaling",
+    "simple_against_optimal",
+    "theorem_regions",
 ]

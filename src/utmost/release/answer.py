@@ -12,6 +12,7 @@ from typing import Any
 
 from utmost.privacy import Level
 from utmost.release.accuracy import after, before, compared
+from utmost.release.mechanisms.losses import scaled
 from utmost.release.questions import Question
 
 
@@ -104,7 +105,7 @@ class Answer:
 def describe(question: Question, dataset: str) -> dict[str, Any]:
     """Everything public about a question: what a plan shows and an answer repeats."""
     setting = question.setting
-    parts = [_described(part.name, part.design, str(part.line)) for part in question.parts]
+    parts = [_described(part.name, part.design, str(part.line), float(part.step)) for part in question.parts]
     moves: Mapping[str, int] = {part.name: part.line.reach for part in question.parts}
     if question.joint is not None:
         design = question.joint.design
@@ -125,9 +126,10 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
     }
 
 
-def _described(name: str, design: Any, space: str) -> dict[str, Any]:
-    """One mechanism as plain data."""
+def _described(name: str, design: Any, space: str, step: float = 1.0) -> dict[str, Any]:
+    """One mechanism as plain data, bound and gap in the unit of the answer."""
     proof = design.proof
+    bound, gap = (None if x is None else scaled(design.loss, x, step) for x in (proof.bound, proof.gap))
     return {
         "part": name,
         "mechanism": design.name,
@@ -137,8 +139,8 @@ def _described(name: str, design: Any, space: str) -> dict[str, Any]:
             "private": proof.privacy,
             "optimal": proof.claim,
             "because": proof.optimality,
-            "bound": proof.bound,
-            "gap": proof.gap,
+            "bound": bound,
+            "gap": gap,
         },
     }
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import csv
 import gzip
+import os
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -107,7 +109,9 @@ def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
                 f"{type(table).__module__}.{type(table).__name__} is not a table Utmost can open; give the path of "
                 "a CSV or Parquet file, 'file.duckdb#table', a pandas, polars or pyarrow frame, or an Ibis table."
             )
-        source = opener(table)
+        with warnings.catch_warnings():  # what a package has to say about private values is not for others
+            warnings.simplefilter("ignore")
+            source = opener(table)
     return _with_types(source, types or {})
 
 
@@ -318,7 +322,10 @@ def _duckdb(file: Path | None = None) -> Any:
         raise BadFile(
             f"{str(file)!r} cannot be opened as a DuckDB file; is it one, and not in use elsewhere?"
         ) from None
-    connection.con.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
+    for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "enable_progress_bar"):
+        connection.con.execute(f"SET {setting} = false")
+    spill = Path(tempfile.gettempdir()) / f"utmost-duckdb-{os.getpid()}"  # made if needed, removed with the connection
+    connection.con.execute(f"SET temp_directory = {_quoted(str(spill))}")
     return connection
 
 

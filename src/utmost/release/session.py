@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
 
-from utmost.accounting.ledger import Account, Entry, Ledger
+from utmost.accounting import Account, Entry, Ledger
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
 from utmost.privacy import Level, PureDP

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from utmost.design.noise.layers import LayerLaw
 from utmost.exact import as_fmpq, endpoints
-from utmost.sampling import ROWS_AT_ONCE, WORD, uniform_integer, uniform_words
+from utmost.sampling import ROWS_AT_ONCE, WORD, uniform_below, uniform_integer, uniform_words
 
 Integers: TypeAlias = NDArray[np.int64]
 RADIX = 256
@@ -163,17 +163,6 @@ class IntegerDraws:
         with ctx.workprec(bits + 64):
             later = arb(as_fmpq(law.decay)) * (law.period - law.upper)
             return [law.upper / (law.upper + later)]
-
-
-def uniform_below(n: int, size: int) -> Integers:
-    """Uniform integers below n, n at most 2^62: words of just enough bits, and those at n or more drawn again."""
-    if n == 1:
-        return np.zeros(size, dtype=np.int64)
-    bits = (n - 1).bit_length()
-    drawn = uniform_words(bits, size).astype(np.int64)
-    while len(again := np.flatnonzero(drawn >= n)):
-        drawn[again] = uniform_words(bits, len(again)).astype(np.int64)
-    return drawn
 
 
 def draw_point(law: LayerLaw) -> tuple[int, ...]:

@@ -11,15 +11,27 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from utmost.errors import UtmostError
+from utmost.mechanism import loss_table
+from utmost.privacy import Level
 from utmost.solution import Solution
+from utmost.space import Space
 
 
-def cached(key: Mapping[str, Any], problem: Mapping[str, Any], make: Callable[[], Solution]) -> Solution:
+class Wanted(NamedTuple):
+    """The problem a cached solution must be for."""
+
+    space: Space
+    level: Level
+    prior: Any
+    loss: str
+
+
+def cached(key: Mapping[str, Any], problem: Wanted, make: Callable[[], Solution]) -> Solution:
     """The solution kept under a key of plain public data, if it is for this problem and proves itself, or a new one."""
     folder = cache_folder()
     if folder is None:
@@ -53,14 +65,13 @@ def cache_folder() -> Path | None:
     )
 
 
-def _is_for(found: Solution, problem: Mapping[str, Any]) -> bool:
-    """Whether a solution from a file answers this problem: same space, same level, same numbers."""
-    same_space = found.problem.space == problem["space"]
-    same_level = found.problem.privacy.single == problem["level"]
-    return bool(
-        same_space
-        and same_level
-        and all(
-            np.array_equal(np.asarray(found.problem.data.get(name)), value) for name, value in problem["data"].items()
-        )
-    )
+def _is_for(found: Solution, wanted: Wanted) -> bool:
+    """Whether a solution from a file answers this problem: same space, level, prior and loss."""
+    asked, data = found.problem, found.problem.data
+    same = asked.space == wanted.space and asked.privacy.single == wanted.level
+    same = same and np.array_equal(np.asarray(data.get("prior")), wanted.prior)
+    if asked.question == "finite.regular":
+        return bool(same and wanted.loss == "zero-one")
+    table = loss_table(wanted.loss, wanted.space.points, wanted.space.points)
+    average = asked.question == "finite.optimal" and data.get("criterion") == "average"
+    return bool(same and average and np.array_equal(np.asarray(data.get("loss")), table))

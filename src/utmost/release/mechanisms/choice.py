@@ -3,8 +3,8 @@
 | question | mechanism | proof |
 |---|---|---|
 | a number, neighbours next to each other | geometric noise, best remap | theorem (Ghosh, Roughgarden, Sundararajan) |
-| a number with a larger reach, up to 150 points | the linear program's optimum | bound from dual prices, with its gap |
-| a number with a larger reach, more points | staircase or geometric noise, best remap | bound from paths, its gap |
+| a number with a larger reach, up to 150 points | the linear program's optimum | bound from dual prices, its gap |
+| a number with a larger reach, more points | staircase or geometric noise, best remap | bound from shorter lines |
 | yes or no | balanced, or the best boundary, on the path of blocks | bound, with its gap |
 
 Every candidate's expected loss under the declared prior and loss is computed from its law, and the least is taken.
@@ -13,6 +13,7 @@ Every candidate's expected loss under the declared prior and loss is computed fr
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -26,7 +27,7 @@ from utmost.errors import CannotCertify, InvalidInput, SolverFailed, Unsupported
 from utmost.mechanism import loss_table
 from utmost.privacy import ApproxDP, Level, require_pure
 from utmost.release.mechanisms.alternatives import choice_alternatives, number_alternatives
-from utmost.release.mechanisms.cache import cached
+from utmost.release.mechanisms.cache import Wanted, cached
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import SHOWN, tolerance
 from utmost.release.mechanisms.noisy_line import NoisyLine
@@ -36,8 +37,14 @@ from utmost.solution import Solution
 Floats = NDArray[np.float64]
 MOST_POINTS, MOST_PAIRS, SECONDS = 150, 600, 5.0
 """Up to how many points and pairs of neighbours the linear program is solved, and for how long about."""
-MOST_TIGHT = 800
+MOST_TIGHT = 300
 """Up to how many points tight constraints are tried, for zero-one loss."""
+
+
+WINDOW, LOOSE = 100, 0.05
+"""How many points a window has whose linear program bounds long lines, and from which gap on it is worth its time."""
+BEST_NOISE = "among noises the staircase is best (Geng, Viswanath 2016)"
+NOISE = f"{BEST_NOISE}; whether a mechanism that is not noise does better on this line is open"
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,6 @@ class Design:
     Attributes
     ----------
     name : what it is, in words
-    proof : why it is private, and what is known about better ones
     expected : the expected loss under the prior, by every loss shown
     alternatives : the same expected losses of the usual alternatives, by their names
     """
@@ -68,9 +74,14 @@ class Design:
     level: Level
     loss: str
     mechanism: NoisyLine | OptimalTable | Steps
-    proof: Proof
+    prove: Callable[[], Proof]
     expected: dict[str, float] = field(default_factory=dict)
     alternatives: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    @cached_property
+    def proof(self) -> Proof:
+        """Why it is private, and what is known about better ones; worked out when first asked for."""
+        return self.prove()
 
     @cached_property
     def worst(self) -> float:
@@ -98,6 +109,12 @@ class OptimalTable:
     solution: Solution
     loss: str
     prior: Floats | None
+
+    @property
+    def name(self) -> str:
+        """What it is, in words."""
+        tight = self.solution.problem.question == "finite.regular"
+        return "tight-constraints mechanism" if tight else "the linear program's optimum"
 
     def release(self, point: int) -> int:
         """A private answer, drawn exactly from the certified row."""
@@ -144,44 +161,56 @@ def design_number(line: Line, level: Level, loss: str, prior: Floats | None = No
     return _design_number(line, pure, loss, prior)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _uniform_number(line: Line, level: ApproxDP, loss: str) -> Design:
     return _design_number(line, level, loss, None)
 
 
 def _design_number(line: Line, level: ApproxDP, loss: str, prior: Floats | None) -> Design:
-    found = _best_noise(line, level, loss, prior)
-    name = _noise_name(found)
-    private = (
-        f"integer noise whose law is exactly {level} for shifts up to {line.reach} (its decay is a rational at or "
-        "above e^-epsilon), drawn exactly; what follows it is public"
-    )
-    mechanism: NoisyLine | OptimalTable = found
-    if line.reach == 1:
-        reason = "Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows"
-        proof = Proof(private, "theorem", reason, gap=0.0)
-    else:
-        reason = (
-            "Geng and Viswanath 2016: no other noise has a lower expected loss on a line without ends; whether a "
-            "mechanism that is not noise does better on this line is open"
-        )
-        proof = Proof(private, "unproved", reason)
-        if loss == "absolute" and prior is None:
-            bound = _bound_by_paths(line, level)
-            reason = (
-                f"every {line.reach}th point is on a path where geometric noise is best (Ghosh, Roughgarden, "
-                "Sundararajan 2012): no private mechanism errs less than that; among noises the staircase is best "
-                "(Geng, Viswanath 2016)"
-            )
-            proof = Proof(private, "bound", reason, bound, max(0.0, found.expected(loss) - bound))
-        table = _program(line, level, loss, prior)
-        if table is not None:
-            better = table.expected(loss) < found.expected(loss)
-            mechanism, name = (table, "the linear program's optimum") if better else (found, name)
-            proof = _against_program(proof, table, better, mechanism.expected(loss))
+    noise = _best_noise(line, level, loss, prior)
+    table = None if line.reach == 1 else _program(line, level, loss, prior)
+    better = table is not None and table.expected(loss) < noise.expected(loss)
+    mechanism, name = (table, table.name) if table is not None and better else (noise, _noise_name(noise))
     losses = tuple(dict.fromkeys((loss, *SHOWN)))
     expected = {each: mechanism.expected(each) for each in losses}
-    return Design(name, line, level, loss, mechanism, proof, expected, number_alternatives(line, level, losses, prior))
+    others = number_alternatives(line, level, losses, prior)
+
+    def prove() -> Proof:
+        private = (
+            f"integer noise whose law is exactly {level} for shifts up to {line.reach} (its decay is a rational at or "
+            "above e^-epsilon), drawn exactly; what follows it is public"
+        )
+        if better:
+            private = f"{level} proved in exact arithmetic on every pair of neighbours, drawn exactly from integers"
+        if line.reach == 1:
+            reason = "Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows"
+            return Proof(private, "theorem", reason, gap=0.0)
+        if better and table is not None and table.solution.certificate.claim == "theorem":
+            return Proof(private, "theorem", table.solution.certificate.reason, expected[loss], 0.0)
+        bound, reason = _best_bound(line, level, loss, prior, table, expected[loss])
+        if bound <= 0:
+            return Proof(private, "unproved", NOISE)
+        return Proof(private, "bound", reason, bound, max(0.0, expected[loss] - bound))
+
+    return Design(name, line, level, loss, mechanism, prove, expected, others)
+
+
+def _best_bound(
+    line: Line, level: ApproxDP, loss: str, prior: Floats | None, table: OptimalTable | None, value: float
+) -> tuple[float, str]:
+    """What no private mechanism's expected loss is below, as far as is known, and why; 0 where nothing is."""
+    found = [(0.0, NOISE)]
+    if table is not None:
+        duality = "no private mechanism has a lower expected loss than the bound: linear programming duality"
+        certificate = table.solution.certificate
+        found.append((table.solution.value if certificate.claim == "theorem" else certificate.bound or 0.0, duality))
+    if loss == "absolute" and prior is None:
+        why = "points {} apart lie on paths, where geometric noise is best, so no private mechanism errs less; {}"
+        found.append((_bound_by_paths(line, level), why.format(line.reach, BEST_NOISE)))
+        if max(found)[0] < (1 - LOOSE) * value:
+            why = "dual prices of {} points on every stretch, so no private mechanism errs less; {}"
+            found.append((_bound_by_windows(line, level), why.format(WINDOW, BEST_NOISE)))
+    return max(found)
 
 
 def _bound_by_paths(line: Line, level: ApproxDP) -> float:
@@ -200,28 +229,22 @@ def _bound_by_paths(line: Line, level: ApproxDP) -> float:
     return total / line.points
 
 
-def _against_program(proof: Proof, table: OptimalTable, taken: bool, value: float) -> Proof:
-    """What the linear program proves about a mechanism with this expected loss: its own, or the noise beside it."""
-    certificate = table.solution.certificate
-    private = (
-        f"{table.solution.problem.privacy} proved in exact arithmetic on every pair of neighbours, drawn from integers"
-    )
-    private = private if taken else proof.privacy
-    if certificate.claim == "theorem":
-        return Proof(
-            private,
-            "theorem" if taken else "bound",
-            certificate.reason,
-            table.solution.value,
-            max(0.0, value - table.solution.value),
-        )
-    bound = certificate.bound
-    if bound is None or bound <= 0:
-        return Proof(
-            private, "unproved", "the linear program ended with no useful bound" if taken else proof.optimality
-        )
-    reason = "no private mechanism has a lower expected loss than the bound: linear programming duality"
-    return Proof(private, "bound", reason, bound, max(0.0, value - bound))
+def _bound_by_windows(line: Line, level: ApproxDP) -> float:
+    """The same from a linear program: points `step` apart, of which `reach` in a row are neighbours, in windows.
+
+    Every window of so many points of a residue modulo `step` carries a private mechanism of its own, whose expected
+    error is at least what dual prices prove (its best guess is a median, a point of the window). The program knows
+    epsilon, not the line, so it is solved once. The larger epsilon, the more points a reach should hold.
+    """
+    wished = min(6, max(2, round(3 * level.log_growth)))
+    reach = max(range(2, 7), key=lambda few: few * (line.reach // few) / line.reach - 0.03 * abs(few - wished))
+    step = line.reach // reach
+    program = _program(Line(0, WINDOW - 1, reach), level, "absolute", None) if step else None
+    if program is None or program.solution.certificate.bound is None:
+        return 0.0
+    short, longer = divmod(line.points, step)
+    covered = longer * ((short + 1) // WINDOW) + (step - longer) * (short // WINDOW)
+    return covered * WINDOW * step * program.solution.certificate.bound / line.points
 
 
 def design_choice(line: Line, first_yes: int, level: Level, prior: Floats | None = None) -> Design:
@@ -239,7 +262,7 @@ def design_choice(line: Line, first_yes: int, level: Level, prior: Floats | None
         reason = "no private mechanism errs less often on average than the bound: pairs across the border, or duality"
         proof = Proof(private, "bound", reason, bound, max(0.0, value - bound))
     others = choice_alternatives(line, first_yes, level, prior)
-    return Design(name, line, level, "zero-one", mechanism, proof, {"zero-one": value}, others)
+    return Design(name, line, level, "zero-one", mechanism, lambda: proof, {"zero-one": value}, others)
 
 
 def _best_noise(line: Line, level: ApproxDP, loss: str, prior: Floats | None) -> NoisyLine:
@@ -260,7 +283,9 @@ def _noise_name(found: NoisyLine) -> str:
 
 def _program(line: Line, level: ApproxDP, loss: str, prior: Floats | None) -> OptimalTable | None:
     """The linear program's optimum where it is small enough, from the cache if it is there; None if it fails."""
-    if line.points > MOST_POINTS or line.points * line.reach > MOST_PAIRS:
+    small = line.points <= MOST_POINTS and line.points * line.reach <= MOST_PAIRS
+    tight = loss == "zero-one" and prior is None and line.points <= MOST_TIGHT
+    if not small and not tight:
         return None
     space = line.space()
     weights = np.full(line.points, 1 / line.points) if prior is None else prior
@@ -272,15 +297,13 @@ def _program(line: Line, level: ApproxDP, loss: str, prior: Floats | None) -> Op
         "loss": loss,
         "prior": None if prior is None else prior.tolist(),
     }
-    data = (
-        {"prior": weights}
-        if loss == "zero-one"
-        else {"prior": weights, "loss": loss_table(loss, space.points, space.points)}
-    )
-    problem = {"space": space, "level": level, "data": data}
+    problem = Wanted(space, level, weights, loss)
     try:
-        solution = cached(key, problem, lambda: optimal(space, level, prior=prior, loss=loss, seconds=SECONDS))
+        method: Any = "auto" if small else "tight-constraints"
+        solution = cached(
+            key, problem, lambda: optimal(space, level, prior=prior, loss=loss, seconds=SECONDS, method=method)
+        )
         solution.certified  # noqa: B018  (proved private, or not taken)
-    except (SolverFailed, CannotCertify, UnsupportedLevel):
+    except (SolverFailed, CannotCertify, UnsupportedLevel, InvalidInput):  # tight constraints may not exist
         return None
     return OptimalTable(line, solution, loss, prior)

@@ -64,17 +64,17 @@ class NoisyLine:
 
     @cached_property
     def worst(self) -> float:
-        """The expected loss at the worst point; on wide lines, the worst of some hundred next to an end and inside."""
-        edge = min(self._last, 2 * self._wide)
-        positions: Any = range(edge + 1)
-        if (edge + 1) * self._wide > MOST_WORK:
+        """The expected loss at the worst point; on long lines of wide noise, the worst of some hundred points.
+
+        Under the uniform prior the inside is all alike, and the two ends mirror each other.
+        """
+        farthest = self._last if self.prior is not None else min(self._last, 2 * self._wide)
+        positions: Any = range(farthest + 1)
+        if len(positions) * self._wide > MOST_WORK:
             few = max(20, MOST_WORK // (4 * self._wide))
-            positions = np.unique(
-                np.concatenate([np.linspace(0, edge, few // 2), np.geomspace(1, edge, few // 2)]).astype(int)
-            )
-        if self.prior is not None:
-            positions = np.unique(np.concatenate([np.asarray(positions), self._last - np.asarray(positions)]))
-        return max(self.risk(int(position), self.loss) for position in positions)
+            spread = [np.linspace(0, farthest, few // 2), np.geomspace(1, farthest, few // 2)]
+            positions = np.unique(np.concatenate(spread).astype(int)).tolist()
+        return max(self.risk(position, self.loss) for position in positions)
 
     def posterior(self, value: int) -> tuple[Integers, Floats]:
         """What to believe after an answer: points (positions on the line) and their probabilities."""
@@ -205,7 +205,8 @@ class _Uniform:
             half = self.moments[0][low + self.wide] + self.between(0, low, high) / 2
             found = np.searchsorted(self.moments[0], half, side="left") - 1 - self.wide
         elif loss == "squared":
-            found = np.rint(self.between(1, low, high) / self.between(0, low, high)).astype(np.int64)
+            mass = self.between(0, low, high)  # at a huge epsilon it may be too small for a float
+            found = np.rint(self.between(1, low, high) / np.where(mass > 0, mass, 1.0)).astype(np.int64)
         else:
             reach = tolerance(loss)
             narrow = high - low < 2 * reach

@@ -44,7 +44,6 @@ from utmost.mechanism import loss_table
 from utmost.privacy import ApproxDP, Level, PureDP, require_pure
 from utmost.release.mechanisms.alternatives import expected_cut_off, tails
 from utmost.release.mechanisms.balls import BallNoise, Shape, ball_noise
-from utmost.release.mechanisms.cache import cached
 from utmost.release.mechanisms.choice import Design, Proof, design_number, require_releasable
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import SHOWN, cost
@@ -368,11 +367,7 @@ def _board(points: int, d: int, level: ApproxDP, loss: str, tight: bool) -> Solu
                 return _board(points, d, level, loss, False) if points**d <= MOST_GRID else None
             solution = tight_constraints(space, level)
         else:
-            table = _table(loss, space.points)
-            data: dict[str, Any] = {"prior": np.full(len(table), 1 / len(table)), "loss": table}
-            key = {"version": 1, "grid": [points] * d, "level": level.to_json(), "loss": loss, "prior": None}
-            problem = {"space": space, "level": level, "data": data}
-            solution = cached(key, problem, lambda: optimal(space, level, loss=table))
+            solution = optimal(space, level, loss=_table(loss, space.points))
         solution.certified  # noqa: B018  (proved private, or not taken)
         return solution
     except NoSuchMechanism:

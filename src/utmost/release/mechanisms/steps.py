@@ -79,7 +79,7 @@ def best_steps(line: Line, first_yes: int, level: Level, prior: Floats | None) -
     best, bound = even, None
     value = even.expected("zero-one")
     if prior is None and isinstance(level, ApproxDP) and level.delta == 0:
-        bound = max(0.0, value - _unpaired_errors(no, yes, even.told))
+        bound = max(0.0, value - _unpaired_errors(no, yes, even.told, line))
     if bound is not None and value - bound <= CLOSED:
         return even, bound
     if len(weights) <= MOST_PROGRAM:
@@ -95,14 +95,16 @@ def best_steps(line: Line, first_yes: int, level: Level, prior: Floats | None) -
     return best, bound
 
 
-def _unpaired_errors(no: Floats, yes: Floats, told: Floats) -> float:
-    """The chance that a point without a partner at the same depth on the other side is answered wrongly."""
+def _unpaired_errors(no: Floats, yes: Floats, told: Floats, line: Line) -> float:
+    """The chance that a point without a partner at its depth, or beyond the last depth, is answered wrongly."""
     depth = max(len(no), len(yes))
     errors = 1 - np.maximum(
         np.pad(told[len(no) :], (0, depth - len(yes))), np.pad(told[: len(no)][::-1], (0, depth - len(no)))
     )
     here, there = (np.pad(side, (0, depth - len(side))) for side in (no, yes))
-    return float(np.abs(here - there) @ errors)
+    full = (line.reach + 0.5) / line.points
+    beyond = sum(side[-1] * errors[len(side) - 1] for side in (no, yes) if side[-1] > full)
+    return float(np.abs(here - there) @ errors + beyond)
 
 
 def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | None) -> tuple[Floats, Floats]:

@@ -1,0 +1,224 @@
+"""`utmost compose` and `utmost budget`: how promises add up, and what is left of them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from utmost.accounting import Account, Composition, Ledger, theorems
+from utmost.accounting import compose as compose_levels
+from utmost.cli.output import Json, print_json
+from utmost.errors import BadFile, InvalidInput
+from utmost.exact import as_rational
+from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
+from utmost.problem_file import LevelTable
+
+budget = typer.Typer(
+    help="Accounts of privacy budgets: open, show, check.", no_args_is_help=True, rich_markup_mode=None
+)
+LedgerName = Annotated[str, typer.Argument(help="A ledger: a file, or a URL postgresql://...")]
+Dataset = Annotated[str | None, typer.Argument(help="The name of a data set; all if left out.")]
+
+
+def compose(
+    levels: Annotated[
+        list[str], typer.Argument(help="Levels: 0.1 or 0.1,1e-6 or mu=0.5; many at once as 30x0.1,0.001.")
+    ],
+    delta: Annotated[str | None, typer.Option(help="Print the total epsilon at this delta.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="Print the total delta at this epsilon.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Also draw the privacy region to this file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """The exact privacy of several releases whose levels are fixed in advance, or certified bounds on it."""
+    total = compose_levels([])
+    for text in levels:
+        level, count = _parse(text)
+        total = total + compose_levels(level, count)
+    if (delta is None) == (epsilon is None):
+        raise InvalidInput("give either --delta (to learn the total epsilon) or --epsilon (to learn the total delta).")
+    found: dict[str, Any] = {"releases": total.count}
+    if delta is not None:
+        low, high = total.epsilon_bounds(delta)
+        found |= {"delta": delta, "epsilon": high, "epsilon_at_least": low, **_beside(total, delta)}
+    else:
+        assert epsilon is not None
+        low, high = total.bounds(epsilon)
+        found |= {"epsilon": epsilon, "delta": high, "delta_at_least": low}
+    if picture:
+        from utmost import plot
+
+        plot.save(plot.regions({f"{total.count} releases": total.region()}), picture)
+    if as_json:
+        print_json(found)
+        return
+    print(f"{total.count} releases: epsilon = {found['epsilon']}, delta = {found['delta']}")
+    for name in ("epsilon_at_least", "delta_at_least", "basic", "closed_form"):
+        if name in found:
+            print(f"  {name.replace('_', ' ')}: {found[name]}")
+    print("  for levels fixed in advance; a ledger keeps account of levels chosen on the way")
+
+
+@budget.command("open")
+def open_account(
+    ledger: LedgerName,
+    dataset: Annotated[str, typer.Argument(help="The name you give the data.")],
+    unit: Annotated[str, typer.Option(help="Whose data are protected, such as 'rows, at most 20000'.")],
+    neighbours: Annotated[str, typer.Option(help="replace or add-remove.")],
+    epsilon: Annotated[str | None, typer.Option(help="The budget's epsilon.")] = None,
+    delta: Annotated[str, typer.Option(help="The budget's delta.")] = "0",
+    mu: Annotated[str | None, typer.Option(help="A Gaussian budget instead.")] = None,
+    filter: Annotated[str | None, typer.Option(help="basic or zcdp, for an (epsilon, delta) budget.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Open an account for a data set, or see that it is open on these terms."""
+    level = LevelTable(epsilon=epsilon, delta=_zero(delta), mu=mu).level()
+    _present([Ledger(ledger).open(dataset, level, unit, neighbours, filter)], as_json, None)
+
+
+@budget.command()
+def show(
+    ledger: LedgerName,
+    dataset: Dataset = None,
+    entries: Annotated[bool, typer.Option("--entries", help="Also list every spend.")] = False,
+    picture: Annotated[Path | None, typer.Option(help="Also draw the budgets to this file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what is spent and left, and the head of each chain."""
+    _present(_accounts(ledger, dataset), as_json, picture, entries)
+
+
+@budget.command()
+def check(
+    ledger: LedgerName,
+    dataset: Dataset = None,
+    head: Annotated[str | None, typer.Option(help="A head from an earlier report: the chain must hold it.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Recompute every chain and sum; exit code 1 if something was changed, or an older copy was put back."""
+    accounts = _accounts(ledger, dataset)
+    if head is not None and len(accounts) != 1:
+        raise InvalidInput("a head belongs to one data set; name it.")
+    results = [account.check(head) for account in accounts]
+    if as_json:
+        checked = [
+            {
+                "dataset": result.dataset,
+                "intact": bool(result),
+                "head": result.head,
+                "checks": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in result.checks],
+            }
+            for result in results
+        ]
+        print_json({"intact": all(results), "accounts": checked})
+    else:
+        print("\n".join(map(str, results)) or "the ledger has no accounts")
+    if not all(results):
+        raise typer.Exit(1)
+
+
+def _accounts(ledger: str, dataset: str | None) -> list[Account]:
+    """The accounts asked for; a file that is not there is not made."""
+    if "://" not in ledger and not Path(ledger).exists():
+        raise BadFile(f"there is no ledger {ledger}; `utmost budget open` makes one.")
+    found = Ledger(ledger)
+    return [found.account(name) for name in ([dataset] if dataset else found.datasets())]
+
+
+def _present(accounts: list[Account], as_json: bool, picture: Path | None, entries: bool = False) -> None:
+    if picture:
+        from utmost import plot
+
+        plot.save(plot.budget(accounts), picture)
+    if as_json:
+        print_json({"accounts": [_plain(account, entries) for account in accounts]})
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    for account in accounts:
+        done = account.entries()
+        unfinished = sum(entry.state == "reserved" and not entry.slots for entry in done)
+        console.print(f"{account.dataset}: {account.budget} ({account.filter.name} filter)", markup=False)
+        console.print(f"  unit: {account.unit}; neighbours: {account.neighbours}", markup=False)
+        console.print(f"  spent: {account.spent} in {len(done)} entries, {unfinished} unfinished", markup=False)
+        console.print(f"  left: {account.left}", markup=False)
+        console.print(f"  head: {account.head}", markup=False)
+        if entries:
+            table = Table("entry", "time", "level", "cost", "state", "question")
+            for e in done:
+                cost = ", ".join(f"{name} {amount}" for name, amount in e.cost.items())
+                row = (str(e.number), e.time, _named(e.level, e.slots), cost, e.state, str(e.question))
+                table.add_row(*map(escape, row))
+            console.print(table)
+    if not accounts:
+        console.print("the ledger has no accounts")
+
+
+def _plain(account: Account, entries: bool) -> dict[str, Any]:
+    spent, left = account.spent.amounts(), account.left.amounts()
+    limits = dict(zip(account.filter.resources, account.filter.limits, strict=True))
+    content: dict[str, Any] = {
+        "dataset": account.dataset,
+        "budget": account.budget.to_json(),
+        "filter": account.filter.name,
+        "unit": account.unit,
+        "neighbours": account.neighbours,
+        "limits": {name: str(amount) for name, amount in limits.items()},
+        "spent": {name: str(amount) for name, amount in spent.items()},
+        "left": {name: f"{amount:.12g}" for name, amount in left.items()},
+        "head": account.head,
+    }
+    if entries:
+        content["entries"] = [
+            {
+                "number": e.number,
+                "time": e.time,
+                "level": _named(e.level, e.slots),
+                "cost": {name: str(amount) for name, amount in e.cost.items()},
+                "state": e.state,
+                "question": e.question,
+                "answer": e.answer,
+                "head": e.head,
+            }
+            for e in account.entries()
+        ]
+    return content
+
+
+def _named(level: Level | tuple[Level, ...], slots: int) -> str:
+    if isinstance(level, tuple):
+        return f"a batch of {len(level)}"
+    return f"{slots} slots of {level}" if slots else str(level)
+
+
+def _parse(text: str) -> tuple[Level, int]:
+    """A level such as 0.1 or 0.1,1e-6 or mu=0.5, after a count and an x if there are many."""
+    times, found, rest = text.partition("x")
+    if not found:
+        times, rest = "1", text
+    if not times.isdecimal():
+        raise InvalidInput(f"{text!r} is not a level; write 0.1 or 0.1,1e-6 or mu=0.5, many at once as 30x0.1,0.001.")
+    if rest.startswith("mu="):
+        return GaussianDP(rest.removeprefix("mu=")), int(times)
+    epsilon, _, delta = rest.partition(",")
+    return (ApproxDP(epsilon, delta) if delta else PureDP(epsilon)), int(times)
+
+
+def _beside(total: Composition, delta: str) -> dict[str, Any]:
+    """What basic composition says, where it applies; and the closed form at the same delta, if one is left for it."""
+    levels = [item for item, count in total.releases for _ in range(min(count, 10**5))]
+    if len(levels) != total.count or not all(isinstance(level, ApproxDP) and level.ratio == 1 for level in levels):
+        return {}
+    basic = theorems.basic(levels)
+    slack = 1 - (1 - float(as_rational(delta))) / (1 - total.bounds(math.inf)[1])
+    closed = {"closed_form": theorems.closed_form_of(levels, slack)} if 0 < slack <= 1 else {}
+    return {"basic": f"epsilon {float(basic.epsilon):g} at delta {float(basic.delta):g}", **closed}
+
+
+def _zero(delta: str) -> str | int:
+    """A delta of 0 however it is written, so that the budget is pure."""
+    return 0 if as_rational(delta, "delta") == 0 else delta

@@ -1,0 +1,136 @@
+"""`utmost survey design`, `respond` and `estimate`: a private survey from the first question to the frequencies.
+
+The true answer is read from a prompt or standard input, never from the command line; the response is kept on the
+person's device, so that the same question asked again gets the same response.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from getpass import getpass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from utmost.cli.output import Json, print_json
+from utmost.design import local
+from utmost.design.local.survey import Survey
+from utmost.errors import InvalidInput
+from utmost.problem_file import LevelTable
+from utmost.space import label_from_json, label_to_json
+
+app = typer.Typer(help="Design a private survey, respond to it, estimate from its responses.", no_args_is_help=True)
+SurveyFile = Annotated[Path, typer.Argument(help="A survey saved by `utmost survey design`.")]
+
+
+@app.command()
+def design(
+    categories: Annotated[list[str], typer.Argument(help="The answers a person can give.")],
+    out: Annotated[Path, typer.Option(help="Where the survey is saved, for clients and the server.")],
+    epsilon: Annotated[str | None, typer.Option(help="The epsilon promised to each person.")] = None,
+    ratio: Annotated[str | None, typer.Option(help="e^epsilon exactly, such as 3 or 3/2, instead.")] = None,
+    question: Annotated[str, typer.Option(help="The question in words.")] = "",
+    other: Annotated[str | None, typer.Option(help="The category for everything that is not listed.")] = None,
+    people: Annotated[int, typer.Option(min=1, help="How many are asked: says what error to expect.")] = 1000,
+    as_json: Json = False,
+) -> None:
+    """Make the survey with the least variance for these categories and save it."""
+    made = local.survey(categories, LevelTable(epsilon=epsilon, ratio=ratio).level(), question, other)
+    made.save(out)
+    expected = made.standard_error(people)
+    summary = {
+        "survey": str(out),
+        "categories": list(made.categories),
+        "privacy": str(made.level),
+        "named_in_a_response": made.size,
+        "optimal": made.optimal,
+        "private": made.verify(),
+        "people": people,
+        "standard_error": expected if expected < float("inf") else None,
+    }
+    if as_json:
+        print_json(summary)
+        return
+    print(f"{made}\n  private: odds proved at most e^epsilon in exact arithmetic\n  optimal: {made.optimal}")
+    print(f"  expected standard error of a frequency with {people} people: {expected:.4g}\n  saved: {out}")
+
+
+@app.command()
+def respond(
+    file: SurveyFile,
+    kept: Annotated[
+        Path | None, typer.Option(help="Where the response is kept; FILE with .response.json if not said.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Respond to the survey: the answer comes from a prompt or standard input; asked again, it repeats the response."""
+    asked = Survey.load(file)
+    where = kept or file.with_suffix(".response.json")
+    again = where.exists()
+    response = asked.respond(None if again else _ask(asked), kept=where)
+    if as_json:
+        print_json({"response": label_to_json(response), "repeated": again, "kept": str(where)})
+    else:
+        print(json.dumps(_plain(response), ensure_ascii=False))
+
+
+@app.command()
+def estimate(
+    file: SurveyFile,
+    responses: Annotated[Path, typer.Argument(help="One response per line, as `utmost survey respond` prints them.")],
+    level: Annotated[float, typer.Option(help="How often an interval holds the frequency.")] = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Estimate the frequencies of the categories from responses."""
+    asked = Survey.load(file)
+    found = asked.estimate(_read_responses(responses))
+    if not as_json:
+        print(found.table(level))
+        return
+    ends = found.interval(level)
+    rows = [
+        {
+            "category": str(name),
+            "frequency": float(found.frequencies[i]),
+            "standard_error": float(found.standard_errors[i]),
+            "interval": ends[i].tolist(),
+            "on_simplex": float(found.on_simplex[i]),
+            "likeliest": float(found.likeliest[i]),
+        }
+        for i, name in enumerate(found.categories)
+    ]
+    print_json({"people": found.people, "level": level, "estimates": rows})
+
+
+def _ask(asked: Survey) -> Any:
+    prompt = f"{asked.question or 'answer'} (not shown; one of {', '.join(map(str, asked.categories[:20]))}): "
+    try:
+        text = getpass(prompt) if sys.stdin.isatty() else sys.stdin.readline().strip()
+    except UnicodeDecodeError:
+        raise InvalidInput("standard input is not text; give one answer on a line.") from None
+    names = {str(category): category for category in asked.categories}
+    return names.get(text, text)
+
+
+def _read_responses(path: Path) -> list[Any]:
+    """One JSON value per line: a category, or a list of them."""
+    found = []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{path} cannot be read: {problem}.") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            data = json.loads(line)
+            found.append(label_from_json(data["response"] if isinstance(data, dict) and "response" in data else data))
+        except (ValueError, LookupError, TypeError, RecursionError):
+            raise InvalidInput(f"line {number} of {path} is not a response in JSON.") from None
+    return found
+
+
+def _plain(response: Any) -> Any:
+    return [_plain(part) for part in response] if isinstance(response, tuple) else response

@@ -1,0 +1,61 @@
+"""Local privacy: every person randomises an answer before anyone sees it (LIM chapter 3), and the optimal survey.
+
+`for_testing` and `for_information` find the best mechanism for telling two hypotheses apart and for keeping
+information; `linear_program` takes any sublinear utility of few letters; `survey` collects answers and estimates
+frequencies. The simple mechanisms stand beside them, with the epsilons at which each is optimal and what privacy costs
+in people.
+"""
+
+from utmost.design.local.converse import (
+    Price,
+    divergence_at_high_privacy,
+    divergence_at_low_privacy,
+    information_at_high_privacy,
+    information_at_low_privacy,
+    price_in_people,
+    total_variation_limit,
+)
+from utmost.design.local.decision import Decision, decide
+from utmost.design.local.estimation import Estimate
+from utmost.design.local.information import for_information, information
+from utmost.design.local.linear_program import linear_program
+from utmost.design.local.simple import (
+    binary,
+    binary_for_information,
+    geometric,
+    quaternary,
+    randomized_response,
+    subset,
+)
+from utmost.design.local.survey import Survey, survey
+from utmost.design.local.testing import divergence_of, for_testing
+from utmost.design.local.thresholds import Thresholds, thresholds_for_information, thresholds_for_testing
+
+__all__ = [
+    "Decision",
+    "Estimate",
+    "Price",
+    "Survey",
+    "Thresholds",
+    "binary",
+    "binary_for_information",
+    "decide",
+    "divergence_at_high_privacy",
+    "divergence_at_low_privacy",
+    "divergence_of",
+    "for_information",
+    "for_testing",
+    "geometric",
+    "information",
+    "information_at_high_privacy",
+    "information_at_low_privacy",
+    "linear_program",
+    "price_in_people",
+    "quaternary",
+    "randomized_response",
+    "subset",
+    "survey",
+    "thresholds_for_information",
+    "thresholds_for_testing",
+    "total_variation_limit",
+]

@@ -1,0 +1,189 @@
+"""How much of a letter can be told? The local mechanism with the largest mutual information (LIM 3.5).
+
+The information of a pattern depends on its set of letters only through the set's prior probability, and is concave in
+it. For a uniform prior all sets of the best size serve alike (Wang et al. 2016); k cyclic shifts of one are enough.
+Otherwise patterns are mixed by linear programming: all of them for few letters, columns by a knapsack for many.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from utmost.design.local.alphabet import Floats, pure_level
+from utmost.design.local.mixture import Mixture, best_mixture
+from utmost.edge_levels import Privacy, on_edges
+from utmost.errors import InvalidInput, TooLarge
+from utmost.families import complete
+from utmost.mechanism import FiniteMechanism
+from utmost.optimality.local import information_between
+from utmost.optimality.patterns import MOST_ENUMERATED, information_bound, information_of, offset, subset_sums
+from utmost.privacy import ApproxDP
+from utmost.solution import Certificate, Problem, Solution
+from utmost.space import as_distribution
+
+MOST_LETTERS = 400
+
+
+def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
+    """The local mechanism whose answer tells most about the letter: the largest mutual information, in nats.
+
+    Returns
+    -------
+    Solution
+        Points are the letters 0..k-1, outputs the sets of letters that each answer favours. The certificate holds
+        prices of letters; its bound is exact for a uniform prior and up to 18 letters, and that of a knapsack with
+        fractions beyond.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> best = um.local.for_information([1 / 8] * 8, 1.0)
+    >>> round(best.value, 9), len(best.mechanism.outputs[0]), best.certificate.gap < 1e-12
+    (0.12256329, 3, True)
+    """
+    weights, level = as_distribution(prior, "the prior"), pure_level(privacy)
+    if not len(weights):
+        raise InvalidInput("the prior is empty; give a probability for every letter.")
+    q, k = offset(level), len(weights)
+    likely = np.flatnonzero(weights > 0)
+    if math.isinf(q) or len(likely) == 1 or q == 0:
+        told = math.isinf(q) or len(likely) == 1
+        matrix = np.ones((k, 1)) if told else np.eye(k)
+        names: Any = [tuple(range(k))] if told else [(x,) for x in range(k)]
+        found, prices, how = (
+            FiniteMechanism(matrix, range(k), names),
+            np.zeros(k),
+            "nothing, or everything, can be told",
+        )
+        if not told:
+            prices[likely] = -weights[likely] * np.log(weights[likely])
+    else:
+        mixture, how = _mix(weights[likely], q, level)
+        found = mixture.mechanism(q)
+        if len(likely) < k:  # letters that never occur answer as the first that does
+            rows = np.zeros(k, dtype=np.int64)
+            rows[likely] = np.arange(len(likely))
+            names = [tuple(likely[list(name)].tolist()) for name in found.outputs]
+            found = FiniteMechanism(found.matrix[rows], range(k), names)
+        prices = np.zeros(k)
+        prices[likely] = mixture.prices
+    value = information_between(found.matrix, weights)
+    bound = max(information_bound(weights[likely], level, prices[likely]), value)
+    certificate = Certificate(
+        "bound",
+        "prices of letters bound every private mechanism (LIM Theorem 3.3.2 and linear programming duality)",
+        "mutual information between letter and answer, nats",
+        how,
+        bound=bound,
+        gap=bound - value,
+        evidence={"prices": prices},
+    )
+    space = complete(k)
+    problem = Problem("local.information", space, on_edges(space, level), {"prior": weights})
+    return Solution(problem, found, value, certificate)
+
+
+def information(mechanism: Any, prior: ArrayLike) -> float:
+    """The mutual information between a letter and the answer of any mechanism, in nats.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> round(um.local.information(um.local.randomized_response(8, 1.0), [1 / 8] * 8), 9)
+    0.085140773
+    """
+    weights = as_distribution(prior, "the prior")
+    found = getattr(mechanism, "mechanism", mechanism)
+    if len(found.points) != len(weights):
+        raise InvalidInput(f"the mechanism has {len(found.points)} letters, the prior {len(weights)}.")
+    return information_between(found.matrix, weights)
+
+
+def best_size(k: int, q: float) -> int:
+    """The size of the sets that tell most about one of k letters that are equally likely."""
+    size = np.arange(1, k + 1)
+    return int(size[(information_of(size / k, q) / (k * q + size)).argmax()])
+
+
+def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, str]:
+    k = len(prior)
+    if np.ptp(prior) <= 1e-15:
+        size = best_size(k, q)
+        shifts = (np.arange(k)[:, None] + np.arange(size)) % k
+        sets = np.zeros((k, k))
+        np.put_along_axis(sets, shifts, 1.0, axis=1)
+        share = 1 / (k * q + size)
+        prices = np.full(k, float(information_of(np.array([size / k]), q)[0]) * share)
+        return Mixture(sets, np.full(k, share), prices), f"cyclic sets of {size} letters, for the prior is uniform"
+    if k > MOST_LETTERS:
+        raise TooLarge(f"{k} letters with a prior that is not uniform are too many; at most {MOST_LETTERS}.")
+
+    def utility(sets: Floats) -> Floats:
+        return information_of(np.minimum(sets @ prior, 1.0), q)
+
+    if k <= MOST_ENUMERATED:
+        worth = information_of(np.minimum(subset_sums(prior), 1.0), q)
+        return best_mixture(k, q, utility, lambda prices: worst_sets(worth, k, q, prices)), "all patterns, priced"
+    found = best_mixture(
+        k,
+        q,
+        utility,
+        lambda prices: _knapsack(prior, q, prices),
+        lambda prices: information_bound(prior, level, prices),
+        *_even_sets(prior, q),
+    )
+    return found, "columns priced by a knapsack"
+
+
+def _even_sets(prior: Floats, q: float) -> tuple[Floats, Floats]:
+    """Where many letters begin: sets of the best probability, and prices in proportion to the prior.
+
+    If sets of every probability existed, sets of the a with the largest g(a)/(q + a) would be optimal, at those prices.
+    """
+    shares = np.linspace(0, 1, 4001)[1:-1]
+    worth = information_of(shares, q) / (q + shares)
+    target, rng = float(shares[worth.argmax()]), np.random.default_rng(0)
+    sets = []
+    for _ in range(4):
+        order = rng.permutation(len(prior))
+        around = np.append(0.0, np.cumsum(np.tile(prior[order], 2)))
+        for start in range(len(prior)):
+            end = int(np.abs(around[start : start + len(prior) + 1] - around[start] - target).argmin())
+            row = np.zeros(len(prior))
+            row[np.tile(order, 2)[start : start + max(end, 1)]] = 1
+            sets.append(row)
+    return np.array(sets), prior * float(worth.max())
+
+
+def worst_sets(worth: Floats, k: int, q: float, prices: Floats, most: int = 100) -> Floats:
+    """The sets that exceed their price most, among all."""
+    excess = worth - subset_sums(prices) - q * prices.sum()
+    tolerance = 1e-13 * float(np.abs(worth).max())
+    top = np.argpartition(-excess, min(most, len(excess) - 1))[:most]
+    numbers = top[excess[top] > tolerance] + 1
+    return np.asarray(((numbers[:, None] >> np.arange(k)) & 1).astype(float))
+
+
+def _knapsack(prior: Floats, q: float, prices: Floats, most: int = 40) -> Floats:
+    """Sets that exceed their price: the first letters by price per probability, with one letter more, less or other."""
+    k = len(prior)
+    order = np.argsort(prices / prior)
+    sets = np.zeros((k, k))
+    sets[:, order] = np.tri(k)
+    total = q * prices.sum()
+
+    def excess(rows: Floats) -> Floats:
+        return np.asarray(information_of(np.minimum(rows @ prior, 1.0), q) - rows @ prices - total)
+
+    best = sets[np.argsort(-excess(sets))[:6]]
+    for _ in range(3):
+        flips = np.abs(best[:, None, :] - np.eye(k)).reshape(-1, k)
+        flips = flips[flips.any(axis=1)]
+        best = np.unique(np.vstack([best, flips]), axis=0)
+        best = best[np.argsort(-excess(best))[:most]]
+    found = excess(best)
+    return np.asarray(best[found > 1e-13 * float(information_of(np.array([0.5]), q)[0])])

@@ -1,0 +1,95 @@
+"""The best mixture of patterns: LIM's linear program, with columns brought in as their prices call for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from utmost.design.linear_program import TIGHT
+from utmost.design.local.alphabet import Floats
+from utmost.errors import SolverFailed
+from utmost.mechanism import FiniteMechanism
+
+ROUNDS, ENOUGH = 400, 1e-6
+"""How many rounds at most, and the relative gap at which a bound is near enough."""
+
+
+class Mixture(NamedTuple):
+    """Sets of letters (a row each), their shares, and the prices of letters."""
+
+    sets: Floats
+    shares: Floats
+    prices: Floats
+
+    def mechanism(self, q: float) -> FiniteMechanism:
+        """The mechanism with a column share · (q + 1_A) for every set A."""
+        return FiniteMechanism((self.shares[:, None] * (q + self.sets)).T, range(self.sets.shape[1]), self._names())
+
+    def _names(self) -> list[tuple[int, ...]]:
+        return [tuple(np.flatnonzero(row).tolist()) for row in self.sets]
+
+
+Pricing = Callable[[Floats], Floats]
+"""Sets of letters, one row each, that exceed these prices, worst first; none if all is paid for."""
+
+
+def best_mixture(
+    k: int,
+    q: float,
+    utility: Callable[[Floats], Floats],
+    pricing: Pricing,
+    bound: Callable[[Floats], float] | None = None,
+    more: Floats | None = None,
+    guess: Floats | None = None,
+    seconds: float = 30.0,
+) -> Mixture:
+    """Shares >= 0 of sets A with sum of shares · (q + 1_A) = 1 and the largest sum of shares · utility(A).
+
+    Columns are added until none exceeds its price. Where pricing is not exhaustive, `bound` says what prices prove: the
+    best prices are kept, those of the `guess` included, and it ends when these prove enough or time is up. `more` are
+    sets to begin with.
+    """
+    start, best = time.monotonic(), (np.inf, np.zeros(k))
+    if bound is not None and guess is not None:
+        best = (bound(guess), guess)
+    sets = np.vstack([np.eye(k), 1 - np.eye(k), np.tri(k)]) if k > 1 else np.ones((1, k))
+    sets = sets if more is None else np.vstack([sets, more])
+    sets = np.unique(sets[sets.any(axis=1)], axis=0)
+    worth = utility(sets)
+    for _ in range(ROUNDS):
+        shares, prices = _master(sets, worth, q)
+        if bound is not None:
+            best = min(best, (bound(prices), prices), key=lambda found: found[0])
+            if best[0] <= float(shares @ worth) / (1 + q) * (1 + ENOUGH) or time.monotonic() - start > seconds:
+                break
+        new = pricing(prices)
+        new = new[~(new[:, None] == sets[None]).all(axis=2).any(axis=1)] if len(new) else new
+        if not len(new):
+            break
+        sets, worth = np.vstack([sets, new]), np.concatenate([worth, utility(new)])
+    used = np.flatnonzero(shares > 1e-9 * shares.max())
+    return Mixture(sets[used], _polish(sets[used], q), prices if bound is None else best[1])
+
+
+def _master(sets: Floats, worth: Floats, q: float) -> tuple[Floats, Floats]:
+    from scipy.optimize import linprog
+
+    scale, size = max(float(np.abs(worth).max()), 1e-300), 1 / (1 + q)
+    columns = (q + sets) * size
+    result = linprog(-worth / scale, A_eq=columns.T, b_eq=np.ones(sets.shape[1]), bounds=(0, None), options=TIGHT)
+    if result.x is None:
+        raise SolverFailed(f"the program that mixes patterns failed: {result.message}")
+    return np.maximum(result.x, 0.0), -result.eqlin.marginals * scale * size
+
+
+def _polish(sets: Floats, q: float) -> Floats:
+    """The shares of these sets solved for anew, so that rows add up to 1 to the last digits."""
+    columns = ((q + sets) / (1 + q)).T
+    shares = np.linalg.lstsq(columns, np.ones(len(columns)), rcond=None)[0]
+    shares = shares + np.linalg.lstsq(columns, 1 - columns @ shares, rcond=None)[0]
+    if shares.min() < 0 or np.abs(columns @ shares - 1).max() > 1e-12:
+        raise SolverFailed("the solver's mixture of patterns cannot be made exact; try a level nearer to 1.")
+    return np.asarray(shares / (1 + q))

@@ -1,0 +1,90 @@
+"""Prices of letters that prove a partition optimal: the dual of the program over all 2^k patterns.
+
+At the optimum V, the patterns used (the blocks) cost what they are worth: prices(block) + q V = phi(block). That leaves
+a flat set of candidates. From a point in it, every pattern that still exceeds its price is projected away in turn
+(Kaczmarz), until none is left or time is up; the rigorous bound then says how far it came.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.divergences import Divergence, Floats
+from utmost.optimality.patterns import search
+
+ROUNDS, IDLE, PATIENCE = 300, 40, 2 * 10**6
+"""How many searches at most, in all and in a row that bring nothing, and how many letters they may look at."""
+OVERSHOOT = 1.4
+
+
+def find_prices(
+    p0: Floats, p1: Floats, divergence: Divergence, q: float, block: NDArray[np.int64], value: float
+) -> Floats:
+    """Prices that the patterns exceed as little as was found possible."""
+    k = len(p0)
+    a0, a1 = (np.bincount(block, values).astype(float) for values in (p0, p1))
+    if divergence.slope is None:
+        return _one_round(p0, p1, divergence, q, block, value)
+    gap = (a0 - a1) / (q + a1)
+    alpha = divergence.slope(gap)
+    beta = divergence.of(gap) - (1 + gap) * alpha
+    prices = _start(p0, p1, q, block, value, alpha, beta)
+    mass = p0 + p1 + 1e-12 / k
+    share = mass / np.bincount(block, mass)[block]
+    tolerance = 1e-13 * max(value * q, float(divergence.perspective(a0 - a1, q + a1).max()))
+    best, least, idle = prices, math.inf, 0
+    for _ in range(max(3, min(ROUNDS, PATIENCE // k))):
+        found = search(p0, p1, divergence, q, prices)
+        excess = found.excess
+        worst = float(excess.max(initial=0.0))
+        idle = 0 if worst < 0.9 * least else idle + 1
+        if worst < least:
+            best, least = prices, worst
+        if worst <= tolerance or idle > IDLE:
+            break
+        seen = prices
+        for event in _local_peaks(excess, tolerance):
+            inside = np.zeros(k)
+            np.add.at(inside, found.letters[: event + 1], found.signs[: event + 1])
+            step = mass * (inside - np.bincount(block, share * inside)[block])  # leaves what the blocks cost
+            length = float(step @ inside)
+            missing = float(excess[event]) - float((prices - seen) @ inside)
+            if length > 0 and missing > 0:
+                prices = prices + OVERSHOOT * missing / length * step
+    return best
+
+
+def _start(
+    p0: Floats, p1: Floats, q: float, block: NDArray[np.int64], value: float, alpha: Floats, beta: Floats
+) -> Floats:
+    """Prices at which every block costs what it is worth, shared out by the room its letters have."""
+    worth = np.full(len(p0), -np.inf)
+    own = alpha[block] * p0 + beta[block] * p1
+    for j, (a, b) in enumerate(zip(alpha.tolist(), beta.tolist(), strict=True)):
+        worth = np.where(block == j, worth, np.maximum(worth, a * p0 + b * p1))
+    room = np.maximum(own - worth, 0.0) if len(alpha) > 1 else np.ones_like(p0)
+    room = np.where(np.bincount(block, room)[block] > 0, room, p0 + p1 + 1e-300)
+    left = np.maximum(q * (value - (alpha + beta)), 0.0)
+    return np.asarray(own - left[block] * room / np.bincount(block, room)[block])
+
+
+def _local_peaks(excess: Floats, tolerance: float, most: int = 12) -> list[int]:
+    """The events after which a pattern exceeds its price by more than its neighbours in the sweep, worst first."""
+    before, after = np.append(-np.inf, excess[:-1]), np.append(excess[1:], -np.inf)
+    peaks = np.flatnonzero((excess > tolerance) & (excess >= before) & (excess > after))
+    return [int(i) for i in peaks[np.argsort(-excess[peaks])][:most]]
+
+
+def _one_round(
+    p0: Floats, p1: Floats, divergence: Divergence, q: float, block: NDArray[np.int64], value: float
+) -> Floats:
+    """Prices for a maximum of straight lines: every block lies on the line that touches it."""
+    pieces = divergence.pieces(q / (1 + q), (1 + q) / q)
+    assert pieces is not None
+    a0, a1 = (np.bincount(block, values) for values in (p0, p1))
+    touching = (np.outer(q + a0, pieces[:, 0]) + np.outer(q + a1, pieces[:, 1])).argmax(axis=1)
+    alpha, beta = pieces[touching].T
+    return _start(p0, p1, q, block, value, alpha, beta)

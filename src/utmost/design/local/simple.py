@@ -1,0 +1,147 @@
+"""The simple local mechanisms: what the optimum is compared with, and equals at either end of the scale."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from utmost.design.finite.geometric import geometric as truncated_geometric
+from utmost.design.local.alphabet import Floats, block_response, distributions, pure_level, whole_number
+from utmost.design.local.information import best_size
+from utmost.edge_levels import Privacy
+from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.exact import Number
+from utmost.mechanism import FiniteMechanism
+from utmost.optimality.patterns import offset, subset_sums
+from utmost.privacy import ApproxDP, Level, PureDP, as_level
+from utmost.space import as_distribution
+
+MOST_OUTPUTS = 10**5
+
+
+def binary(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> FiniteMechanism:
+    """The binary mechanism for two hypotheses: randomised response on "P0(x) < P1(x)" (LIM (3.15)).
+
+    Optimal for total variation at every epsilon (LIM Theorem 3.4.2), for every f-divergence at small epsilon (3.4.1).
+
+    Examples
+    --------
+    >>> import math, utmost as um
+    >>> um.local.binary([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], math.log(3)).matrix.round(2).tolist()
+    [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75]]
+    """
+    first, second = distributions(p0, p1)
+    return _two_blocks((first < second).astype(np.int64), pure_level(privacy))
+
+
+def binary_for_information(prior: ArrayLike, privacy: Privacy) -> FiniteMechanism:
+    """Randomised response on "x in T", for the set T with probability nearest to one half (LIM (3.21), (3.22)).
+
+    Examples
+    --------
+    >>> import math, utmost as um
+    >>> um.local.binary_for_information([0.5, 0.3, 0.2], math.log(3)).matrix.round(2).tolist()
+    [[0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]
+    """
+    weights = as_distribution(prior, "the prior")
+    return _two_blocks(1 - halves(weights).astype(np.int64), pure_level(privacy))
+
+
+def randomized_response(k: int, privacy: Privacy) -> FiniteMechanism:
+    """The true letter e^eps times as likely as any other (Warner 1965; LIM (3.16)).
+
+    Examples
+    --------
+    >>> import math, utmost as um
+    >>> um.local.randomized_response(3, math.log(2)).row(0).round(6).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    return block_response(np.arange(whole_number(k, "k", 1)), pure_level(privacy))
+
+
+def subset(k: int, privacy: Privacy, size: int | None = None) -> FiniteMechanism:
+    """A random set of `size` letters, e^eps times as likely if it holds the true one (Wang et al. 2016; Ye and Barg).
+
+    Without a size, the one that tells most about a letter when all are equally likely. Outputs are all sets, so few
+    letters; `local.survey` draws sets of any size without listing them.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> um.local.subset(4, 0.5).outputs
+    ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+    """
+    k, level = whole_number(k, "k", 1), pure_level(privacy)
+    q = offset(level)
+    if size is None:
+        size = best_size(k, q) if math.isfinite(q) else max(1, k // 2)
+    if whole_number(size, "size", 1) > k:
+        raise InvalidInput(f"size is {size} of {k} letters; give at most {k}.")
+    if math.comb(k, size) > MOST_OUTPUTS:
+        raise TooLarge(f"there are {math.comb(k, size)} sets of {size} out of {k}; use local.survey, which lists none.")
+    sets = list(combinations(range(k), size))
+    inside = np.zeros((k, len(sets)))
+    for column, letters in enumerate(sets):
+        inside[list(letters), column] = 1
+    other = math.exp(-level.log_growth) if level.ratio == 1 else float(1 / level.ratio)
+    matrix = np.where(inside > 0, 1.0, other)
+    return FiniteMechanism(matrix / matrix.sum(axis=1, keepdims=True), range(k), sets)
+
+
+def quaternary(privacy: Level | Number) -> FiniteMechanism:
+    """One bit at (eps, delta): told outright with probability delta, else randomised response (LIM (3.26)).
+
+    Every (eps, delta) mechanism on one bit can be simulated from it (LIM Theorem 3.6.1). Outputs 0 and 1 are sure,
+    2 leans to 1 and 3 to 0, as in LIM.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> um.local.quaternary(um.ApproxDP.from_ratio(3, 0.1)).matrix.round(3).tolist()
+    [[0.1, 0.0, 0.225, 0.675], [0.0, 0.1, 0.675, 0.225]]
+    """
+    level = as_level(privacy)
+    if not isinstance(level, ApproxDP):
+        raise UnsupportedLevel(f"{level} is not covered here: the quaternary mechanism needs (epsilon, delta).")
+    pure = PureDP.from_ratio(level.ratio) if level.ratio != 1 else PureDP(level.exponent)
+    low, high = block_response(np.arange(2), pure).matrix[0][::-1]
+    delta = float(level.delta)
+    rest = (1 - delta) * np.array([[low, high], [high, low]])
+    return FiniteMechanism(np.hstack([delta * np.eye(2), rest]), range(2), range(4))
+
+
+def geometric(k: int, privacy: Privacy) -> FiniteMechanism:
+    """Geometric noise on the numbers 0..k-1, scaled to their range (LIM 3.4.2): the usual way, for comparison.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> round(um.local.geometric(4, 1.0).epsilon(um.complete(4)), 12)
+    1.0
+    """
+    k, level = whole_number(k, "k", 1), pure_level(privacy)
+    matrix = truncated_geometric(k, level.log_growth / max(k - 1, 1)).matrix
+    return FiniteMechanism(matrix, range(k), range(k))
+
+
+def halves(prior: Floats) -> np.ndarray:
+    """A set of letters with probability nearest to one half, as a mask: exact for few letters, greedy beyond 20."""
+    k = len(prior)
+    if k <= 20:
+        best = int(np.abs(subset_sums(prior) - 0.5).argmin()) + 1
+        mask = ((best >> np.arange(k)) & 1).astype(bool)
+    else:
+        mask, total = np.zeros(k, dtype=bool), 0.0
+        for x in np.argsort(-prior):
+            if abs(total + prior[x] - 0.5) < abs(total - 0.5):
+                mask[x], total = True, total + float(prior[x])
+    return mask if mask[0] else ~mask
+
+
+def _two_blocks(block: np.ndarray, level: ApproxDP) -> FiniteMechanism:
+    """Randomised response on two blocks, both outputs kept where one block is empty."""
+    both = block_response(np.append(block, [0, 1]), level).matrix[:-2]
+    return FiniteMechanism(both, range(len(block)), (0, 1))

@@ -1,0 +1,465 @@
+"""A survey of categories: respond on the client with exact draws, estimate frequencies on the server.
+
+A response is a random set of `size` categories that holds the true one e^eps times as often (in odds) as chance would:
+subset selection, which is randomised response where the best size is 1. It has the least variance of its kind, and no
+private way is better in the limit of many people (Ye and Barg 2019); for two categories none is better at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from utmost.certification import growth_floor
+from utmost.design.local.alphabet import distributions, pure_level, whole_number
+from utmost.design.local.columns import as_list, like, positions_of
+from utmost.design.local.decision import Decision, decide_counts
+from utmost.design.local.estimation import Estimate, estimate_from
+from utmost.design.local.simple import subset
+from utmost.edge_levels import Privacy
+from utmost.errors import BadFile, InvalidInput, UnknownPoint
+from utmost.mechanism import FiniteMechanism
+from utmost.privacy import ApproxDP, level_from_json
+from utmost.sampling import WORD, uniform_below, uniform_words
+from utmost.space import label_from_json, label_to_json
+
+FORMAT, VERSION = "utmost-survey", 1
+MOST_CATEGORIES = 10**6
+ENTRIES_AT_ONCE = 2**22
+
+
+def survey(
+    categories: Sequence[Any],
+    privacy: Privacy,
+    question: str = "",
+    other: Any = None,
+    size: int | None = None,
+) -> Survey:
+    """A survey whose answers are private on each person's device, with the least variance of the estimates.
+
+    Parameters
+    ----------
+    categories : the answers a person can give: text, numbers, truth values or tuples of them
+    privacy : PureDP or number: what each person is promised, whoever sees the response
+    question : the question in words; a person who is asked it again repeats the kept response
+    other : the category that stands for everything not listed, nulls included; needed for whole columns, where an
+        error would tell that someone's value is not listed
+    size : how many categories a response names; None for the size with the least variance
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> sports = um.local.survey(["never", "sometimes", "often"], 1.0)
+    >>> sports
+    Survey of 3 categories at 1-DP, 1 in a response
+    >>> sports.respond("often") in sports.categories
+    True
+    """
+    if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
+        raise InvalidInput("categories must be several; give a list of them.")
+    names = tuple(c.item() if isinstance(c, np.generic) else c for c in categories)
+    for name in names:
+        label_to_json(name)
+    if len(set(names)) < len(names) or not 2 <= len(names) <= MOST_CATEGORIES or None in names:
+        raise InvalidInput(
+            f"{len(names)} categories, {len(set(names))} of them different; give from 2 to {MOST_CATEGORIES}, each "
+            "once, and none of them None."
+        )
+    if other is not None and other not in names:
+        raise InvalidInput(f"other is {other!r}, which is not a category; add it to the categories.")
+    level = pure_level(privacy)
+    chosen = best_survey_size(len(names), level) if size is None else whole_number(size, "size", 1)
+    if chosen >= len(names):
+        raise InvalidInput(f"size is {size} of {len(names)} categories; give fewer than there are.")
+    return Survey(names, level, chosen, question, other)
+
+
+def best_survey_size(k: int, level: ApproxDP) -> int:
+    """How many categories a response names for the least variance: next to k/(e^eps + 1) (Ye and Barg 2018)."""
+    shrink = math.exp(-level.log_growth)
+    middle = k * shrink / (1 + shrink)
+    near = [min(max(s, 1), k - 1) for s in (math.floor(middle), math.ceil(middle))]
+    return min(near, key=lambda s: (s + (k - s) * shrink) ** 2 / (s * (k - s)))
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A survey: what is public about it. Made by `local.survey`.
+
+    Attributes
+    ----------
+    categories : the answers a person can give
+    level : the promise to each person
+    size : how many categories a response names
+    question : the question in words
+    other : the category for everything not listed, or None
+    """
+
+    categories: tuple[Any, ...]
+    level: ApproxDP
+    size: int
+    question: str = ""
+    other: Any = None
+    _index: dict[Any, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_index", {name: i for i, name in enumerate(self.categories)})
+
+    # ---- what it promises ----
+
+    @cached_property
+    def inside(self) -> Fraction:
+        """The probability that a response names the true category: exact, a multiple of 2^-62.
+
+        Rounded down, with a rational below e^eps, so that odds never exceed the promise; at levels too small for 62
+        bits it is the chance s/k, and responses do not depend on the answer.
+        """
+        k, s = len(self.categories), self.size
+        growth = growth_floor(self.level)
+        share = Fraction(s) * growth / (s * growth + k - s) if growth is not None else Fraction(1)
+        rounded = Fraction(math.floor(share * 2**WORD), 2**WORD)
+        return rounded if rounded * k > s else Fraction(s, k)
+
+    @property
+    def beside(self) -> Fraction:
+        """The probability that a response names one given category that is not the true one."""
+        return (self.size - self.inside) / (len(self.categories) - 1)
+
+    @property
+    def odds(self) -> Fraction | None:
+        """How many times likelier a response is if it names the true category, exactly; None if only then possible."""
+        k, s = len(self.categories), self.size
+        return None if self.inside == 1 else self.inside * (k - s) / ((1 - self.inside) * s)
+
+    def verify(self) -> bool:
+        """Whether the promise holds in exact arithmetic: the odds are at least 1 and at most e^eps."""
+        growth = growth_floor(self.level)
+        return growth is None or (self.odds is not None and 1 <= self.odds <= growth)
+
+    @property
+    def optimal(self) -> Literal["theorem", "asymptotic"]:
+        """Why no private survey is better: by a theorem for two categories, in the limit of many people for more.
+
+        Two: every private response can be simulated from this one (LIM Theorem 3.6.1). More: the sum of squared errors
+        is the least in the worst case as people grow in number (Ye and Barg 2019), with the best size.
+        """
+        return "theorem" if len(self.categories) == 2 else "asymptotic"
+
+    def standard_error(self, people: int, frequency: float | None = None) -> float:
+        """The standard error of one frequency to expect from so many people; by default for the average frequency.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> round(um.local.survey(["no", "yes"], 1.0).standard_error(1000, 0.5), 6)
+        0.034215
+        """
+        share = 1 / len(self.categories) if frequency is None else float(frequency)
+        if not 0 <= share <= 1:
+            raise InvalidInput(f"frequency is {frequency!r}; give a number between 0 and 1.")
+        slope = float(self.inside - self.beside)
+        if slope == 0:
+            return math.inf
+        named = float(self.beside) + slope * share
+        return math.sqrt(named * (1 - named) / whole_number(people, "people", 1)) / slope
+
+    @property
+    def mechanism(self) -> FiniteMechanism:
+        """All probabilities, where the sets are few enough to list."""
+        found = subset(len(self.categories), self.level, self.size)
+        names = [self._label([int(i) for i in chosen]) for chosen in found.outputs]
+        return FiniteMechanism(found.matrix, self.categories, names)
+
+    # ---- on the client ----
+
+    def respond(self, value: Any, kept: str | os.PathLike[str] | None = None) -> Any:
+        """One private response to the question: a category, or a tuple of `size` of them; drawn exactly.
+
+        Parameters
+        ----------
+        value : the true answer; it never leaves this call
+        kept : file on the person's device; a response kept there for this survey is given again, whatever the value is
+            now, because every new one would spend the promise again
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> len(um.local.survey(range(12), 0.5).respond(7))
+        5
+        """
+        if kept is not None and (found := self._read_kept(Path(kept))) is not None:
+            return found
+        response = self._label(self._draw(np.array([self._find(value, strict=True)]))[0].tolist())
+        if kept is not None:
+            try:
+                _write(Path(kept), {"survey": self.identity, "response": label_to_json(response)}, anew=True)
+            except FileExistsError:  # kept by someone else in the meantime: that one counts
+                return self._read_kept(Path(kept))
+        return response
+
+    def respond_column(self, column: Any) -> Any:
+        """A private response for every value of a column, of the kind it was given as.
+
+        For someone who holds the answers and hands them on. What is not listed, nulls included, counts as `other`, a
+        rule chosen before anyone answered: so a survey without `other` takes no columns.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> colours = um.local.survey(["red", "blue", "else"], 1.0, other="else")
+        >>> len(colours.respond_column(["red", "blue", None, "mauve"]))
+        4
+        """
+        if self.other is None:
+            raise InvalidInput(
+                "a column may hold nulls and values that are not listed, and an error would tell; make the survey with "
+                "other=, the category that stands for them."
+            )
+        drawn = self._draw(positions_of(column, lambda value: self._find(value, strict=False)))
+        names = self.categories
+        if self.size == 1:
+            return like(column, [names[i] for i in drawn[:, 0].tolist()])
+        return like(column, [tuple(names[i] for i in row) for row in drawn.tolist()])
+
+    def draw(self, positions: ArrayLike) -> NDArray[np.int64]:
+        """Responses as positions of categories, a row each, to answers that are positions: the fastest way."""
+        given = np.asarray(positions)
+        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
+            raise InvalidInput("positions must be one array of whole numbers, those of the categories.")
+        if given.size and not 0 <= given.min() <= given.max() < len(self.categories):
+            raise UnknownPoint("a position is not that of a category; they run from 0 to the last.")
+        return self._draw(given)
+
+    def _draw(self, true: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sets of categories, each a sorted row: no branch and no order depends on the truth.
+
+        Uniform sets among the other categories (Floyd's algorithm); where the coin falls inside, one of their members,
+        chosen uniformly, gives way to the true one.
+        """
+        if self.size == 1:
+            return self._draw_rows(true)
+        rows = max(1, ENTRIES_AT_ONCE // self.size)
+        parts = [self._draw_rows(true[start : start + rows]) for start in range(0, len(true), rows)]
+        return np.concatenate([np.zeros((0, self.size), dtype=np.int64), *parts])
+
+    def _draw_rows(self, true: NDArray[np.int64]) -> NDArray[np.int64]:
+        n, s, others = len(true), self.size, len(self.categories) - 1
+        if self.inside * len(self.categories) == s:  # responses say nothing, so they must not even look
+            return np.sort(_subsets(n, s, others + 1), axis=1)
+        chosen = _subsets(n, s, others)
+        chosen += chosen >= true[:, None]
+        rest = 2**WORD - int(self.inside * 2**WORD)
+        inside = uniform_words(WORD, n) >= np.uint64(rest)
+        if s == 1:
+            return np.where(inside, true, chosen[:, 0])[:, None]
+        rows, place = np.arange(n), uniform_below(s, n)
+        chosen[rows, place] = np.where(inside, true, chosen[rows, place])
+        return np.sort(chosen, axis=1)
+
+    def _find(self, value: Any, strict: bool) -> int:
+        plain = value.item() if isinstance(value, np.generic) else value
+        try:
+            found = self._index.get(plain)
+        except TypeError:
+            found = None
+        if found is None and self.other is not None:
+            return self._index[self.other]
+        if found is None and strict:
+            raise UnknownPoint("that is not a category of this survey; its categories are in `.categories`.")
+        return -1 if found is None else found
+
+    def _label(self, positions: list[int]) -> Any:
+        names = tuple(self.categories[i] for i in positions)
+        return names[0] if self.size == 1 else names
+
+    def _read_kept(self, path: Path) -> Any:
+        if not path.exists():
+            return None
+        try:
+            content = json.loads(path.read_bytes())
+            identity, response = content["survey"], label_from_json(content["response"])
+            if identity != self.identity:
+                raise BadFile(f"{path} keeps the response to another survey; give every survey a file of its own.")
+            self._positions([response])
+        except (OSError, ValueError, LookupError, TypeError) as problem:
+            if isinstance(problem, BadFile):
+                raise
+            raise BadFile(f"{path} does not hold a kept response; move it away to answer anew.") from None
+        return response
+
+    # ---- on the server ----
+
+    def estimate(self, responses: Any) -> Estimate:
+        """Frequencies of the categories among the people who responded, with their errors.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> yes_or_no = um.local.survey(["no", "yes"], 1.0)
+        >>> found = yes_or_no.estimate(["yes"] * 600 + ["no"] * 400)
+        >>> found.frequencies.round(4).tolist(), found.interval(0.95)[1].round(3).tolist()
+        ([0.2836, 0.7164], [0.649, 0.782])
+        """
+        if self.inside == self.beside:
+            raise InvalidInput(f"responses at {self.level} say nothing about the answers; allow a larger epsilon.")
+        return estimate_from(self._positions(responses), self.categories, float(self.inside), float(self.beside))
+
+    def decide(self, responses: Any, p0: ArrayLike, p1: ArrayLike, prior: float = 0.5) -> Decision:
+        """Which of two hypotheses about the frequencies the responses speak for, and how often that is wrong.
+
+        Responses are reduced to how many of their categories are likelier under p1, which loses nothing for two
+        categories. `local.for_testing` designs a mechanism for the very question; `prior` is the probability of p0
+        beforehand.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> yes_or_no = um.local.survey(["no", "yes"], 1.0)
+        >>> found = yes_or_no.decide(["yes"] * 60 + ["no"] * 40, [0.7, 0.3], [0.3, 0.7])
+        >>> found.answer, round(found.false_alarm, 3), found.exact
+        (1, 0.024, True)
+        """
+        first, second = distributions(p0, p1)
+        if len(first) != len(self.categories):
+            raise InvalidInput(f"p0 has {len(first)} entries for {len(self.categories)} categories; give one for each.")
+        named = second > first
+        hits = named[self._positions(responses)].sum(axis=1)
+        counts = np.bincount(hits, minlength=self.size + 1)
+        laws = self._hits(int(named.sum()))
+        m0, m1 = (float(p[~named].sum()) * laws[0] + float(p[named].sum()) * laws[1] for p in (first, second))
+        return decide_counts(counts, m0 / m0.sum(), m1 / m1.sum(), prior)
+
+    def _hits(self, marked: int) -> NDArray[np.float64]:
+        """How many marked categories a response names, for a true one that is not marked, and for one that is."""
+        k, s, p = len(self.categories), self.size, float(self.inside)
+        laws = np.zeros((2, s + 1))
+        for truth in (0, 1):
+            others = marked - truth
+            for h in range(s + 1):
+                for held, chance in ((1, p), (0, 1 - p)):
+                    drawn, needed = s - held, h - held * truth
+                    if 0 <= needed <= min(drawn, max(others, 0)) and drawn - needed <= k - 1 - others:
+                        ways = math.comb(max(others, 0), needed) * math.comb(k - 1 - others, drawn - needed)
+                        laws[truth, h] += chance * float(Fraction(ways, math.comb(k - 1, drawn)))
+        return laws
+
+    def _positions(self, responses: Any) -> NDArray[np.int64]:
+        """Responses as positions, a row each; one that no client can have sent is refused by its number."""
+        if isinstance(responses, np.ndarray) and responses.ndim == 2 and np.issubdtype(responses.dtype, np.integer):
+            table = responses.astype(np.int64, copy=False)
+        elif self.size == 1:
+            table = positions_of(responses, lambda value: self._index.get(value, -1))[:, None]
+        else:
+            rows = as_list(responses)
+            table = np.full((len(rows), self.size), -1, dtype=np.int64)
+            for i, row in enumerate(rows):
+                names = [_name(part) for part in row] if isinstance(row, list | tuple | np.ndarray) else []
+                if len(names) == self.size and all(isinstance(name, Hashable) for name in names):
+                    table[i] = [self._index.get(name, -1) for name in names]
+        ordered = np.sort(table, axis=1)
+        wrong = (
+            (ordered < 0).any(axis=1)
+            | (ordered >= len(self.categories)).any(axis=1)
+            | (np.diff(ordered, axis=1) == 0).any(axis=1)
+        )
+        if table.shape[1] != self.size or wrong.any():
+            i = int(np.argmax(wrong)) if wrong.any() else 0
+            raise InvalidInput(
+                f"response number {i} is not one of this survey's: {self.size} different categories each; drop it, or "
+                "ask where it comes from."
+            )
+        return table
+
+    # ---- as a file ----
+
+    @property
+    def identity(self) -> str:
+        """A checksum of what is public about the survey: what a kept response belongs to."""
+        return hashlib.sha256(json.dumps(self._plain(), sort_keys=True).encode()).hexdigest()
+
+    def _plain(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "categories": [label_to_json(c) for c in self.categories],
+            "privacy": self.level.to_json(),
+            "size": self.size,
+            "question": self.question,
+            "other": label_to_json(self.other),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the survey as one JSON file, for clients and the server; complete or not there at all."""
+        return _write(Path(path), {**self._plain(), "sha256": self.identity})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Survey:
+        """Read a survey written by `save`; `BadFile` if it was changed, cut short or is of another version."""
+        where = Path(path)
+        try:
+            content = json.loads(where.read_bytes())
+            if not isinstance(content, dict) or content.get("format") != FORMAT:
+                raise BadFile(f"{where} is not a survey saved by Utmost (no format {FORMAT!r}).")
+            if content.get("version") != VERSION:
+                raise BadFile(f"{where} has version {content.get('version')!r}; this Utmost reads version {VERSION}.")
+            found = survey(
+                [label_from_json(c) for c in content["categories"]],
+                level_from_json(content["privacy"]),
+                str(content["question"]),
+                label_from_json(content["other"]),
+                content["size"],
+            )
+        except BadFile:
+            raise
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
+            raise BadFile(f"{where} does not hold a survey: {problem}") from None
+        if content.get("sha256") != found.identity:
+            raise BadFile(f"{where} does not match its checksum: it was changed after it was saved.")
+        return found
+
+    def __repr__(self) -> str:
+        return f"Survey of {len(self.categories)} categories at {self.level}, {self.size} in a response"
+
+
+def _subsets(n: int, size: int, among: int) -> NDArray[np.int64]:
+    """Uniform sets of `size` numbers below `among`, a row each, exactly (Floyd): ties take the newest number."""
+    chosen = np.empty((n, size), dtype=np.int64)
+    for i in range(size):
+        newest = among - size + i
+        drawn = uniform_below(newest + 1, n)
+        taken = (chosen[:, :i] == drawn[:, None]).any(axis=1)
+        chosen[:, i] = np.where(taken, newest, drawn)
+    return chosen
+
+
+def _write(path: Path, content: dict[str, Any], anew: bool = False) -> Path:
+    """Write a file that is complete or not there at all; `anew` refuses to replace one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(content, file, sort_keys=True, ensure_ascii=False, indent=1)
+            file.write("\n")
+        if anew:
+            os.link(name, path)
+        else:
+            os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    return path
+
+
+def _name(part: Any) -> Any:
+    """A category as it may come out of a file or an array."""
+    return part.item() if isinstance(part, np.generic) else tuple(map(_name, part)) if isinstance(part, list) else part

@@ -1,0 +1,95 @@
+"""How promises add up, drawn: privacy regions, their composition, and budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from utmost.accounting import Account, Region, compose, region, theorems
+from utmost.errors import InvalidInput
+from utmost.exact import Number
+from utmost.plot.canvas import Figure, canvas, caption
+from utmost.privacy import ApproxDP, Level
+
+COLOURS = ("#4271ae", "#c44e52", "#55a868", "#8172b3", "#ccb974", "#64b5cd", "#8c8c8c")
+
+
+def regions(named: Mapping[str, Region], title: str = "Privacy regions") -> Figure:
+    """Privacy regions below the diagonal: whoever tests for one person's data errs above these lines (LIM Figure 2.1).
+
+    Examples
+    --------
+    >>> from utmost.accounting import region
+    >>> figure = regions({"1-DP": region(1)})
+    """
+    figure, axes = canvas(title, size=(5.6, 5.2))
+    axes.plot([0, 1], [1, 0], color="#999999", linewidth=0.8, linestyle=":")
+    for i, (name, one) in enumerate(named.items()):
+        axes.plot(*one.corners.T, color=COLOURS[i % len(COLOURS)], linewidth=1.6, label=name)
+    axes.set_xlabel("missed detection")
+    axes.set_ylabel("false alarm")
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_aspect("equal")
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def level_region(epsilon: Number, delta: Number) -> Figure:
+    """The privacy region of one level, with the point of largest total variation (LIM Figure 2.1)."""
+    level = ApproxDP(epsilon, delta)
+    figure = regions({str(level): region(level)}, f"Privacy region of {level}")
+    axes, corner = figure.axes[0], (1 - theorems.total_variation(level)) / 2
+    axes.fill_between(*region(level).corners.T, 1, color=COLOURS[0], alpha=0.08)
+    axes.plot([0, 2 * corner], [2 * corner, 0], color=COLOURS[1], linestyle="--", linewidth=1)
+    axes.plot([corner], [corner], "o", color=COLOURS[1], markersize=4)
+    caption(figure, f"dashed: errors add up to {2 * corner:.3f}, so the total variation is {1 - 2 * corner:.3f}")
+    return figure
+
+
+def composition_regions(level: Level | Number, times: Sequence[int], title: str | None = None) -> Figure:
+    """How the privacy region grows with the number of releases (LIM Figure 2.4)."""
+    named = {f"k = {k}": compose(level, k).region() for k in times}
+    return regions(named, title or f"Composition of {level if isinstance(level, Level) else f'{level}-DP'}")
+
+
+def theorem_regions(epsilon: Number, delta: Number, times: int) -> Figure:
+    """The exact composition beside the basic and the advanced theorem (LIM Figure 2.5): smaller regions are better."""
+    level = ApproxDP(epsilon, delta)
+    slacks = [10.0**-k for k in (0.05, 0.2, 0.4, 0.7, 1, 1.5, 2, 3, 4, 6, 8)]
+    share = float(level.delta) * times
+    advanced = [(theorems.advanced(level, times, s), min(1.0, share + s)) for s in slacks]
+    basic = theorems.basic([level] * times)
+    named = {
+        "exact (Theorem 2.4.3)": compose(level, times).region(),
+        "advanced (Theorem 2.4.2)": Region.from_levels(advanced),
+        "basic (Theorem 2.4.1)": region(basic),
+    }
+    return regions(named, f"{times} releases at {level}")
+
+
+def budget(accounts: Account | Sequence[Account]) -> Figure:
+    """What is spent and left of budgets: a bar for each resource of each account."""
+    listed = [accounts] if isinstance(accounts, Account) else list(accounts)
+    if not listed:
+        raise InvalidInput("there is no account to draw; open one first.")
+    rows = [
+        (account, name, float(spent), float(limit))
+        for account in listed
+        for (name, spent), limit in zip(account.spent.amounts().items(), account.filter.limits, strict=True)
+    ]
+    figure, axes = canvas("Privacy budgets", size=(7.2, 1.2 + 0.5 * len(rows)))
+    shares = [spent / limit if limit > 0 else float(spent > 0) for _, _, spent, limit in rows]
+    places = range(len(rows))
+    axes.barh(places, [1] * len(rows), color="#e6e6e6", height=0.6)
+    axes.barh(places, shares, color=COLOURS[0], height=0.6)
+    axes.set_yticks(places, [f"{account.dataset}: {name}" for account, name, _, _ in rows])
+    for place, (_, _, spent, limit) in zip(places, rows, strict=True):
+        axes.annotate(f"{spent:.4g} of {limit:.4g}", (1.01, place), va="center", fontsize=8)
+    axes.set_xlim(0, 1.25)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
+    axes.set_xlabel("share of the budget that is spent")
+    axes.invert_yaxis()
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return figure

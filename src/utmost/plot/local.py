@@ -1,0 +1,119 @@
+"""Local privacy in pictures: the simple mechanisms against the optimum over epsilon (LIM Figures 3.3 to 3.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.design import local
+from utmost.plot.canvas import Figure, canvas
+
+Floats: TypeAlias = NDArray[np.float64]
+Pairs: TypeAlias = Sequence[tuple[Any, Any]]
+COLOURS = {"optimal": "#222222", "binary": "#1f77b4", "randomised response": "#d62728", "geometric": "#2ca02c"}
+
+
+def simple_against_optimal(pairs: Pairs, epsilons: Sequence[float], title: str | None = None) -> Figure:
+    """The average share of D(P0 || P1) that each mechanism keeps, over epsilon (LIM Figure 3.3, left)."""
+    kept = {name: np.zeros(len(epsilons)) for name in COLOURS}
+    for p0, p1 in pairs:
+        whole = local.divergence_of(local.randomized_response(len(p0), 700), p0, p1)
+        for i, epsilon in enumerate(epsilons):
+            for name, value in _divergences(p0, p1, epsilon).items():
+                kept[name][i] += value / whole / len(pairs)
+    return _curves(epsilons, kept, title or "Average share of the divergence that is kept", "D(M₀‖M₁) / D(P₀‖P₁)")
+
+
+def information_shares(priors: Sequence[Any], epsilons: Sequence[float], title: str | None = None) -> Figure:
+    """The average share of H(X) that each mechanism keeps, over epsilon (LIM Figure 3.6, left)."""
+    kept = {name: np.zeros(len(epsilons)) for name in COLOURS}
+    for prior in priors:
+        weights = np.asarray(prior, dtype=float)
+        entropy = -float(np.sum(weights * np.log(weights)))
+        for i, epsilon in enumerate(epsilons):
+            for name, value in _informations(prior, epsilon).items():
+                kept[name][i] += value / entropy / len(priors)
+    return _curves(epsilons, kept, title or "Average share of the information that is kept", "I(X;Y) / H(X)")
+
+
+def local_shares(
+    instances: Pairs,
+    epsilons: Sequence[float],
+    title: str | None = None,
+    of: Sequence[str] = ("binary", "randomised response"),
+) -> Figure:
+    """What the better of some simple mechanisms reaches of the optimum, a line an instance (LIM Figures 3.3 to 3.7).
+
+    An instance is a pair (p0, p1), or (prior, None) for mutual information. `of` names one or more of "binary",
+    "randomised response" and "geometric".
+    """
+    figure, axes = canvas(title or f"{' or '.join(of)} / optimum", size=(7.2, 4.2))
+    for first, second in instances:
+        shares = []
+        for epsilon in epsilons:
+            values = _informations(first, epsilon) if second is None else _divergences(first, second, epsilon)
+            shares.append(max(values[name] for name in of) / values["optimal"])
+        axes.plot(epsilons, shares, color=COLOURS["binary"], linewidth=0.7, alpha=0.5)
+    axes.set_xlabel("ε")
+    axes.set_ylabel("share of the optimum")
+    axes.set_ylim(0, 1.03)
+    axes.grid(alpha=0.25)
+    return figure
+
+
+def scaling(instances: Pairs, epsilon: float, title: str | None = None) -> Figure:
+    """The divergence (or information) that is kept against what there is, an instance a dot (LIM Figures 3.5, 3.8)."""
+    figure, axes = canvas(title or f"What is kept at ε = {epsilon:g}", size=(6.0, 4.6))
+    rows: dict[str, list[tuple[float, float]]] = {name: [] for name in COLOURS}
+    for first, second in instances:
+        values = _informations(first, epsilon) if second is None else _divergences(first, second, epsilon)
+        there = _whole(first, second)
+        for name, value in values.items():
+            rows[name].append((there, value))
+    for name, dots in rows.items():
+        x, y = np.array(dots).T
+        axes.scatter(x, y, s=14, color=COLOURS[name], label=name, alpha=0.7)
+    axes.set_xlabel("H(X)" if instances and instances[0][1] is None else "D(P₀‖P₁)")
+    axes.set_ylabel("kept")
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False)
+    return figure
+
+
+def _whole(first: Any, second: Any) -> float:
+    full = local.randomized_response(len(first), 700)
+    return local.information(full, first) if second is None else local.divergence_of(full, first, second)
+
+
+def _divergences(p0: Any, p1: Any, epsilon: float) -> dict[str, float]:
+    k = len(p0)
+    return {
+        "optimal": local.for_testing(p0, p1, epsilon).value,
+        "binary": local.divergence_of(local.binary(p0, p1, epsilon), p0, p1),
+        "randomised response": local.divergence_of(local.randomized_response(k, epsilon), p0, p1),
+        "geometric": local.divergence_of(local.geometric(k, epsilon), p0, p1),
+    }
+
+
+def _informations(prior: Any, epsilon: float) -> dict[str, float]:
+    k = len(prior)
+    return {
+        "optimal": local.for_information(prior, epsilon).value,
+        "binary": local.information(local.binary_for_information(prior, epsilon), prior),
+        "randomised response": local.information(local.randomized_response(k, epsilon), prior),
+        "geometric": local.information(local.geometric(k, epsilon), prior),
+    }
+
+
+def _curves(epsilons: Sequence[float], curves: dict[str, Floats], title: str, what: str) -> Figure:
+    figure, axes = canvas(title, size=(7.2, 4.2))
+    for name, values in curves.items():
+        axes.plot(epsilons, values, color=COLOURS[name], marker="o", markersize=3, linewidth=1, label=name)
+    axes.set_xlabel("ε")
+    axes.set_ylabel(what)
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False)
+    return figure

@@ -1,0 +1,125 @@
+"""`utmost compose` and `utmost budget`, and their pictures, as people use them."""
+
+import json
+
+import numpy as np
+import pytest
+from test_cli import utmost
+
+import utmost as um
+from utmost.errors import InvalidInput
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    path = tmp_path / "budget.db"
+    account = um.Ledger(path).open("survey", 1, "rows, at most 500", "replace")
+    for i in range(3):
+        account.ask(0.2, {"count": i}, lambda i=i: {"answer": i})
+    with account.reserve(0.1, {"count": "lost"}):
+        pass
+    return path
+
+
+def test_compose_says_what_the_total_is():
+    """The known total, with what the older theorems say beside it."""
+    done = utmost("compose", "30x0.1,0.001", "--delta", "0.05", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert found["epsilon"] == pytest.approx(0.846302634, abs=1e-8)
+    assert found["epsilon_at_least"] <= found["epsilon"]
+    assert found["closed_form"] == pytest.approx(1.569329, abs=1e-5)
+    mixed = json.loads(utmost("compose", "0.2", "2x0.4", "mu=1/2", "--epsilon", "1", "--json").stdout)
+    total = um.compose([0.2, 0.4, 0.4, um.GaussianDP("1/2")])
+    assert (mixed["releases"], mixed["delta"]) == (4, total.delta(1))
+    text = utmost("compose", "0.2", "--epsilon", "0.1").stdout
+    assert "fixed in advance" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("0.1",), "either --delta"),
+        (("0.1", "--delta", "0.1", "--epsilon", "1"), "either --delta"),
+        (("threex0.1", "--delta", "0.1"), "is not a level"),
+        (("-1", "--delta", "0.1"), ""),
+        (("0.1,2", "--delta", "0.1"), "delta is '2'"),
+        (("0.1", "--delta", "7"), "delta is '7'"),
+        (("mu=x", "--delta", "0.1"), "is not a level"),
+    ],
+)
+def test_compose_refuses_nonsense(arguments, words):
+    """Exit code 2, and the reason."""
+    done = utmost("compose", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_a_budget_is_opened_shown_and_checked(ledger, tmp_path):
+    """Text and JSON agree; a head of a report is found again."""
+    shown = json.loads(utmost("budget", "show", ledger, "--entries", "--json").stdout)["accounts"][0]
+    assert (shown["dataset"], shown["spent"], shown["left"]) == ("survey", {"epsilon": "0.7"}, {"epsilon": "0.3"})
+    assert [e["state"] for e in shown["entries"]] == ["done"] * 3 + ["reserved"]
+    text = utmost("budget", "show", ledger, "survey", "--entries").stdout
+    assert "epsilon 0.7 of 1 in 4 entries, 1 unfinished" in text
+    assert shown["head"] in text
+    assert um.Ledger(ledger).account("survey").secret.hex() not in text + json.dumps(shown)
+    good = utmost("budget", "check", ledger, "survey", "--head", shown["entries"][0]["head"], "--json")
+    assert (good.returncode, json.loads(good.stdout)["intact"]) == (0, True)
+    bad = utmost("budget", "check", ledger, "survey", "--head", "f" * 64)
+    assert bad.returncode == 1
+    assert "older copy" in bad.stdout
+    terms = ("--unit", "people", "--neighbours", "add-remove", "--epsilon", "2", "--delta", "1e-5", "--filter", "zcdp")
+    made = utmost("budget", "open", ledger, "clinic", *terms)
+    assert made.returncode == 0
+    assert "zcdp filter" in made.stdout
+    assert utmost("budget", "check", ledger).returncode == 0
+    assert utmost("budget", "open", ledger, "clinic", *terms[:-2], "--filter", "basic").returncode == 2
+    drawn = tmp_path / "budgets.png"
+    assert utmost("budget", "show", ledger, "--picture", drawn).returncode == 0
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+
+
+def test_budget_refuses_what_it_does_not_know(ledger, tmp_path):
+    """A missing ledger is not made by looking at it; unknown data sets and heads without one are wrong use."""
+    missing = tmp_path / "other.db"
+    assert utmost("budget", "show", missing).returncode == 2
+    assert not missing.exists()
+    assert "no account 'x'" in utmost("budget", "show", ledger, "x").stderr
+    um.Ledger(ledger).open("second", 1, "rows", "replace")
+    assert "one data set" in utmost("budget", "check", ledger, "--head", "f" * 64).stderr
+    wrong = ("--unit", "rows", "--neighbours", "replace", "--epsilon", "1", "--delta", "some")
+    assert utmost("budget", "open", ledger, "third", *wrong).returncode == 2
+
+
+def test_a_spent_budget_is_exit_code_1(monkeypatch):
+    """Refusal is an answer, not wrong use."""
+    from utmost.cli import budget
+    from utmost.errors import BudgetSpent
+
+    def refuse(*_):
+        raise BudgetSpent("the budget does not pay")
+
+    monkeypatch.setattr(budget, "compose_levels", refuse)
+    assert utmost("compose", "1", "--delta", "0").returncode == 1
+
+
+def test_pictures_show_the_regions_and_budgets():
+    """Curves run through the corners; LIM Figure 2.5 has the exact region inside the others; bars have the shares."""
+    figure = um.plot.composition_regions(um.ApproxDP(0.4, 0.1), [1, 3])
+    drawn = [np.array(line.get_data()).T for line in figure.axes[0].get_lines()][1:]
+    for k, curve in zip((1, 3), drawn, strict=True):
+        assert np.array_equal(curve, um.compose(um.ApproxDP(0.4, 0.1), k).region().corners)
+    figure = um.plot.theorem_regions(0.1, 0.001, 30)
+    exact, advanced, basic = (
+        um.accounting.Region(np.array(line.get_data()).T) for line in figure.axes[0].get_lines()[1:]
+    )
+    assert exact in advanced
+    assert exact in basic
+    assert len(um.plot.level_region(1, 0.1).axes[0].get_lines()) == 4
+    account = um.Ledger(None).open("d", 2, "rows", "replace")
+    account.ask(0.5, "q", lambda: 1)
+    bars = um.plot.budget(account).axes[0].patches
+    assert [bar.get_width() for bar in bars] == [1, 0.25]
+    with pytest.raises(InvalidInput, match="no account"):
+        um.plot.budget([])

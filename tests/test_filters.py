@@ -1,0 +1,204 @@
+"""Filters: exact sums, safe conversions, and why exact composition is no stop rule."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.stats import norm
+
+import utmost as um
+from utmost.accounting import filters
+from utmost.accounting.amounts import GRAIN, Amount
+from utmost.errors import BudgetSpent, InvalidInput, UnsupportedLevel
+
+ROW = ("rows, at most 500", "replace")
+
+
+def strategy_delta(target):
+    """The true delta of the adaptive strategy, by enumeration: 0.2, then 1.9 after the likely outcome, else 0.4 x 8."""
+    pairs = []
+    for first in (1, -1):
+        follow = [1.9] if first == 1 else [0.4] * 8
+        for signs in itertools.product((1, -1), repeat=len(follow)):
+            losses = [first * 0.2, *(s * e for s, e in zip(signs, follow, strict=True))]
+            pairs.append(
+                (math.prod(1 / (1 + math.exp(-x)) for x in losses), math.prod(1 / (1 + math.exp(x)) for x in losses))
+            )
+    assert sum(p for p, _ in pairs) == pytest.approx(1)
+    return sum(max(0.0, p - math.exp(target) * q) for p, q in pairs)
+
+
+def test_exact_composition_is_no_stop_rule():
+    """Target (2, 0.05): each branch passes exact composition, the strategy that chooses between them does not."""
+    likely, unlikely = um.compose([0.2, 1.9]).delta(2), um.compose([0.2] + [0.4] * 8).delta(2)
+    assert (likely, unlikely) == pytest.approx((0.0455, 0.0407), abs=1e-4)
+    assert max(likely, unlikely) <= 0.05 < strategy_delta(2)
+    assert strategy_delta(2) == pytest.approx(0.0574, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["basic", "zcdp"])
+def test_a_ledger_refuses_that_strategy(name):
+    """Both filters stop one of the branches, whatever the outcome suggests."""
+    stopped = 0
+    for follow in ([1.9], [0.4] * 8):
+        account = um.Ledger(None).open("d", um.ApproxDP(2, 0.05), *ROW, filter=name)
+        try:
+            for level in (0.2, *follow):
+                with account.reserve(level, {"level": level}) as entry:
+                    entry.complete(0)
+        except BudgetSpent:
+            stopped += 1
+    assert stopped == 2 if name == "zcdp" else stopped >= 1
+
+
+@given(st.integers(1, 5000).map(lambda n: Fraction(n, 250)))
+def test_the_gaussian_cost_covers_the_region(epsilon):
+    """mu from the corner: the Gaussian curve lies below that of epsilon-DP everywhere, and touches it at the corner."""
+    square = filters.gaussian_cost(um.PureDP(epsilon))
+    mu = math.sqrt(square)
+    assert mu == pytest.approx(-2 * norm.ppf(1 / (1 + math.exp(float(epsilon)))), rel=1e-6)
+    alphas = np.linspace(0, 1, 301)
+    assert (um.GaussianDP(mu * (1 + 1e-9)).upper(alphas) >= um.PureDP(epsilon).upper(alphas) - 1e-12).all()
+    assert (square * GRAIN).denominator == 1
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-6), (0.1, 1e-9), (10, 1e-5), (3, 0.1)])
+def test_rho_is_within_and_near_the_best(epsilon, delta):
+    """The bound at the best lambda, maximised by another road; and the true Gaussian delta at that rho is below."""
+    rho = float(filters.rho_within(Fraction(str(epsilon)), Fraction(str(delta))))
+
+    def log_delta(log_x):
+        x = math.exp(log_x)
+        return x * ((x + 1) * rho - epsilon) + x * log_x - (x + 1) * math.log1p(x)
+
+    best = minimize_scalar(log_delta, bounds=(-10, 30), method="bounded").fun
+    assert best == pytest.approx(math.log(delta), abs=1e-5)
+    mu = math.sqrt(2 * rho)
+    assert um.compose(um.GaussianDP(mu)).delta(epsilon) < delta
+    assert rho > epsilon + 2 * math.log(1 / delta) - 2 * math.sqrt(
+        math.log(1 / delta) * (epsilon + math.log(1 / delta))
+    )
+
+
+@given(st.integers(0, 3000).map(lambda n: Fraction(n, 1000)), st.floats(1.0001, 60))
+def test_pure_levels_cost_half_their_square_in_rho(epsilon, order):
+    """Randomised response, the worst epsilon-DP mechanism, has Renyi divergence at most order times epsilon^2/2."""
+    e = float(epsilon)
+    p = 1 / (1 + math.exp(-e))
+    logs = [order * math.log(a) + (1 - order) * math.log(b) for a, b in ((p, 1 - p), (1 - p, p))]
+    divergence = np.logaddexp(*logs) / (order - 1)
+    (rho, _) = filters.choose(um.ApproxDP(1, 0.1), "zcdp").cost(um.PureDP(epsilon))
+    assert divergence <= order * float(rho.rational) + 1e-12
+
+
+def test_costs_and_limits_by_kind():
+    """What each filter charges, exactly."""
+    pure = filters.choose(2)
+    assert pure.limits == (Amount(Fraction(2)),)
+    basic = filters.choose(um.ApproxDP(2, 1e-5))
+    assert basic.cost(um.ApproxDP("0.5", "1e-6")) == (Amount(Fraction(1, 2)), Amount(Fraction(1, 10**6)))
+    zcdp = filters.choose(um.ApproxDP(2, 1e-5), "zcdp")
+    assert zcdp.limits[1] == Amount(Fraction(5, 10**6))
+    assert zcdp.cost(um.GaussianDP("0.1"))[0] == Amount(Fraction(1, 200))
+    assert zcdp.cost(um.ApproxDP("0.1", "1e-7")) == (Amount(Fraction(1, 200)), Amount(Fraction(1, 10**7)))
+    gaussian = filters.choose(um.GaussianDP("0.5"))
+    assert gaussian.limits == (Amount(Fraction(1, 4)),)
+    assert gaussian.cost(0) == (Amount(Fraction(0)),)
+    with pytest.raises(UnsupportedLevel, match="no mu covers"):
+        gaussian.cost(um.ApproxDP(0.1, 0.1))
+    with pytest.raises(UnsupportedLevel, match="Gaussian"):
+        basic.cost(um.GaussianDP(0.1))
+    with pytest.raises(InvalidInput, match="'basic' or 'zcdp'"):
+        filters.choose(um.ApproxDP(1, 0.1), "gaussian")
+    assert not gaussian.allows([gaussian.cost(math.inf)])
+    for one in (pure, basic, zcdp, gaussian, filters.choose(um.PureDP.from_ratio(2)), filters.choose(math.inf)):
+        assert filters.Filter.from_json(one.to_json()) == one
+    assert filters.choose(math.inf).allows([filters.choose(math.inf).cost(math.inf)])
+    ratio = filters.choose(um.ApproxDP.from_ratio(2, "1e-5"), "zcdp")
+    assert float(ratio.cost(um.PureDP.from_ratio(2))[0]) == pytest.approx(math.log(2) ** 2 / 2)
+    assert float(gaussian.cost(600)[0]) == pytest.approx(4800)
+    assert float(gaussian.cost(600)[0]) > float(gaussian.cost(499)[0])
+
+
+def test_a_batch_costs_its_exact_composition():
+    """One entry, the epsilon of the whole at its delta; it fits where the sum would not."""
+    account = um.Ledger(None).open("d", um.ApproxDP(3, 1e-5), *ROW)
+    levels = [0.05] * 60 + [um.ApproxDP(0.04, 1e-9)] * 40
+    with account.reserve_batch(levels, {"batch": 1}, delta=1e-6) as entry:
+        entry.complete({"answers": [1, 2]})
+    (entry,) = account.entries()
+    charged = float(entry.cost["epsilon"])
+    total = um.compose([0.05], 60) + um.compose(um.ApproxDP(0.04, 1e-9), 40)
+    assert total.delta(charged) <= 1e-6
+    assert charged == pytest.approx(total.epsilon(1e-6))
+    assert charged < 2.5 < sum(float(um.privacy.as_level(level).epsilon) for level in levels)
+    assert (entry.state, len(entry.level), entry.cost["delta"]) == ("done", 100, Amount(Fraction(1, 10**6)))
+    with pytest.raises(BudgetSpent, match="100 levels"), account.reserve_batch(levels, {"batch": 2}, delta=1e-6):
+        raise AssertionError
+    with pytest.raises(InvalidInput, match="at least one"), account.reserve_batch([], "q"):
+        raise AssertionError
+
+
+def test_batches_of_other_budgets_add_up():
+    """Pure, Gaussian and zCDP budgets charge sums, and take no delta."""
+    pure = um.Ledger(None).open("d", 1, *ROW)
+    with pure.reserve_batch([0.1] * 10, "q") as entry:
+        entry.complete(1)
+    assert not pure.left.allows("1e-9")
+    gaussian = um.Ledger(None).open("d", um.GaussianDP(1), *ROW)
+    with gaussian.reserve_batch([um.GaussianDP("0.1")] * 100, "q") as entry:
+        entry.complete(1)
+    assert gaussian.spent.amounts()["mu²"].rational == 1
+    with pytest.raises(InvalidInput, match="leave delta out"), gaussian.reserve_batch([0.1], "q", delta=1e-6):
+        raise AssertionError
+
+
+def test_a_schedule_has_so_many_slots_and_survives_a_restart(tmp_path):
+    """Charged once; each slot is used before its answer; none is used twice; it can be taken up again later."""
+    path = tmp_path / "budget.db"
+    account = um.Ledger(path).open("d", um.ApproxDP(3, 1e-5), *ROW)
+    schedule = account.reserve_schedule(0.2, 3, {"plan": "explore"}, delta=1e-6)
+    spent = account.spent.sums
+    with schedule.slot({"ask": 1}) as entry:
+        entry.complete({"answer": 1})
+    with pytest.raises(RuntimeError), schedule.slot({"ask": 2}):
+        raise RuntimeError  # used although no answer was recorded
+    again = um.Ledger(path).account("d").schedule(schedule.number)
+    assert again.left == 1
+    with again.slot({"ask": 3}) as entry:
+        entry.complete({"answer": 3})
+    with pytest.raises(BudgetSpent, match="all 3 slots"), schedule.slot({"ask": 4}):
+        raise AssertionError
+    assert account.spent.sums == spent
+    assert again.entry.used == (({"ask": 1}, {"answer": 1}), ({"ask": 2}, None), ({"ask": 3}, {"answer": 3}))
+    found = account.find({"ask": 3})
+    assert (found.answer, found.question) == ({"answer": 3}, {"ask": 3})
+    assert account.find({"ask": 2}) is None
+    assert account.check()
+    with account.reserve(0.01, "q") as entry:
+        entry.complete(0)
+    with pytest.raises(InvalidInput, match="not a schedule"):
+        account.schedule(2)
+    with pytest.raises(InvalidInput, match="no entry 9"):
+        account.schedule(9)
+    with pytest.raises(InvalidInput, match="slots is 0"):
+        account.reserve_schedule(0.1, 0, "q")
+
+
+def test_amounts_compare_exactly():
+    """Logarithms of rationals and rationals in one order, decided."""
+    ln2 = Amount(Fraction(0), Fraction(2))
+    near = Fraction(6931471805599453094172321214581765680755, 10**40)
+    assert Amount(near) <= ln2
+    assert not ln2 <= Amount(near)
+    assert ln2 <= Amount(near + Fraction(1, 10**40))
+    assert Amount(math.inf) <= Amount(math.inf)
+    assert not Amount(math.inf) <= Amount(Fraction(1))
+    assert Amount.from_json(ln2.to_json()) == ln2
+    assert ln2.times(3) == Amount(Fraction(0), Fraction(8))
+    assert str(Amount(Fraction(1, 3))) in ("1/3", "0.333333")
