@@ -47,8 +47,8 @@ class BallNoise:
     --------
     >>> from utmost.privacy import PureDP
     >>> noise = ball_noise("cube", 2, PureDP(1))
-    >>> round(noise.probability((0, 0)), 6), round(noise.marginal[:3].sum(), 6), len(noise.sample())
-    (0.172256, 0.56976, 2)
+    >>> round(noise.probability((0, 0)), 6), noise.norm((3, -2)), len(noise.sample())
+    (0.11954, 3, 2)
     """
 
     shape: Shape
@@ -135,7 +135,7 @@ class BallNoise:
             found = float(np.flatnonzero(terms > terms.max() - NEGLIGIBLE)[-1])
         if found > MOST_RADIUS[self.shape]:
             raise TooLarge(f"noise of {self.dimension} counts at {self.level} reaches too far to be compared.")
-        return int(found)
+        return max(int(found), self.dimension)  # so that every shape of a ball has a radius
 
     @cached_property
     def _weights(self) -> list[int]:
