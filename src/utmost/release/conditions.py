@@ -289,6 +289,8 @@ class _Builder:
                 raise InvalidInput(f"there is no column {name!r}; the columns are {', '.join(columns)}.")
             name = alike[0]
         value = self.source.table[name]
+        if kind_of(value.type()) == "timestamp" and value.type().scale == 9:  # ends in 2262, before some literals
+            value = value.try_cast("timestamp(6)")
         return _Operand(value, kind_of(value.type()), name in self.source.untyped)
 
     def _literal(self, node: Any) -> _Operand:

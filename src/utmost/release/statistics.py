@@ -184,13 +184,14 @@ def statement(
 def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes) -> Any:
     import ibis
 
+    require_id(source, unit.id)
     first = next(iter(contributions.values()))
     alone = len(contributions) == 1 and first.is_count
     if unit.id is None and alone:
         rows = source.table if first.taking_part is None else source.table.filter(first.taking_part)
         return rows.aggregate(**{name: rows.count() for name in contributions})
     table = source.table.select(
-        **({"who": identity(source, unit.id)} if unit.id is not None else {}),
+        **({"who": source.table[unit.id]} if unit.id is not None else {}),
         **{name: part.column for name, part in contributions.items()},
     )
     if unit.id is None:
@@ -218,12 +219,6 @@ def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes)
     hashed = alike.mutate(key=_md5()(text))
     ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *names, "nth"]))
     return ranked.filter(ranked.place < rows_each)  # Ibis counts from 0
-
-
-def identity(source: Source, column: str) -> Any:
-    """Whose row it is, as text."""
-    require_id(source, column)
-    return source.table[column].cast("string")
 
 
 def require_id(source: Source, column: str | None) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from utmost.errors import InvalidInput
 from utmost.release.conditions import as_condition, kind_of
 from utmost.release.engines import Source, Statement
-from utmost.release.statistics import identity, keep_rows
+from utmost.release.statistics import keep_rows
 from utmost.release.units import Unit
 
 MOST_CELLS = 1000
@@ -54,7 +54,7 @@ def tally_statement(source: Source, unit: Unit, rows_each: int, cells: Cells, wh
         counted = groups.mutate(cell=cells.number(groups))
         sums = {f"c{i}": ibis.ifelse(counted.cell == i, counted.rows, 0).sum().cast("int64") for i in range(cells.size)}
         return source.statement(counted.aggregate(**sums))
-    who = _moved(identity(source, unit.id), source.table, table)
+    who = _moved(source.table[unit.id], source.table, table)
     chosen = table.select(who=who, **keys)
     placed = chosen.select("who", cell=cells.number(chosen).cast("int64"))
     kept = keep_rows(placed.filter(placed.who.notnull() & placed.cell.notnull()), ("cell",), rows_each, secret)

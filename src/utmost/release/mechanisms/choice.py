@@ -39,8 +39,6 @@ MOST_POINTS, MOST_PAIRS, SECONDS = 150, 600, 5.0
 """Up to how many points and pairs of neighbours the linear program is solved, and for how long about."""
 MOST_TIGHT = 300
 """Up to how many points tight constraints are tried, for zero-one loss."""
-
-
 WINDOW, LOOSE = 100, 0.05
 """How many points a window has whose linear program bounds long lines, and from which gap on it is worth its time."""
 BEST_NOISE = "among noises the staircase is best (Geng, Viswanath 2016)"
