@@ -58,6 +58,11 @@ class Ranks:
         """No lead is larger."""
         return self.most * self.share.denominator + 1
 
+    @property
+    def row_reach(self) -> float:
+        """In rows: a row is as many units as q has in its denominator."""
+        return self.score_reach / self.share.denominator
+
     def scores(self, tallies: Integers) -> Integers:
         """Minus the ranks from being a quantile."""
         ranks = self._ranks(tallies)

@@ -35,8 +35,8 @@ class Votes:
 
     @property
     def score_reach(self) -> int:
-        """Per unit of score, e^(-epsilon/score_reach) keeps epsilon."""
-        return self.lead_reach
+        """Per unit of score, e^(-epsilon/score_reach) keeps epsilon; a vote has as many units as candidates."""
+        return self.lead_reach * len(self.names)
 
     @property
     def lead_reach(self) -> int:
@@ -48,9 +48,19 @@ class Votes:
         """No lead is larger."""
         return self.most + 1
 
+    @property
+    def row_reach(self) -> float:
+        """In rows: a vote is a vote."""
+        return self.lead_reach
+
     def scores(self, tallies: Integers) -> Integers:
-        """The votes themselves."""
-        return tallies
+        """The votes, and a share of one vote by the public order: ties are broken as the winner's are.
+
+        A constant added to scores is public. Ties that two candidates share half of the time cost more than leads of
+        half a vote on either side.
+        """
+        m = tallies.shape[1]
+        return np.asarray(m * tallies + np.arange(m)[::-1])
 
     def winners(self, tallies: Integers) -> Integers:
         """The first of those with the most votes."""

@@ -45,7 +45,7 @@ from utmost.sampling import uniform_integer
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
-MOST_TALLIES, LINES, PLACES, FAR, SEED = 60_000, 600, 240, 40.0, 2026
+MOST_TALLIES, LINES, PLACES, FAR, SEED = 60_000, 600, 400, 30.0, 2026
 """How many tallies are enumerated; how many lines are drawn otherwise, of how many tallies, up to which decay."""
 
 
@@ -71,6 +71,10 @@ class Contest(Protocol):
     @property
     def most_lead(self) -> int:
         """No lead is larger."""
+
+    @property
+    def row_reach(self) -> float:
+        """After how many rows more a candidate that is behind is e^-epsilon times as likely."""
 
     @property
     def losses(self) -> tuple[str, ...]:
@@ -311,13 +315,12 @@ def prior_tallies(contest: Contest, level: Level, prior: Mapping[Any, float] | N
         bars = np.array(list(combinations(range(most + m), m)), dtype=np.int64)
         listed = _between_bars(bars)
         return Tallies(listed, np.full(len(listed), 1 / len(listed)), None, "exact, over all tallies")
-    rate = float(getattr(level, "log_growth", 0) or 1) / contest.score_reach
+    near = math.ceil(FAR * contest.row_reach / min(float(getattr(level, "log_growth", 0) or 1), FAR))
     rows, weights, lines = [], [], []
     for i, tally in enumerate(_between_bars(_draw_bars(most + m, m))):
         first, second, low, high = contest.line(tally)
         both = int(tally[first] + tally[second])
         middle = _turning_point(contest, tally, first, second, low, high)
-        near = math.ceil(FAR / rate)
         a, b = max(low, middle - near), min(high, middle + near)
         step = max(1, (b - a + 1) // PLACES)
         places = np.arange(a + (b - a) % step // 2, b + 1, step)
