@@ -16,6 +16,7 @@ from test_certification import exponential_below
 import utmost as um
 from utmost.errors import BadFile, InvalidInput, UnknownPoint, UnsupportedLevel
 from utmost.sampling import insecure_source_for_tests_only
+from utmost.saved import write_checked
 
 
 def seeded(seed):
@@ -203,7 +204,9 @@ def test_a_kept_response_is_given_again(tmp_path):
     assert all(survey.respond(x, kept=kept) == first for x in range(40))
     with pytest.raises(BadFile, match="another survey"):
         um.local.survey(range(40), 0.3, "which else?").respond(3, kept=kept)
-    for text in ("", "{}", '{"survey": 1}', json.dumps({"survey": survey.identity, "response": [1]})):
+    head = {"format": "utmost-survey-response", "version": 1, "survey": survey.identity}
+    forged = write_checked(tmp_path / "forged.json", {**head, "response": [1]}).read_text()
+    for text in ("", "{}", '{"survey": 1}', json.dumps({**head, "response": [1]}), forged):
         kept.write_text(text)
         with pytest.raises(BadFile):
             survey.respond(3, kept=kept)

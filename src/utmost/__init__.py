@@ -77,13 +77,14 @@ __all__ = [
     "personalized",
     "plot",
     "rainbow",
+    "reproduce",
     "rows",
     "sums",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load pictures only when asked for: they need matplotlib, which the mathematics does not."""
-    if name == "plot":
-        return import_module("utmost.plot")
+    """Load pictures and the papers only when asked for: they need matplotlib, which the mathematics does not."""
+    if name in ("plot", "reproduce"):
+        return import_module(f"utmost.{name}")
     raise AttributeError(f"module 'utmost' has no attribute {name!r}")

@@ -19,8 +19,11 @@ NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, Recursion
 """What data of the wrong kind or size lead to; a file may hold anything."""
 
 
-def write_checked(path: str | os.PathLike[str], content: dict[str, Any]) -> Path:
-    """Write an object with its checksum as one JSON file, whole or not at all."""
+def write_checked(path: str | os.PathLike[str], content: dict[str, Any], anew: bool = False) -> Path:
+    """Write an object with its checksum as one JSON file, whole or not at all.
+
+    With `anew`, a file that is there already stays: `FileExistsError`, whoever was quicker.
+    """
     target = Path(path)
     sealed = {**content, "sha256": hashlib.sha256(canonical(content)).hexdigest()}
     try:
@@ -30,10 +33,12 @@ def write_checked(path: str | os.PathLike[str], content: dict[str, Any]) -> Path
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(canonical(sealed))
-        os.replace(name, target)
-    except BaseException:
+        if anew:
+            os.link(name, target)  # unlike a rename, it never replaces one
+        else:
+            os.replace(name, target)
+    finally:
         Path(name).unlink(missing_ok=True)
-        raise
     return target
 
 

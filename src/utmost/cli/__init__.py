@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from utmost import __version__
-from utmost.cli import budget, designs, party, survey
+from utmost.cli import budget, designs, party, reproduce, survey
 from utmost.cli.release import release
 from utmost.errors import BudgetSpent, CannotCertify, EngineFailed, NoExtension, NoSuchMechanism, UtmostError
 
@@ -28,6 +28,7 @@ app.command()(release)
 app.command()(budget.compose)
 app.add_typer(budget.budget, name="budget")
 app.add_typer(party.app, name="party")
+app.command()(reproduce.reproduce)
 app.add_typer(survey.app, name="survey")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-from getpass import getpass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from utmost.cli.output import Json, print_json
+from utmost.cli.output import Json, ask_private, print_json
 from utmost.demo import run_demo
 from utmost.errors import InvalidInput
 from utmost.matrix_file import certify_table
@@ -80,10 +78,7 @@ def sample(
     """Draw private answers at a point, read from a prompt or standard input, never from the command line."""
     solution = Solution.load(file)
     certified = solution.certified
-    try:
-        text = getpass("point (not shown): ") if sys.stdin.isatty() else sys.stdin.readline().strip()
-    except UnicodeDecodeError:
-        raise InvalidInput("standard input is not text; give one point on a line.") from None
+    text = ask_private("point (not shown)")
     names = {str(point): point for point in certified.points}
     if len(names) < len(certified.points):
         raise InvalidInput("two points of this mechanism read alike; draw from it in Python instead.")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
-from getpass import getpass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from utmost.cli.output import Json, print_json
+from utmost.cli.output import Json, ask_private, print_json
 from utmost.design.multiparty import Message, Protocol, optimal
 from utmost.errors import BadFile, InvalidInput
 from utmost.privacy import ApproxDP, PureDP
@@ -152,15 +149,15 @@ def _number(text: str) -> Any:
 
 def _ask_bit() -> int:
     """A private bit from a prompt that does not show it, or from standard input."""
-    text = getpass("your bit, 0 or 1 (not shown): ") if sys.stdin.isatty() else _standard_input(lines=1)
+    text = ask_private("your bit, 0 or 1 (not shown)")
     if text.strip() not in ("0", "1"):
         raise InvalidInput("the bit is neither 0 nor 1 (it is private, so it is not shown here).")
     return int(text)
 
 
-def _standard_input(lines: int | None = None) -> str:
+def _standard_input() -> str:
     try:
-        return sys.stdin.read() if lines is None else sys.stdin.readline()
+        return sys.stdin.read()
     except UnicodeDecodeError:
         raise InvalidInput("standard input is not text.") from None
 
@@ -191,14 +188,9 @@ def _record(path: Path, message: Message, protocol: Protocol) -> Message:
     """Keep a message before it is shown; if another process was quicker, its message is the one that counts."""
     content = {"format": RECORD, "version": RECORD_VERSION, **json.loads(str(message))}
     try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            os.link(write_checked(Path(folder) / "record", content), path)  # unlike a rename, it never replaces one
+        write_checked(path, content, anew=True)
     except FileExistsError:
         return _recorded(path, protocol, message.party)
-    except OSError as problem:
-        raise InvalidInput(
-            f"{path} cannot be written ({problem.strerror or problem}), so no message was made; name another --record."
-        ) from None
     return message
 
 

@@ -7,14 +7,12 @@ person's device, so that the same question asked again gets the same response.
 from __future__ import annotations
 
 import json
-import sys
-from getpass import getpass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from utmost.cli.output import Json, print_json
+from utmost.cli.output import Json, ask_private, print_json
 from utmost.design import local
 from utmost.design.local.survey import Survey
 from utmost.errors import InvalidInput
@@ -29,7 +27,7 @@ SurveyFile = Annotated[Path, typer.Argument(help="A survey saved by `utmost surv
 def design(
     categories: Annotated[list[str], typer.Argument(help="The answers a person can give.")],
     out: Annotated[Path, typer.Option(help="Where the survey is saved, for clients and the server.")],
-    epsilon: Annotated[str | None, typer.Option(help="The epsilon promised to each person.")] = None,
+    privacy: Annotated[str | None, typer.Option("--privacy", "--epsilon", help="The epsilon of each person.")] = None,
     ratio: Annotated[str | None, typer.Option(help="e^epsilon exactly, such as 3 or 3/2, instead.")] = None,
     question: Annotated[str, typer.Option(help="The question in words.")] = "",
     other: Annotated[str | None, typer.Option(help="The category for everything that is not listed.")] = None,
@@ -37,7 +35,7 @@ def design(
     as_json: Json = False,
 ) -> None:
     """Make the survey with the least variance for these categories and save it."""
-    made = local.survey(categories, LevelTable(epsilon=epsilon, ratio=ratio).level(), question, other)
+    made = local.survey(categories, LevelTable(epsilon=privacy, ratio=ratio).level(), question, other)
     made.save(out)
     expected = made.standard_error(people)
     summary = {
@@ -105,11 +103,8 @@ def estimate(
 
 
 def _ask(asked: Survey) -> Any:
-    prompt = f"{asked.question or 'answer'} (not shown; one of {', '.join(map(str, asked.categories[:20]))}): "
-    try:
-        text = getpass(prompt) if sys.stdin.isatty() else sys.stdin.readline().strip()
-    except UnicodeDecodeError:
-        raise InvalidInput("standard input is not text; give one answer on a line.") from None
+    listed = ", ".join(map(str, asked.categories[:20]))
+    text = ask_private(f"{asked.question or 'answer'} (not shown; one of {listed})")
     names = {str(category): category for category in asked.categories}
     return names.get(text, text)
 

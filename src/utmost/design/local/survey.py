@@ -8,10 +8,8 @@ private way is better in the limit of many people (Ye and Barg 2019); for two ca
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
-import tempfile
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -33,9 +31,10 @@ from utmost.errors import BadFile, InvalidInput, UnknownPoint
 from utmost.mechanism import FiniteMechanism
 from utmost.privacy import ApproxDP, level_from_json
 from utmost.sampling import WORD, uniform_below, uniform_words
+from utmost.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.space import label_from_json, label_to_json
 
-FORMAT, VERSION = "utmost-survey", 1
+FORMAT, KEPT, VERSION = "utmost-survey", "utmost-survey-response", 1
 MOST_CATEGORIES = 10**6
 ENTRIES_AT_ONCE = 2**22
 
@@ -204,7 +203,8 @@ class Survey:
         response = self._label(self._draw(np.array([self._find(value, strict=True)]))[0].tolist())
         if kept is not None:
             try:
-                _write(Path(kept), {"survey": self.identity, "response": label_to_json(response)}, anew=True)
+                content = {"survey": self.identity, "response": label_to_json(response)}
+                write_checked(kept, {"format": KEPT, "version": VERSION, **content}, anew=True)
             except FileExistsError:  # kept by someone else in the meantime: that one counts
                 return self._read_kept(Path(kept))
         return response
@@ -287,15 +287,13 @@ class Survey:
     def _read_kept(self, path: Path) -> Any:
         if not path.exists():
             return None
+        content = read_checked(path, KEPT, VERSION, "kept response")
+        if content.get("survey") != self.identity:
+            raise BadFile(f"{path} keeps the response to another survey; give every survey a file of its own.")
         try:
-            content = json.loads(path.read_bytes())
-            identity, response = content["survey"], label_from_json(content["response"])
-            if identity != self.identity:
-                raise BadFile(f"{path} keeps the response to another survey; give every survey a file of its own.")
+            response = label_from_json(content["response"])
             self._positions([response])
-        except (OSError, ValueError, LookupError, TypeError) as problem:
-            if isinstance(problem, BadFile):
-                raise
+        except (InvalidInput, *NONSENSE):
             raise BadFile(f"{path} does not hold a kept response; move it away to answer anew.") from None
         return response
 
@@ -387,7 +385,7 @@ class Survey:
     @property
     def identity(self) -> str:
         """A checksum of what is public about the survey: what a kept response belongs to."""
-        return hashlib.sha256(json.dumps(self._plain(), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(canonical(self._plain())).hexdigest()
 
     def _plain(self) -> dict[str, Any]:
         return {
@@ -402,32 +400,22 @@ class Survey:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the survey as one JSON file, for clients and the server; complete or not there at all."""
-        return _write(Path(path), {**self._plain(), "sha256": self.identity})
+        return write_checked(path, self._plain())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Survey:
         """Read a survey written by `save`; `BadFile` if it was changed, cut short or is of another version."""
-        where = Path(path)
+        content = read_checked(path, FORMAT, VERSION, "survey")
         try:
-            content = json.loads(where.read_bytes())
-            if not isinstance(content, dict) or content.get("format") != FORMAT:
-                raise BadFile(f"{where} is not a survey saved by Utmost (no format {FORMAT!r}).")
-            if content.get("version") != VERSION:
-                raise BadFile(f"{where} has version {content.get('version')!r}; this Utmost reads version {VERSION}.")
-            found = survey(
+            return survey(
                 [label_from_json(c) for c in content["categories"]],
                 level_from_json(content["privacy"]),
                 str(content["question"]),
                 label_from_json(content["other"]),
                 content["size"],
             )
-        except BadFile:
-            raise
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
-            raise BadFile(f"{where} does not hold a survey: {problem}") from None
-        if content.get("sha256") != found.identity:
-            raise BadFile(f"{where} does not match its checksum: it was changed after it was saved.")
-        return found
+        except (InvalidInput, *NONSENSE) as problem:
+            raise BadFile(f"{path} does not hold a survey: {problem}") from None
 
     def __repr__(self) -> str:
         return f"Survey of {len(self.categories)} categories at {self.level}, {self.size} in a response"
@@ -442,22 +430,6 @@ def _subsets(n: int, size: int, among: int) -> NDArray[np.int64]:
         taken = (chosen[:, :i] == drawn[:, None]).any(axis=1)
         chosen[:, i] = np.where(taken, newest, drawn)
     return chosen
-
-
-def _write(path: Path, content: dict[str, Any], anew: bool = False) -> Path:
-    """Write a file that is complete or not there at all; `anew` refuses to replace one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, sort_keys=True, ensure_ascii=False, indent=1)
-            file.write("\n")
-        if anew:
-            os.link(name, path)
-        else:
-            os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
-    return path
 
 
 def _name(part: Any) -> Any:

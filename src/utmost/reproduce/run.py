@@ -1,0 +1,83 @@
+"""Run the entries: each on its own, so that one that fails does not stop the rest."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from utmost.errors import InvalidInput
+from utmost.reproduce.entry import COMPUTATIONS, PAPERS, Claim, Entry, Judgement, claims, judge, plain
+
+
+def run(
+    keys: Iterable[str] = (),
+    *,
+    quick: bool = False,
+    pictures: Path | None = None,
+    started: Callable[[Claim], Any] | None = None,
+    finished: Callable[[Entry], Any] | None = None,
+) -> list[Entry]:
+    """Compute the chosen claims, or all of them, and judge each.
+
+    Parameters
+    ----------
+    keys : which; a paper ("BIN"), an item ("BIN-example-3") or the beginning of one ("LIM-figure-3"), in any case
+    quick : reduced sizes: fewer random instances, smaller tables
+    pictures : a folder for the pictures; None draws none
+    started, finished : called before and after each entry, for a progress bar
+
+    Examples
+    --------
+    >>> from utmost.reproduce import run
+    >>> entry = run(["BIN-example-3"])[0]
+    >>> entry.verdict, entry.computed["blue at v2"]
+    ('reproduced', 0.4)
+    """
+    entries = []
+    for claim in choose(keys):
+        if started:
+            started(claim)
+        entry = _compute(claim, quick, pictures)
+        entries.append(entry)
+        if finished:
+            finished(entry)
+    return entries
+
+
+def choose(keys: Iterable[str]) -> Sequence[Claim]:
+    """The claims that these keys name, in the order of the papers; all of them without a key."""
+    wanted = [key.upper() for key in keys]
+    known = claims()
+    for key in wanted:
+        if not any(_named(claim, key) for claim in known):
+            near = difflib.get_close_matches(key, [c.key.upper() for c in known], n=3)
+            hint = f" Did you mean {', '.join(near)}?" if near else f" Papers: {', '.join(PAPERS)}."
+            raise InvalidInput(f"no entry is called {key!r}.{hint}")
+    return [c for c in known if not wanted or any(_named(c, key) for key in wanted)]
+
+
+def _named(claim: Claim, key: str) -> bool:
+    """Whether a key names a claim: all of its name, or the beginning up to a dash or a dot."""
+    name = claim.key.upper()
+    return name == key or name.startswith((f"{key}-", f"{key}."))
+
+
+def _compute(claim: Claim, quick: bool, pictures: Path | None) -> Entry:
+    start = time.perf_counter()
+    picture = None
+    try:
+        finding = COMPUTATIONS[claim.key](claim.given, quick)
+        computed = plain(finding.computed)
+        judgement = judge(claim, computed)
+        if pictures is not None and finding.draw is not None:
+            pictures.mkdir(parents=True, exist_ok=True)
+            picture = f"{claim.key}.png"
+            figure = finding.draw()
+            figure.savefig(pictures / picture, dpi=110, bbox_inches="tight")
+    except Exception as problem:  # whatever goes wrong in one entry is its verdict, and the rest goes on
+        judgement = Judgement("not reproduced", None, None, f"{type(problem).__name__}: {problem}")
+        computed, picture = {}, None
+    return Entry(claim, computed, *judgement, picture=picture, seconds=time.perf_counter() - start)
