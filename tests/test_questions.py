@@ -433,3 +433,20 @@ def test_a_listed_prior_is_exact():
     plan = s.plan.plurality("id", ["a", "b"], 1, prior={(3, 3): 1.0})
     assert plan.accuracy["before"]["average"] == pytest.approx(1 / (1 + math.e))  # the boundary: randomised response
     assert plan.accuracy["before"]["holds"] == "average: exact, under the listed prior"
+
+
+def test_audits_of_new_questions():
+    """Neighbouring tables asked many times: the promise is not contradicted."""
+    one, other = [("a", 1.0, 1, True)] * 3, [("a", 1.0, 1, True)] * 2 + [("b", 4.0, 2, True)]
+
+    def ask(question):
+        return lambda listed: question(session(listed, um.rows(at_most=9), "replace"))
+
+    for question in (
+        lambda s: s.plurality("id", ["a", "b", "c"], privacy=1),
+        lambda s: s.counts(["n > 1", "ok"], privacy=1),
+        lambda s: s.histogram("id", ["a", "b"], privacy=1),
+        lambda s: s.quantile("x", 0.5, [1, 4], privacy=1),
+    ):
+        found = um.audit(ask(question), one, other, runs=1000)
+        assert not found.broken, str(found)

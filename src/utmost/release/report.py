@@ -79,7 +79,10 @@ def _belief(answer: Answer) -> str:
     """The picture of what is known after a number was released; several counts side by side."""
     if answer.question.joint is not None:
         several = isinstance(answer.value, Mapping) and len(answer.value) <= MOST_BARS
-        return bars({name: float(count) for name, count in answer.value.items()}, "Released counts") if several else ""
+        if not several:
+            return ""
+        shown = {_short(name): float(count) for name, count in answer.value.items()}
+        return bars(shown, "Released counts") if len(shown) == len(answer.value) else ""
     if answer.question.is_choice or answer.question.kind == "mean":
         return ""
     part = answer.question.parts[0]
@@ -92,6 +95,10 @@ def _belief(answer: Answer) -> str:
     step = float(part.step)
     low, high = answer.interval or (0.0, 0.0)
     return belief((points * step).tolist(), chances.tolist(), float(answer.value), (low, high))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 28 else f"{name[:27]}…"
 
 
 def _compared(d: Any) -> str:
