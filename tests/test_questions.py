@@ -347,6 +347,9 @@ def test_cells_in_parallel_are_optimal():
     single = design_overlapping(("a",), Line(0, 100, 1), PureDP(1), "absolute")
     assert cells.proof.claim == single.proof.claim == "theorem"
     assert cells.expected["absolute"] == pytest.approx(single.expected["absolute"])
+    closed = design_disjoint(("a", "b"), 100, 2, 1, PureDP(1), "absolute", closed=True)
+    assert closed.proof.claim == "unproved"  # no cell changes alone, so the bound of a single count does not hold
+    assert design_disjoint(("a", "b"), 100, 2, 1, PureDP(1), "absolute").proof.claim == "bound"
 
 
 # ---- what people see ----

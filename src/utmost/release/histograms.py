@@ -26,7 +26,9 @@ def histogram(
     names = tuple(", ".join(label) for label in product(*labels))
     most = setting.unit.at_most * rows_each
     moves = rows_each if setting.neighbours == "add-remove" else 2 * rows_each
-    design = design_disjoint(names, most, moves, rows_each, level, loss)
+    replaced = setting.neighbours == "replace" and setting.unit.id is None
+    closed = replaced and other is not None and where is None  # then every row is in a cell, before and after
+    design = design_disjoint(names, most, moves, rows_each, level, loss, closed)
     joint = Joint(
         lambda secret: tally_statement(setting.source, setting.unit, rows_each, cells, where, secret),
         lambda sums: {name: design.line.clamp(sums[f"c{i}"]) for i, name in enumerate(names)},

@@ -37,6 +37,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.decaying import DecayingMechanism
 from utmost.design.finite import optimal, tight_constraints
 from utmost.errors import CannotCertify, NoSuchMechanism, SolverFailed, TooLarge, UnsupportedLevel
 from utmost.families import grid
@@ -163,8 +164,8 @@ class Board:
     def worst(self, loss: str) -> float:
         """The expected loss at the worst point."""
         mechanism = self.solution.mechanism
-        if self.solution.problem.question == "finite.tight_constraints" and len(mechanism.points) > MOST_GRID:
-            return float(1 - mechanism.diagonal.min()) if hasattr(mechanism, "diagonal") else math.nan
+        if isinstance(mechanism, DecayingMechanism):  # tight constraints, chosen for zero-one loss only
+            return float(1 - mechanism.diagonal.min())
         return float((mechanism.matrix * _table(loss, mechanism.points)).sum(axis=1).max())
 
     def verify(self) -> bool:
@@ -249,13 +250,16 @@ def design_overlapping(
 
 
 @lru_cache(maxsize=256)
-def design_disjoint(names: tuple[str, ...], most: int, moves: int, kept: int, level: Level, loss: str) -> SeveralDesign:
+def design_disjoint(
+    names: tuple[str, ...], most: int, moves: int, kept: int, level: Level, loss: str, closed: bool = False
+) -> SeveralDesign:
     """The best mechanism known for disjoint cells of 0..most rows.
 
     Parameters
     ----------
     moves : how many steps of one cell by one a neighbour makes at most, all cells together
     kept : how many rows of one neighbour are in cells at most: half of `moves` where they may be exchanged
+    closed : whether no cell can change alone, because every row is always in one of the cells
     """
     pure, d, line = _pure(level), len(names), Line(0, most, 1)
     if d == 1:
@@ -280,7 +284,7 @@ def design_disjoint(names: tuple[str, ...], most: int, moves: int, kept: int, le
     if moves > kept:
         options += _noise_together("exchange", d, line, pure, loss, kept)
     others = _alternatives(line, pure, loss, moves, math.sqrt(moves / kept) * kept)
-    return _least(options, names, Line(0, most, kept), pure, loss, others)
+    return _least(options, names, Line(0, most, kept), pure, loss, others, bounded=not closed)
 
 
 EVEN = (
@@ -296,12 +300,14 @@ def share_of(level: ApproxDP, parts: int) -> ApproxDP:
     return PureDP(Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12 * parts))
 
 
-def _least(options: Any, names: Any, line: Line, level: ApproxDP, loss: str, others: Any) -> SeveralDesign:
+def _least(
+    options: Any, names: Any, line: Line, level: ApproxDP, loss: str, others: Any, bounded: bool = True
+) -> SeveralDesign:
     """The first option with the least expected declared loss, beside what no mechanism can go below."""
     name, mechanism, proof, expected = min(options, key=lambda option: option[3][loss])
     single = design_number(line, level, loss)
     bound = single.expected[loss] if single.proof.claim == "theorem" else single.proof.bound
-    if proof.claim == "unproved" and bound is not None:
+    if proof.claim == "unproved" and bound is not None and bounded:
         gap = max(0.0, expected[loss] - bound)
         if gap <= CLOSED * bound:
             reason = "one count alone cannot be released better (Ghosh, Roughgarden, Sundararajan 2012)"
