@@ -77,7 +77,7 @@ def questions(source, unit, neighbours):
     yield quantile(setting, "n", "1/3", [-2, 1, 5], 1, "ok", "rows", "absolute", None)
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables, st.sampled_from([0, 1, 2]))
 def test_every_question_has_the_same_point_and_mechanism(server, opened, listed, which):
     """Random tables with nulls, NaN, infinities, tiny and huge numbers, repeated ids: rows and people."""

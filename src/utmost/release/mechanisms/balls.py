@@ -69,9 +69,7 @@ class BallNoise:
 
     def exact_probability(self, z: Any) -> Fraction:
         """The probability of one vector, as a fraction."""
-        b, d = self.decay, self.dimension
-        total = sum(c * b**j / (1 - b) ** (j + 1) for j, c in enumerate(_differences(self.shape, d)))
-        return b ** self.norm(z) / (1 - b) / total
+        return self.decay ** self.norm(z) * self._top
 
     def keeps(self) -> bool:
         """Whether one neighbour, up to `steps` norm steps away, is within the level: decided exactly."""
@@ -136,6 +134,13 @@ class BallNoise:
         if found > MOST_RADIUS[self.shape]:
             raise TooLarge(f"noise of {self.dimension} counts at {self.level} reaches too far to be compared.")
         return max(int(found), self.dimension)  # so that every shape of a ball has a radius
+
+    @cached_property
+    def _top(self) -> Fraction:
+        """The probability of no noise at all."""
+        b = self.decay
+        whole = sum(c * b**j / (1 - b) ** j for j, c in enumerate(_differences(self.shape, self.dimension)))
+        return 1 / Fraction(whole)
 
     @cached_property
     def _weights(self) -> list[int]:
