@@ -402,6 +402,8 @@ def test_answers_from_a_session():
         (lambda s: s.histogram("x", [math.nan], 1), "finite"),
         (lambda s: s.histogram("n", [1.5], 1), "whole numbers"),
         (lambda s: s.histogram("id", ["a"], 1, other="a"), "not a category"),
+        (lambda s: s.histogram("n", [1, 2], 1, other="1"), "two cells"),
+        (lambda s: s.histogram(["id", "id"], [["a"], ["b"]], 1), "two columns"),
         (lambda s: s.histogram(["id", "n", "ok"], [["a"], [1], [True]], 1), "two columns"),
         (lambda s: s.histogram("n", list(range(2000)), 1), "at most 1000"),
         (lambda s: s.histogram("id", ["a"], um.ApproxDP(1, 0.1)), "pure levels"),
@@ -428,6 +430,23 @@ def test_winners_at_levels_that_are_not_pure():
     s = session([("a", 1.0, 1, True)] * 15, um.rows(at_most=20))
     assert s.plan.plurality("id", ["a", "b"], um.ApproxDP(1, 0.01)).details["mechanism"] == "rainbow by winner"
     assert s.plan.quantile("x", 0.5, [0, 1], um.GaussianDP(1)).details["mechanism"] == "rainbow by winner"
+
+
+def test_candidates_keep_their_kind():
+    """1, 1.0 and True are equal in Python; what is named is what was listed."""
+    s = session([("a", 1.0, 1, True)] * 15, um.rows(at_most=20))
+    for column, candidates in (("n", [1, 0]), ("ok", [True, False]), ("x", [1.0, 0.0])):
+        value = s.plurality(column, candidates, privacy=50).value
+        assert value == 1
+        assert type(value) is type(candidates[0])
+
+
+def test_wide_promises_look_far_enough():
+    """A Gaussian promise of small mu tells winners apart late; the average must see that far."""
+    votes = Votes((0, 1), 20_000, 1, "add-remove")
+    loose = selection.design_selection(votes, um.GaussianDP(0.01), "zero-one")
+    strict = selection.design_selection(votes, um.GaussianDP(0.1), "zero-one")
+    assert loose.expected["zero-one"] > 5 * strict.expected["zero-one"] > 0
 
 
 def test_a_listed_prior_is_exact():

@@ -74,14 +74,19 @@ def release(
 ) -> None:
     """A private answer about TABLE, with its proof; exit code 1 if the budget does not allow it."""
     if in_a_terminal() and not as_json:
-        found = complete({name: value for name, value in {**locals(), "sum": sum_}.items() if value is not None})
-        table, dataset, privacy, neighbours = (found[n] for n in ("table", "dataset", "privacy", "neighbours"))
-        count, sum_, mean, majority = (found.get(n) for n in ("count", "sum", "mean", "majority"))
-        threshold, at_least, lower, upper = (found.get(n) for n in ("threshold", "at_least", "lower", "upper"))
-        counts, histogram, plurality = (found.get(n) for n in ("counts", "histogram", "plurality"))
-        quantile, q, categories = (found.get(n) for n in ("quantile", "q", "categories"))
-        rows_at_most, people_by = found.get("rows_at_most"), found.get("people_by")
-        people_at_most, rows_each = found.get("people_at_most"), found.get("rows_each")
+        known = {
+            **{"table": table, "count": count, "sum": sum_, "mean": mean, "majority": majority, "threshold": threshold},
+            **{"counts": counts, "histogram": histogram, "plurality": plurality, "quantile": quantile},
+            **{"at_least": at_least, "lower": lower, "upper": upper, "q": q, "categories": categories},
+            **{"rows_at_most": rows_at_most, "people_by": people_by, "people_at_most": people_at_most},
+            **{"rows_each": rows_each, "neighbours": neighbours, "dataset": dataset, "privacy": privacy},
+        }
+        found = complete(known)
+        table, count, sum_, mean, majority, threshold = (found[name] for name in list(known)[:6])
+        counts, histogram, plurality, quantile = (found[name] for name in list(known)[6:10])
+        at_least, lower, upper, q, categories = (found[name] for name in list(known)[10:15])
+        rows_at_most, people_by, people_at_most = (found[name] for name in list(known)[15:18])
+        rows_each, neighbours, dataset, privacy = (found[name] for name in list(known)[18:])
     asked = {
         "count": count,
         "sum": sum_,

@@ -24,6 +24,8 @@ def histogram(
     cells = category_cells(setting.source, listed, other is not None)
     labels = [[str(c) for c in found] + ([other] if other is not None else []) for found in listed.values()]
     names = tuple(", ".join(label) for label in product(*labels))
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"two cells would be called {_twice(names)!r}; rename a category or `other`.")
     most = setting.unit.at_most * rows_each
     moves = rows_each if setting.neighbours == "add-remove" else 2 * rows_each
     replaced = setting.neighbours == "replace" and setting.unit.id is None
@@ -69,3 +71,7 @@ def _columns(column: Any, categories: Any) -> dict[str, Sequence[Any]]:
             "histogram(['town', 'agrees'], [['Briar', 'Ash'], ['yes', 'no']], ...)."
         )
     return dict(zip(names, lists, strict=True))
+
+
+def _twice(names: tuple[str, ...]) -> str:
+    return next(name for i, name in enumerate(names) if name in names[:i])

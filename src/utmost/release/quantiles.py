@@ -154,7 +154,7 @@ def quantile(
         setting,
         rows_each,
         (),
-        lambda released: released["named"],
+        lambda released: values[released["place"]],
         lambda other: quantile(setting, column, q, candidates, other, where, of, loss, prior),
         joint,
     )

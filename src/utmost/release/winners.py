@@ -132,7 +132,7 @@ def plurality(
         setting,
         rows_each,
         (),
-        lambda released: released["named"],
+        lambda released: list(candidates)[released["place"]],
         lambda other: plurality(setting, column, candidates, other, where, of, loss, prior),
         joint,
     )

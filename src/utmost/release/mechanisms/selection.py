@@ -204,9 +204,8 @@ class SelectionDesign:
     holds: str
 
     def draw(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        """A private answer."""
-        tally = np.array(point["tally"], dtype=np.int64)
-        return {"named": self.contest.names[self.mechanism.draw(tally)]}
+        """A private answer: the place of the candidate that is named."""
+        return {"place": self.mechanism.draw(np.array(point["tally"], dtype=np.int64))}
 
     def chance_right(self, released: Mapping[str, Any]) -> float:
         """After an answer: the probability that it is right, given the prior (all candidates treated alike)."""
@@ -315,7 +314,7 @@ def prior_tallies(contest: Contest, level: Level, prior: Mapping[Any, float] | N
         bars = np.array(list(combinations(range(most + m), m)), dtype=np.int64)
         listed = _between_bars(bars)
         return Tallies(listed, np.full(len(listed), 1 / len(listed)), None, "exact, over all tallies")
-    near = math.ceil(FAR * contest.row_reach / min(float(getattr(level, "log_growth", 0) or 1), FAR))
+    near = math.ceil(_steps_told_apart(level, contest.most_lead) * contest.row_reach)
     rows, weights, lines = [], [], []
     for i, tally in enumerate(_between_bars(_draw_bars(most + m, m))):
         first, second, low, high = contest.line(tally)
@@ -331,6 +330,16 @@ def prior_tallies(contest: Contest, level: Level, prior: Mapping[Any, float] | N
         lines.append(np.full(len(places), i))
     words = f"estimated on {LINES} lines of tallies drawn from the prior with a public seed"
     return Tallies(np.concatenate(rows), np.concatenate(weights), np.concatenate(lines), words)
+
+
+def _steps_told_apart(level: Level, most: int) -> float:
+    """After how many steps the chance of a wrong answer is next to nothing."""
+    if isinstance(level, ApproxDP) and level.delta == 0:
+        return FAR / min(level.log_growth, FAR)
+    steps = 1
+    while steps < most and level.lower_after(steps, 0.5) > math.exp(-FAR):
+        steps *= 2
+    return steps
 
 
 def _turning_point(contest: Contest, tally: Integers, first: int, second: int, low: int, high: int) -> int:
