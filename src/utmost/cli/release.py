@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from utmost.accounting import Ledger
-from utmost.cli.asking import as_categories, as_truth, complete, in_a_terminal
+from utmost.cli.asking import QUESTIONS, as_categories, as_truth, complete, in_a_terminal
 from utmost.cli.output import Json, print_json
 from utmost.errors import InvalidInput, UnknownDataset
 from utmost.exact import as_rational
@@ -73,55 +73,38 @@ def release(
     as_json: Json = False,
 ) -> None:
     """A private answer about TABLE, with its proof; exit code 1 if the budget does not allow it."""
-    if in_a_terminal() and not as_json:
-        known = {
-            **{"table": table, "count": count, "sum": sum_, "mean": mean, "majority": majority, "threshold": threshold},
-            **{"counts": counts, "histogram": histogram, "plurality": plurality, "quantile": quantile},
-            **{"at_least": at_least, "lower": lower, "upper": upper, "q": q, "categories": categories},
-            **{"rows_at_most": rows_at_most, "people_by": people_by, "people_at_most": people_at_most},
-            **{"rows_each": rows_each, "neighbours": neighbours, "dataset": dataset, "privacy": privacy},
-        }
-        found = complete(known)
-        table, count, sum_, mean, majority, threshold = (found[name] for name in list(known)[:6])
-        counts, histogram, plurality, quantile = (found[name] for name in list(known)[6:10])
-        at_least, lower, upper, q, categories = (found[name] for name in list(known)[10:15])
-        rows_at_most, people_by, people_at_most = (found[name] for name in list(known)[15:18])
-        rows_each, neighbours, dataset, privacy = (found[name] for name in list(known)[18:])
-    asked = {
-        "count": count,
-        "sum": sum_,
-        "mean": mean,
-        "majority": majority,
-        "threshold": threshold,
-        "counts": counts or None,
-        "histogram": histogram,
-        "plurality": plurality,
-        "quantile": quantile,
+    given: dict[str, Any] = {
+        **{"count": count, "sum": sum_, "mean": mean, "majority": majority, "threshold": threshold},
+        **{"counts": counts or None, "histogram": histogram, "plurality": plurality, "quantile": quantile},
+        **{"at_least": at_least, "lower": lower, "upper": upper, "q": q, "categories": categories, "other": other},
+        **{"rows_at_most": rows_at_most, "people_by": people_by, "people_at_most": people_at_most},
+        **{"rows_each": rows_each, "neighbours": neighbours, "dataset": dataset, "privacy": privacy, "table": table},
+        **{"grid": grid, "where": where, "of": of},
     }
-    given = [name for name, value in asked.items() if value is not None]
-    if table is None:
+    if in_a_terminal() and not as_json:
+        given = complete(given)
+    kinds = [kind for kind in QUESTIONS if given[kind] is not None]
+    if given["table"] is None:
         raise InvalidInput("name the table: a CSV or Parquet file, file.duckdb#table, or postgresql://...#table.")
-    if len(given) != 1:
-        raise InvalidInput(f"ask one question: --{', --'.join(asked)}.")
-    if dataset is None:
+    if len(kinds) != 1:
+        raise InvalidInput(f"ask one question: --{', --'.join(QUESTIONS)}.")
+    if given["dataset"] is None:
         raise InvalidInput("name the data set whose budget this spends: --dataset survey-2026.")
-    if privacy is None:
+    if given["privacy"] is None:
         raise InvalidInput("say what the answer may spend: --privacy 0.5.")
-    level = _level(privacy, delta)
+    level = _level(given["privacy"], delta)
     accounts = Ledger(ledger)
     session = Session(
-        table,
-        dataset,
-        _unit(rows_at_most, people_by, people_at_most, rows_each),
-        neighbours,
-        _budget(accounts, dataset, budget, level),
+        given["table"],
+        given["dataset"],
+        _unit(given["rows_at_most"], given["people_by"], given["people_at_most"], given["rows_each"]),
+        given["neighbours"],
+        _budget(accounts, given["dataset"], budget, level),
         accounts,
         _types(type_ or []),
     )
-    options = {"at_least": at_least, "lower": lower, "upper": upper, "grid": grid, "where": where, "of": of}
-    options |= {"q": q, "categories": categories, "other": other}
     extra = {"fresh": fresh, **({"loss": loss} if loss else {})}
-    answer = _ask(session.plan if plan else session, given[0], asked[given[0]], level, options, extra)
+    answer = _ask(session.plan if plan else session, kinds[0], given[kinds[0]], level, given, extra)
     if report and not plan:
         answer.report(report)
     if as_json:
