@@ -73,6 +73,13 @@ def test_bounds_are_in_the_unit_of_the_answer():
     assert 4 < average < 5
 
 
+def test_a_plan_says_when_an_answer_would_say_nothing():
+    """At least 3 of 20,000 at a small epsilon: always yes is right most often, and the plan says so."""
+    s = session(SMALL, um.rows(at_most=20_000))
+    assert "whatever the table says" in str(s.plan.threshold("n > 0", 3, 0.1))
+    assert "whatever the table says" not in str(s.plan.threshold("n > 0", 10_000, 0.1))
+
+
 def test_in_memory_accounts_are_said_so(tmp_path):
     """`ledger=None` keeps the account in memory, and the report says it."""
     answer = session(SMALL, um.rows(at_most=10)).count("n > 0", 1)

@@ -121,6 +121,7 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "mechanism": "; ".join(part["mechanism"] for part in parts),
         "proof": parts[0]["proof"] if len(parts) == 1 else {p["part"]: p["proof"] for p in parts},
         "parts": parts,
+        "notes": _notes(question),
         "accuracy": {"before": before(question)},
         "compared": compared(question),
     }
@@ -143,6 +144,16 @@ def _described(name: str, design: Any, space: str, step: float = 1.0) -> dict[st
             "gap": gap,
         },
     }
+
+
+def _notes(question: Question) -> list[str]:
+    """What somebody about to spend should know."""
+    if question.is_choice and question.parts[0].design.worst > 1 - 1e-9:
+        return [
+            "under this prior the answer that is right most often is the same whatever the table says; give a prior, "
+            "or a larger epsilon"
+        ]
+    return []
 
 
 def make_plan(question: Question, dataset: str, left: str) -> Plan:
@@ -205,6 +216,7 @@ def _lines(details: Mapping[str, Any]) -> list[str]:
     loss = first["loss"]
     others = ", ".join(f"{name} {by[loss]:.4g}" for name, by in details["compared"].items() if loss in by)
     lines.append(f"  {loss} loss: {others}")
+    lines += [f"  note: {note}" for note in details["notes"]]
     ledger = details["ledger"]
     if "head" in ledger:
         kept = "" if ledger["kept"] else " (in memory: lost with this process)"

@@ -64,6 +64,7 @@ def _section(answer: Answer) -> str:
         ("Accuracy before", _before(d)),
         ("Accuracy after", _after(d)),
         ("Loss and prior", f"{d['question']['loss']} loss, {d['question']['prior']} prior"),
+        *(("Note", note) for note in d["notes"]),
         ("Ledger", _ledger(d)),
     ]
     rows = "".join(
