@@ -12,7 +12,10 @@ expected declared loss under the prior is taken:
 
 b is a rational with b^reach at or above e^-epsilon, so that the first two are private in exact arithmetic. Where every
 neighbour moves all scores in one direction (rows come or go, and count for somebody), b is the square of what it must
-be otherwise: the two things that change, weight and total, cannot both go against us.
+be otherwise. For the exponential mechanism: weight and total cannot both go against us. For permute and flip, which
+names the largest score with exponential noise (Ding, Kifer, Saghaian, Steinke, Wang, Xiao, Zhang 2021): if the others'
+scores rise by at most k, a candidate still wins wherever its own noise is larger by k, which is e^-epsilon times as
+likely; if its own score rises, so does its chance, by at most as much.
 
 **Expected losses** are averages over tallies under a uniform prior (all tallies of at most N rows alike): over all of
 them where they are few, else over lines of tallies drawn with a fixed public seed: a tally is drawn, the two cells that
@@ -116,13 +119,14 @@ class Weighted:
     def draw(self, tally: Integers) -> int:
         """The position of a candidate, drawn exactly."""
         scores = self.contest.scores(tally[None, :])[0].tolist()
-        best = max(scores)
-        waiting = list(range(len(scores)))
-        while True:
-            place = below(len(waiting))
-            candidate = waiting[place] if self.again else waiting.pop(place)
-            if _flip(self.decay, best - scores[candidate]):
-                return candidate
+        behind = [max(scores) - score for score in scores]
+        while True:  # ends: the best candidate is always accepted
+            waiting = list(range(len(scores)))
+            order = [waiting.pop(below(len(waiting))) for _ in scores]
+            tried = order[:1] if self.again else order
+            accepted = [candidate for candidate in tried if _flip(self.decay, behind[candidate])]
+            if accepted:  # of all that were flipped, so that the time does not tell which came first
+                return accepted[0]
 
     def probabilities(self, tallies: Integers) -> Floats:
         """The probability of every candidate at every tally, in floating point."""
