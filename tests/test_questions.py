@@ -18,10 +18,11 @@ from utmost.privacy import PureDP
 from utmost.release import engines
 from utmost.release.answer import make_answer
 from utmost.release.histograms import histogram
-from utmost.release.mechanisms import selection
+from utmost.release.mechanisms import contests, selection
 from utmost.release.mechanisms.balls import ball_noise
+from utmost.release.mechanisms.count_vectors import Board, Together
 from utmost.release.mechanisms.line import Line
-from utmost.release.mechanisms.several import Board, Together, design_disjoint, design_overlapping
+from utmost.release.mechanisms.several import design_disjoint, design_overlapping
 from utmost.release.quantiles import Ranks, quantile
 from utmost.release.questions import Setting
 from utmost.release.several_counts import counts
@@ -200,7 +201,7 @@ def test_expected_losses_of_noise_on_all_counts_by_enumeration(loss):
         assert together.expected(loss) == pytest.approx(total, abs=1e-9)
 
 
-def contests():
+def small_contests():
     for neighbours in ("replace", "add-remove"):
         yield Votes((0, 1, 2), 4, 1, neighbours)
         yield Votes(("x", "y"), 6, 2, neighbours)
@@ -220,7 +221,7 @@ def neighbouring(contest):
                 yield one, other
 
 
-@pytest.mark.parametrize("contest", list(contests()), ids=str)
+@pytest.mark.parametrize("contest", list(small_contests()), ids=str)
 def test_selections_are_private_in_rationals(contest):
     """Every pair of neighbouring tallies, every candidate: exact probabilities within b^-reach <= e^epsilon."""
     level = PureDP(1)
@@ -278,7 +279,7 @@ def test_drawn_lines_estimate_the_exact_average(contest, monkeypatch):
     level = PureDP(1)
     option = selection.Weighted(contest, level, selection.decay_above(level, contest.score_reach), False)
     exact = selection._expected(option, contest, selection.prior_tallies(contest, level))
-    monkeypatch.setattr(selection, "MOST_TALLIES", 0)
+    monkeypatch.setattr(contests, "MOST_TALLIES", 0)
     drawn = selection._expected(option, contest, selection.prior_tallies(contest, level))
     for loss, (value, error) in drawn.items():
         assert 0 < error < 0.15 * value

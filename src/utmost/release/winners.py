@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from utmost.errors import InvalidInput
+from utmost.release.mechanisms.contests import Floats, Integers
 from utmost.release.mechanisms.losses import as_loss
-from utmost.release.mechanisms.selection import Floats, Integers, design_selection
+from utmost.release.mechanisms.selection import design_selection
 from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, text_of
 from utmost.release.tallies import category_cells, tally_statement
 from utmost.release.units import Neighbours
