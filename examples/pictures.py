@@ -19,6 +19,7 @@ def main():
     um.plot.save(um.plot.draw(majority, "Majority of 101 people, ε = 1"), IMAGES / "majority.png")
     draw_losses()
     draw_release()
+    draw_questions()
     draw_noise()
     draw_local()
     draw_accounting()
@@ -71,6 +72,26 @@ def draw_release():
     figure = um.plot.losses(epsilons, curves, title, "expected absolute error, hours")
     figure.axes[0].set_yscale("log")
     um.plot.save(figure, IMAGES / "release-sum.png")
+
+
+def draw_questions():
+    """What each of several overlapping counts loses on average, against how many there are."""
+    from utmost.release.mechanisms.line import Line
+    from utmost.release.mechanisms.several import design_overlapping
+
+    sizes = list(range(1, 21))
+    designs = [
+        design_overlapping(tuple(map(str, range(d))), Line(0, 20_000, 1), um.PureDP(1), "absolute") for d in sizes
+    ]
+    curves = {"Utmost: cube noise": [d.expected["absolute"] for d in designs]}
+    curves["geometric noise at ε/d each"] = [d.alternatives["geometric"]["absolute"] for d in designs]
+    curves["Gaussian noise, δ = 10⁻⁶"] = [d.alternatives["Gaussian, delta = 1e-06"]["absolute"] for d in designs]
+    figure = um.plot.losses(
+        sizes, curves, "Overlapping counts at ε = 1 in all", "expected absolute error of each count"
+    )
+    figure.axes[0].set_xlabel("how many counts")
+    figure.axes[0].set_xticks([1, 5, 10, 15, 20])
+    um.plot.save(figure, IMAGES / "questions-counts.png")
 
 
 def draw_noise():

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from utmost.accounting import Ledger
+from utmost.cli.asking import QUESTIONS, as_categories, as_truth, complete, in_a_terminal
 from utmost.cli.output import Json, print_json
 from utmost.errors import InvalidInput, UnknownDataset
 from utmost.exact import as_rational
@@ -16,13 +17,26 @@ from utmost.release import Session, Unit, people, rows
 
 
 def release(
-    table: Annotated[str, typer.Argument(help="A CSV or Parquet file, or file.duckdb#table.")],
+    table: Annotated[
+        str | None,
+        typer.Argument(
+            help="A CSV or Parquet file, file.duckdb#table, or postgresql://user@host/database#table.",
+            show_default=False,
+        ),
+    ] = None,
     count: Annotated[str | None, typer.Option(help="How many rows have this condition, such as 'age >= 65'.")] = None,
     sum_: Annotated[str | None, typer.Option("--sum", help="Add up this column; needs --lower and --upper.")] = None,
     mean: Annotated[str | None, typer.Option(help="The mean of this column; needs --lower and --upper.")] = None,
     majority: Annotated[str | None, typer.Option(help="Do more rows have this condition than not?")] = None,
     threshold: Annotated[str | None, typer.Option(help="Have at least --at-least rows this condition?")] = None,
     at_least: Annotated[int | None, typer.Option(help="The border of --threshold.")] = None,
+    counts: Annotated[list[str] | None, typer.Option(help="How many rows have each of these; give it again.")] = None,
+    histogram: Annotated[str | None, typer.Option(help="Count rows by this column; needs --categories.")] = None,
+    plurality: Annotated[str | None, typer.Option(help="What most rows have in this column; --categories.")] = None,
+    quantile: Annotated[str | None, typer.Option(help="A quantile of this column; needs --q and --categories.")] = None,
+    q: Annotated[str | None, typer.Option("--q", help="Which quantile: 0.5 is the median.")] = None,
+    categories: Annotated[str | None, typer.Option(help="Public values, separated by commas.")] = None,
+    other: Annotated[str | None, typer.Option(help="A name for all other values of --histogram.")] = None,
     lower: Annotated[str | None, typer.Option(help="Values below this count as this; public.")] = None,
     upper: Annotated[str | None, typer.Option(help="Values above this count as this; public.")] = None,
     grid: Annotated[str, typer.Option(help="The step that values are rounded to.")] = "1",
@@ -59,34 +73,44 @@ def release(
     as_json: Json = False,
 ) -> None:
     """A private answer about TABLE, with its proof; exit code 1 if the budget does not allow it."""
-    asked = {"count": count, "sum": sum_, "mean": mean, "majority": majority, "threshold": threshold}
-    given = [name for name, value in asked.items() if value is not None]
-    if len(given) != 1:
-        raise InvalidInput("ask one question: --count, --sum, --mean, --majority or --threshold.")
-    if dataset is None:
+    given: dict[str, Any] = {
+        **{"count": count, "sum": sum_, "mean": mean, "majority": majority, "threshold": threshold},
+        **{"counts": counts or None, "histogram": histogram, "plurality": plurality, "quantile": quantile},
+        **{"at_least": at_least, "lower": lower, "upper": upper, "q": q, "categories": categories, "other": other},
+        **{"rows_at_most": rows_at_most, "people_by": people_by, "people_at_most": people_at_most},
+        **{"rows_each": rows_each, "neighbours": neighbours, "dataset": dataset, "privacy": privacy, "table": table},
+        **{"grid": grid, "where": where, "of": of},
+    }
+    if in_a_terminal() and not as_json:
+        given = complete(given)
+    kinds = [kind for kind in QUESTIONS if given[kind] is not None]
+    if given["table"] is None:
+        raise InvalidInput("name the table: a CSV or Parquet file, file.duckdb#table, or postgresql://...#table.")
+    if len(kinds) != 1:
+        raise InvalidInput(f"ask one question: --{', --'.join(QUESTIONS)}.")
+    if given["dataset"] is None:
         raise InvalidInput("name the data set whose budget this spends: --dataset survey-2026.")
-    if privacy is None:
+    if given["privacy"] is None:
         raise InvalidInput("say what the answer may spend: --privacy 0.5.")
-    level = _level(privacy, delta)
+    level = _level(given["privacy"], delta)
     accounts = Ledger(ledger)
     session = Session(
-        table,
-        dataset,
-        _unit(rows_at_most, people_by, people_at_most, rows_each),
-        neighbours,
-        _budget(accounts, dataset, budget, level),
+        given["table"],
+        given["dataset"],
+        _unit(given["rows_at_most"], given["people_by"], given["people_at_most"], given["rows_each"]),
+        given["neighbours"],
+        _budget(accounts, given["dataset"], budget, level),
         accounts,
         _types(type_ or []),
     )
-    options = {"at_least": at_least, "lower": lower, "upper": upper, "grid": grid, "where": where, "of": of}
     extra = {"fresh": fresh, **({"loss": loss} if loss else {})}
-    found = _ask(session.plan if plan else session, given[0], asked[given[0]], level, options, extra)
+    answer = _ask(session.plan if plan else session, kinds[0], given[kinds[0]], level, given, extra)
     if report and not plan:
-        found.report(report)
+        answer.report(report)
     if as_json:
-        print_json(dict(found.details))
+        print_json(dict(answer.details))
     else:
-        print(found)
+        print(answer)
         if report and not plan:
             print(f"  report: {report}")
 
@@ -100,6 +124,10 @@ def _ask(target: Any, kind: str, what: Any, level: Level, options: dict[str, Any
         if options["at_least"] is None:
             raise InvalidInput("--threshold needs --at-least, such as --at-least 100.")
         return target.threshold(what or None, options["at_least"], level, of=options["of"], **extra)
+    if kind == "counts":
+        return target.counts(what, level, of=options["of"], **extra)
+    if kind in ("histogram", "plurality", "quantile"):
+        return _ask_by_category(target, kind, what, level, options, extra)
     if options["lower"] is None or options["upper"] is None:
         raise InvalidInput(
             f"--{kind} needs --lower and --upper, the public range that values are clamped to, such as --lower 0 "
@@ -107,6 +135,26 @@ def _ask(target: Any, kind: str, what: Any, level: Level, options: dict[str, Any
         )
     arguments = (what, options["lower"], options["upper"], level)
     return getattr(target, kind)(*arguments, grid=options["grid"], where=options["where"], **extra)
+
+
+def _ask_by_category(
+    target: Any, kind: str, column: str, level: Level, options: dict[str, Any], extra: dict[str, Any]
+) -> Any:
+    if kind == "quantile":
+        if options["q"] is None:
+            raise InvalidInput("--quantile needs --q, such as --q 0.5 for the median.")
+        values = as_categories(options["categories"], numbers=True)
+        return target.quantile(column, options["q"], values, level, where=options["where"], of=options["of"], **extra)
+    source = target.setting.source
+    kind_of_column = source.table[column].type() if column in source.columns else None
+    numbers = kind_of_column is not None and kind_of_column.is_numeric()
+    values = as_categories(options["categories"], numbers)
+    if kind_of_column is not None and kind_of_column.is_boolean():
+        values = [as_truth(value) for value in values]
+    arguments = {"where": options["where"], "of": options["of"], **extra}
+    if kind == "histogram":
+        arguments["other"] = options["other"]
+    return getattr(target, kind)(column, values, level, **arguments)
 
 
 def _unit(rows_at_most: int | None, people_by: str | None, people_at_most: int | None, rows_each: int | None) -> Unit:

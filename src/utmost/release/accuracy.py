@@ -15,6 +15,7 @@ import numpy as np
 from utmost.release.mechanisms.choice import OptimalTable
 from utmost.release.mechanisms.losses import cost, scaled
 from utmost.release.mechanisms.noisy_line import NoisyLine
+from utmost.release.mechanisms.selection import SelectionDesign
 from utmost.release.mechanisms.steps import Steps
 from utmost.release.questions import Part, Question
 
@@ -23,6 +24,8 @@ CONFIDENCE = 0.95
 
 def before(question: Question) -> dict[str, Any]:
     """The expected loss under the prior and at the worst point, in the unit of the answer."""
+    if question.joint is not None:
+        return _joint_before(question.joint.design)
     if question.kind == "mean":
         return _mean_before(question)
     design, step = question.parts[0].design, float(question.parts[0].step)
@@ -31,6 +34,8 @@ def before(question: Question) -> dict[str, Any]:
 
 def average(question: Question) -> float:
     """The expected declared loss under the prior, in the unit of the answer."""
+    if question.joint is not None:
+        return question.joint.design.expected[question.joint.design.loss]
     if question.kind == "mean":
         return _mean_error(question, None)["absolute"]
     part = question.parts[0]
@@ -39,6 +44,8 @@ def average(question: Question) -> float:
 
 def after(question: Question, released: Mapping[str, Any]) -> dict[str, Any]:
     """What the released value says about the truth, given the prior."""
+    if question.joint is not None:
+        return _joint_after(question.joint.design, released)
     if question.is_choice:
         part = question.parts[0]
         assert isinstance(part.design.mechanism, Steps)
@@ -59,6 +66,9 @@ def after(question: Question, released: Mapping[str, Any]) -> dict[str, Any]:
 
 def compared(question: Question) -> dict[str, dict[str, float]]:
     """The expected losses under the prior, ours first, then the usual alternatives, by loss."""
+    if question.joint is not None:
+        design = question.joint.design
+        return {"Utmost": dict(design.expected), **{name: dict(by) for name, by in design.alternatives.items()}}
     if question.kind == "mean":
         ours, others = _mean_error(question, None), question.parts[0].design.alternatives
         return {"Utmost": ours, **{name: _mean_error(question, name) for name in others}}
@@ -83,6 +93,22 @@ def interval(points: Any, chances: Any, confidence: float) -> tuple[int, int]:
     low = int(np.searchsorted(sums, left_out, side="right"))
     high = int(np.searchsorted(sums, sums[-1] - left_out, side="left"))
     return int(points[min(low, len(points) - 1)]), int(points[min(high, len(points) - 1)])
+
+
+def _joint_before(design: Any) -> dict[str, Any]:
+    """Of several counts the loss of one, averaged over them; of a choice, with how the average was found."""
+    found = {"loss": design.loss, "average": design.expected[design.loss], "worst": design.worst}
+    return found | ({"holds": f"average: {design.holds}"} if isinstance(design, SelectionDesign) else {})
+
+
+def _joint_after(design: Any, released: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(design, SelectionDesign):
+        return {"probability_right": design.chance_right(released)}
+    intervals = {
+        name: list(interval(points, chances, CONFIDENCE))
+        for name, (points, chances) in design.posterior(released).items()
+    }
+    return {"intervals": intervals, "confidence": CONFIDENCE}
 
 
 def _whole(value: Fraction) -> int | float:

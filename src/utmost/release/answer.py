@@ -13,7 +13,7 @@ from typing import Any
 from utmost.privacy import Level
 from utmost.release.accuracy import after, before, compared
 from utmost.release.mechanisms.losses import scaled
-from utmost.release.questions import Part, Question
+from utmost.release.questions import Question
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,38 +105,44 @@ class Answer:
 def describe(question: Question, dataset: str) -> dict[str, Any]:
     """Everything public about a question: what a plan shows and an answer repeats."""
     setting = question.setting
-    parts = []
-    for part in question.parts:
-        proof = part.design.proof
-        parts.append(
-            {
-                "part": part.name,
-                "mechanism": part.design.name,
-                "space": str(part.line),
-                "privacy": str(part.design.level),
-                "proof": {
-                    "private": proof.privacy,
-                    "optimal": proof.claim,
-                    "because": proof.optimality,
-                    "bound": _in_units(part, proof.bound),
-                    "gap": _in_units(part, proof.gap),
-                },
-            }
-        )
+    parts = [_described(part.name, part.design, str(part.line), float(part.step)) for part in question.parts]
+    moves: Mapping[str, int] = {part.name: part.line.reach for part in question.parts}
+    if question.joint is not None:
+        design = question.joint.design
+        parts, moves = [_described(question.kind, design, design.space)], design.moves
     return {
         "words": question.words,
         "question": dict(question.public),
         "dataset": dataset,
         "unit": str(setting.unit),
         "neighbours": setting.neighbours,
-        "moves": {part.name: part.line.reach for part in question.parts},
+        "moves": dict(moves),
         "privacy": str(question.level),
-        "mechanism": "; ".join(part.design.name for part in question.parts),
+        "mechanism": "; ".join(part["mechanism"] for part in parts),
         "proof": parts[0]["proof"] if len(parts) == 1 else {p["part"]: p["proof"] for p in parts},
         "parts": parts,
         "notes": _notes(question),
         "accuracy": {"before": before(question)},
         "compared": compared(question),
+    }
+
+
+def _described(name: str, design: Any, space: str, step: float = 1.0) -> dict[str, Any]:
+    """One mechanism as plain data, bound and gap in the unit of the answer."""
+    proof = design.proof
+    bound, gap = (None if x is None else scaled(design.loss, x, step) for x in (proof.bound, proof.gap))
+    return {
+        "part": name,
+        "mechanism": design.name,
+        "space": space,
+        "privacy": str(design.level),
+        "proof": {
+            "private": proof.privacy,
+            "optimal": proof.claim,
+            "because": proof.optimality,
+            "bound": bound,
+            "gap": gap,
+        },
     }
 
 
@@ -148,10 +154,6 @@ def _notes(question: Question) -> list[str]:
             "or a larger epsilon"
         ]
     return []
-
-
-def _in_units(part: Part, value: float | None) -> float | None:
-    return None if value is None else scaled(part.design.loss, value, float(part.step))
 
 
 def make_plan(question: Question, dataset: str, left: str) -> Plan:
@@ -181,6 +183,10 @@ def show(value: Any) -> str:
     """A value as people write it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {show(part)}" for name, part in value.items())
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
@@ -202,6 +208,9 @@ def _lines(details: Mapping[str, Any]) -> list[str]:
         low, high = known["interval"]
         between = f"between {show(low)} and {show(high)} with {known['confidence']:.0%}"
         lines.append(f"  accuracy after: {between}, {given}")
+    elif "intervals" in known:
+        shown = [f"{name} {show(low)} to {show(high)}" for name, (low, high) in known["intervals"].items()]
+        lines.append(f"  accuracy after, with {known['confidence']:.0%} each: {'; '.join(shown)}, {given}")
     elif "probability_right" in known:
         lines.append(f"  accuracy after: right with probability {known['probability_right']:.6g}, {given}")
     loss = first["loss"]

@@ -72,7 +72,7 @@ def as_condition(where: Any, source: Source) -> Any:
     require_row_wise(value, table)
     if not value.op().find(ibis.expr.operations.Field):
         raise InvalidInput("the condition looks at no column, so it is public already; leave it out to take every row.")
-    return _with_nan_as_null(value)
+    return source.adapted(_with_nan_as_null(value))
 
 
 def require_row_wise(value: Any, table: Any) -> None:

@@ -1,7 +1,8 @@
 """Tables, wherever they are: the one place that opens them and asks an engine for integers.
 
-A table is a CSV or Parquet file, a pandas, polars or pyarrow frame, a table in a DuckDB file, or an Ibis table that
-is a base table or a row-wise projection or filter of one. DuckDB runs embedded, in memory, and needs no set-up.
+A table is a CSV or Parquet file, a pandas, polars or pyarrow frame, a table in a DuckDB file or in PostgreSQL, or an
+Ibis table that is a base table or a row-wise projection or filter of one. DuckDB runs embedded, in memory, and needs
+no set-up.
 
 Only the *schema* is looked at before a spend is reserved: names and types of columns are public. What stands in the
 rows is touched by `Source.integers` alone, whose failure says one fixed sentence whatever the reason.
@@ -78,6 +79,10 @@ class Source:
             pass
         raise InvalidInput(f"{self.connection.name} cannot be asked this question; ask it of a DuckDB table.")
 
+    def adapted(self, condition: Any) -> Any:
+        """A row-wise condition as this engine needs it written."""
+        return condition
+
     def integers(self, statement: Statement) -> dict[str, int]:
         """The one row of an aggregation, as integers; nothing is 0."""
         try:
@@ -114,6 +119,11 @@ def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
 
 
 def _open_path(path: str) -> Source:
+    if path.startswith(("postgresql://", "postgres://")):
+        from utmost.release.postgres import open_postgres
+
+        _ibis()
+        return open_postgres(path)
     name, _, inside = path.partition("#")
     file = Path(name)
     if not file.is_file():
@@ -254,6 +264,10 @@ def _open_ibis(table: Any) -> Source:
         raise InvalidInput(
             "the Ibis table belongs to no engine; make it with a connection, such as ibis.duckdb."
         ) from None
+    if connection.name == "postgres":
+        from utmost.release.postgres import open_postgres_table
+
+        return open_postgres_table(table, connection)
     for base in table.op().find(operations.DatabaseTable):
         _require_not_a_view(connection, base)
     return Source(table, frozenset(), connection)
@@ -262,7 +276,9 @@ def _open_ibis(table: Any) -> Source:
 def _require_not_a_view(connection: Any, base: Any) -> None:
     """A view may join, group or limit: only base tables keep one row to one unit."""
     if connection.name != "duckdb":
-        raise InvalidInput(f"tables in {connection.name} cannot be opened yet; give a DuckDB table, a file or a frame.")
+        raise InvalidInput(
+            f"tables in {connection.name} cannot be opened; give a DuckDB or PostgreSQL table, a file or a frame."
+        )
     schema = base.namespace.database
     named = "FROM {} WHERE {} = ? AND (schema_name = ? OR ? IS NULL)"
     of_tables = connection.con.execute(

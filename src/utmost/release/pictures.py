@@ -45,6 +45,20 @@ def bars(values: Mapping[str, float], what: str) -> str:
     return _svg(what, body, 24 + 30 * len(values))
 
 
+def spending(shares: Mapping[str, Sequence[float]]) -> str:
+    """For every resource of a budget a bar, filled from the left by what each entry took."""
+    body, wide = "", WIDE - 60
+    for i, (name, taken) in enumerate(shares.items()):
+        y, at = 26 + 56 * i, 30.0
+        body += _text(30, y - 8, f"{name}: {max(0.0, 1 - sum(taken)):.1%} left", "start")
+        body += f'<rect x="30" y="{y}" width="{wide}" height="22" fill="{OTHERS}" opacity="0.4"/>'
+        for share in taken:
+            long = wide * min(share, 1.0)
+            body += f'<rect x="{at:.1f}" y="{y}" width="{max(long - 1, 0.5):.1f}" height="22" fill="{OURS}"/>'
+            at += long
+    return _svg("What was spent of the budget", body, 8 + 56 * len(shares))
+
+
 def _svg(title: str, body: str, high: int = HIGH) -> str:
     return (
         f'<svg viewBox="0 0 {WIDE} {high}" role="img" xmlns="http://www.w3.org/2000/svg">'

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from utmost.exact import Number, as_literal
 from utmost.privacy import ApproxDP, Level, PureDP, as_level
 from utmost.release.conditions import as_condition
 from utmost.release.engines import Source, Statement
-from utmost.release.mechanisms.choice import Design, design_choice, design_number, require_releasable
+from utmost.release.mechanisms.choice import Design, Proof, design_choice, design_number, require_releasable
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.statistics import Contribution, Grid, as_grid, ones, statement, values, votes
@@ -58,6 +58,68 @@ class Part:
     step: Fraction = Fraction(1)
 
 
+class JointDesign(Protocol):
+    """A mechanism that looks at several integers at once."""
+
+    @property
+    def name(self) -> str:
+        """What it is, in words."""
+
+    @property
+    def level(self) -> Level:
+        """What it spends."""
+
+    @property
+    def loss(self) -> str:
+        """What it is best for."""
+
+    @property
+    def proof(self) -> Proof:
+        """Why it is private, and what is known about better ones."""
+
+    @property
+    def expected(self) -> Mapping[str, float]:
+        """The expected losses under the prior."""
+
+    @property
+    def alternatives(self) -> Mapping[str, Mapping[str, float]]:
+        """The same of the alternatives, by their names."""
+
+    @property
+    def worst(self) -> float:
+        """The expected declared loss at the worst point."""
+
+    @property
+    def space(self) -> str:
+        """Where the integers lie, in words."""
+
+    @property
+    def moves(self) -> Mapping[str, int]:
+        """How far one neighbour moves what matters."""
+
+    def draw(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """What is released: the only place where the private point and randomness meet."""
+
+    def verify(self) -> bool:
+        """Prove privacy again in exact arithmetic."""
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A statistic of several integers that one mechanism releases together.
+
+    Attributes
+    ----------
+    statement : what the engine will be asked, given the secret; nothing is read yet
+    place : the private point, clamped, from what the engine found
+    design : the mechanism
+    """
+
+    statement: Callable[[bytes], Statement]
+    place: Callable[[Mapping[str, int]], dict[str, Any]]
+    design: JointDesign
+
+
 @dataclass(frozen=True, eq=False)
 class Question:
     """A question at a privacy level, ready to be planned or asked.
@@ -68,9 +130,10 @@ class Question:
     words : the question in words
     public : everything that defines it, as plain data: what the ledger compares
     level : what asking it spends
-    parts : the integers that are released
+    parts : the integers that are released, each by itself
     value : how the released integers become the answer
     again : makes the same question at another level
+    joint : where integers are released together, in place of parts
     """
 
     kind: str
@@ -82,20 +145,30 @@ class Question:
     parts: tuple[Part, ...]
     value: Callable[[Mapping[str, Any]], Any]
     again: Callable[[Level], Question]
+    joint: Joint | None = None
 
     def statement(self, secret: bytes) -> Statement:
         """What the engine will be asked; nothing is read yet."""
+        if self.joint is not None:
+            return self.joint.statement(secret)
         contributions = {part.name: part.contribution for part in self.parts}
         return statement(self.setting.source, self.setting.unit, self.rows_each, contributions, secret)
 
-    def point(self, statement: Statement) -> dict[str, int]:
+    def point(self, statement: Statement) -> dict[str, Any]:
         """The private point: the statistics, clamped to their lines. Whoever calls this holds the private answer."""
         sums = self.setting.source.integers(statement)
+        if self.joint is not None:
+            return self.joint.place(sums)
         return {part.name: part.line.clamp(sums[part.name]) for part in self.parts}
 
     def release(self, statement: Statement) -> dict[str, Any]:
         """The released integers (or truth values): read, drawn, and the point forgotten."""
-        point = self.point(statement)
+        return self.draw(self.point(statement))
+
+    def draw(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """What is released at a private point."""
+        if self.joint is not None:
+            return self.joint.design.draw(point)
         return {part.name: part.design.release(point[part.name]) for part in self.parts}
 
     @cached_property
@@ -106,7 +179,7 @@ class Question:
 
 def count(setting: Setting, where: Any, privacy: Any, of: Literal["rows", "people"], loss: str, prior: Any) -> Question:
     """How many rows, or people with such a row, there are of which a condition is true."""
-    level, loss = _level(privacy), as_loss(loss)
+    level, loss = as_releasable(privacy), as_loss(loss)
     if of not in ("rows", "people"):
         raise InvalidInput(f"of is {of!r}; say 'rows' or 'people'.")
     if of == "people" and setting.unit.id is None:
@@ -118,11 +191,11 @@ def count(setting: Setting, where: Any, privacy: Any, of: Literal["rows", "peopl
     line = setting.line(contribution, rows_each)
     weights = line.prior(prior)
     part = Part("count", contribution, line, design_number(line, level, loss, weights))
-    text = _text(where, setting.source)
+    text = text_of(where, setting.source)
     return Question(
         "count",
         f"How many {of}" + (f" have {text}?" if text else " are there?"),
-        {"question": "count", "where": text, "of": of, **_shared(loss, weights)},
+        {"question": "count", "where": text, "of": of, **shared(loss, weights)},
         level,
         setting,
         rows_each,
@@ -144,16 +217,16 @@ def total(
     prior: Any,
 ) -> Question:
     """The sum of a column clamped to a range and rounded to a grid."""
-    level, loss, steps = _level(privacy), as_loss(loss), as_grid(lower, upper, grid)
+    level, loss, steps = as_releasable(privacy), as_loss(loss), as_grid(lower, upper, grid)
     contribution = values(setting.source, column, steps, where)
     line = setting.line(contribution, setting.unit.rows_each)
     weights = line.prior(prior)
     part = Part("sum", contribution, line, design_number(line, level, loss, weights), steps.step)
-    text = _text(where, setting.source)
+    text = text_of(where, setting.source)
     return Question(
         "sum",
         f"What does {column} add up to" + (f", where {text}?" if text else "?"),
-        {"question": "sum", **_range(column, steps), "where": text, **_shared(loss, weights)},
+        {"question": "sum", **_range(column, steps), "where": text, **shared(loss, weights)},
         level,
         setting,
         setting.unit.rows_each,
@@ -167,7 +240,7 @@ def mean(
     setting: Setting, column: str, lower: Number, upper: Number, grid: Number, where: Any, privacy: Any, loss: str
 ) -> Question:
     """The mean of a column clamped to a range: from a sum around the middle of the range and a count, both released."""
-    level, loss, steps = _level(privacy), as_loss(loss, ("absolute", "squared")), as_grid(lower, upper, grid)
+    level, loss, steps = as_releasable(privacy), as_loss(loss, ("absolute", "squared")), as_grid(lower, upper, grid)
     if not isinstance(level, ApproxDP) or level.delta != 0:
         raise UnsupportedLevel(f"a mean is released at a pure level, not {level}; give an epsilon, such as PureDP(1).")
     if steps.least == steps.most:
@@ -192,11 +265,11 @@ def mean(
         found = middle + steps.step * Fraction(released["sum"], released["count"])
         return float(min(max(found, steps.lower), steps.upper))
 
-    text = _text(where, setting.source)
+    text = text_of(where, setting.source)
     return Question(
         "mean",
         f"What is the mean of {column}" + (f", where {text}?" if text else "?"),
-        {"question": "mean", **_range(column, steps), "where": text, **_shared(loss, None)},
+        {"question": "mean", **_range(column, steps), "where": text, **shared(loss, None)},
         level,
         setting,
         setting.unit.rows_each,
@@ -208,18 +281,18 @@ def mean(
 
 def majority(setting: Setting, where: Any, privacy: Any, loss: str, prior: Any) -> Question:
     """Whether a condition is true of more rows than it is false of."""
-    level, loss = _level(privacy), as_loss(loss, ("zero-one",))
+    level, loss = as_releasable(privacy), as_loss(loss, ("zero-one",))
     if where is None:
         raise InvalidInput("a majority needs a condition that rows agree with or not, such as \"answer = 'yes'\".")
     contribution = votes(setting.source, where)
     line = setting.line(contribution, setting.unit.rows_each)
     weights = line.prior(prior)
     part = Part("yes", contribution, line, design_choice(line, 1, level, weights))
-    text = _text(where, setting.source)
+    text = text_of(where, setting.source)
     return Question(
         "majority",
         f"Do more rows have {text} than not?",
-        {"question": "majority", "where": text, **_shared(loss, weights)},
+        {"question": "majority", "where": text, **shared(loss, weights)},
         level,
         setting,
         setting.unit.rows_each,
@@ -233,7 +306,7 @@ def threshold(
     setting: Setting, where: Any, at_least: int, privacy: Any, of: Literal["rows", "people"], loss: str, prior: Any
 ) -> Question:
     """Whether a condition is true of at least so many rows, or people."""
-    level, loss = _level(privacy), as_loss(loss, ("zero-one",))
+    level, loss = as_releasable(privacy), as_loss(loss, ("zero-one",))
     if of not in ("rows", "people") or (of == "people" and setting.unit.id is None):
         raise InvalidInput(f"of is {of!r}; say 'rows', or 'people' where the unit is um.people(...).")
     rows_each = setting.unit.rows_each if of == "rows" else 1
@@ -250,11 +323,11 @@ def threshold(
         )
     weights = line.prior(prior)
     part = Part("yes", contribution, line, design_choice(line, border, level, weights))
-    text = _text(where, setting.source)
+    text = text_of(where, setting.source)
     return Question(
         "threshold",
         f"Are there at least {border} {of}" + (f" with {text}?" if text else "?"),
-        {"question": "threshold", "where": text, "of": of, "at_least": border, **_shared(loss, weights)},
+        {"question": "threshold", "where": text, "of": of, "at_least": border, **shared(loss, weights)},
         level,
         setting,
         rows_each,
@@ -267,7 +340,15 @@ def threshold(
 # ---- what they share ----
 
 
-def _level(privacy: Any) -> Level:
+def rows_that_count(setting: Setting, of: Any) -> int:
+    """How many rows of a unit take part: all that are kept, or one where people are counted."""
+    if of not in ("rows", "people") or (of == "people" and setting.unit.id is None):
+        raise InvalidInput(f"of is {of!r}; say 'rows', or 'people' where the unit is um.people(...).")
+    return setting.unit.rows_each if of == "rows" else 1
+
+
+def as_releasable(privacy: Any) -> Level:
+    """What an answer spends, checked."""
     if privacy is None:
         raise InvalidInput("say what the answer may spend, such as privacy=0.5: there is no default.")
     return require_releasable(as_level(privacy))
@@ -281,7 +362,7 @@ def _split(level: ApproxDP, share: Fraction) -> tuple[Level, Level]:
     return PureDP(below * share), PureDP(below * (1 - share))
 
 
-def _text(where: Any, source: Source) -> str | None:
+def text_of(where: Any, source: Source) -> str | None:
     """A condition as text: SQL as given, Ibis as the engine's SQL."""
     if where is None:
         return None
@@ -291,7 +372,7 @@ def _text(where: Any, source: Source) -> str | None:
     return compiled.removeprefix("SELECT ").rpartition(' AS "condition" FROM ')[0]
 
 
-def _shared(loss: str, weights: Any) -> dict[str, Any]:
+def shared(loss: str, weights: Any) -> dict[str, Any]:
     """Loss and prior, as plain data; a listed prior by its fingerprint."""
     prior = (
         "uniform"

@@ -10,7 +10,7 @@ import html
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ STYLE = (
     "td.words{text-align:left;overflow-wrap:anywhere}tr.ours td{font-weight:600}"
     ".small{color:#666;font-size:.9rem}svg{width:100%}"
 )
+MOST_BARS = 40
 LOSSES = {"absolute": "mean error", "squared": "mean squared error", "zero-one": "chance of a wrong answer"}
 
 
@@ -76,7 +77,13 @@ def _section(answer: Answer) -> str:
 
 
 def _belief(answer: Answer) -> str:
-    """The picture of what is known after a number was released."""
+    """The picture of what is known after a number was released; several counts side by side."""
+    if answer.question.joint is not None:
+        several = isinstance(answer.value, Mapping) and len(answer.value) <= MOST_BARS
+        if not several:
+            return ""
+        shown = {_short(name): float(count) for name, count in answer.value.items()}
+        return bars(shown, "Released counts") if len(shown) == len(answer.value) else ""
     if answer.question.is_choice or answer.question.kind == "mean":
         return ""
     part = answer.question.parts[0]
@@ -89,6 +96,10 @@ def _belief(answer: Answer) -> str:
     step = float(part.step)
     low, high = answer.interval or (0.0, 0.0)
     return belief((points * step).tolist(), chances.tolist(), float(answer.value), (low, high))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 28 else f"{name[:27]}…"
 
 
 def _compared(d: Any) -> str:
@@ -123,6 +134,9 @@ def _after(d: Any) -> str:
     known = d["accuracy"]["after"]
     if "probability_right" in known:
         return f"right with probability {known['probability_right']:.6g}, given the prior and this answer"
+    if "intervals" in known:
+        shown = [f"{name} {show(low)} to {show(high)}" for name, (low, high) in known["intervals"].items()]
+        return f"with {known['confidence']:.0%} each, given the prior and these answers: {'; '.join(shown)}"
     low, high = known["interval"]
     expected = f"; expected loss {known['expected']:.6g}" if "expected" in known else ""
     between = f"between {show(low)} and {show(high)} with {known['confidence']:.0%}"

@@ -8,20 +8,25 @@ answer is recorded. Everything that can fail for a public reason fails before th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
-from utmost.accounting import Account, Entry, Ledger
+from utmost.accounting import Account, Entry, Ledger, Schedule
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
-from utmost.privacy import Level, PureDP
+from utmost.privacy import Level, PureDP, as_level
 from utmost.release.accuracy import average
 from utmost.release.answer import Answer, Plan, make_answer, make_plan
+from utmost.release.budget import Budget
 from utmost.release.engines import open_table
-from utmost.release.questions import Question, Setting, count, majority, mean, threshold, total
+from utmost.release.histograms import histogram
+from utmost.release.quantiles import quantile
+from utmost.release.questions import Question, Setting, as_releasable, count, majority, mean, threshold, total
+from utmost.release.several_counts import counts
 from utmost.release.statistics import require_id
 from utmost.release.units import Unit, require_neighbours
+from utmost.release.winners import plurality
 
 Of = Literal["rows", "people"]
 LEAST_EPSILON, MOST_EPSILON = 1e-4, 50.0
@@ -34,6 +39,9 @@ class Questions:
 
     def _take(self, question: Question, fresh: bool) -> Any:
         raise NotImplementedError
+
+    def _level(self, privacy: Any) -> Any:
+        return privacy
 
     def count(
         self,
@@ -56,7 +64,7 @@ class Questions:
         prior : a probability for each possible count; None is uniform
         fresh : draw again (and spend again) although the identical question was answered before
         """
-        return self._take(count(self.setting, where, privacy, of, loss, prior), fresh)
+        return self._take(count(self.setting, where, self._level(privacy), of, loss, prior), fresh)
 
     def sum(
         self,
@@ -75,7 +83,9 @@ class Questions:
 
         The range is public and must not be read off the table: it says how far one row can move the sum.
         """
-        return self._take(total(self.setting, column, lower, upper, grid, where, privacy, loss, prior), fresh)
+        return self._take(
+            total(self.setting, column, lower, upper, grid, where, self._level(privacy), loss, prior), fresh
+        )
 
     def mean(
         self,
@@ -90,13 +100,13 @@ class Questions:
         fresh: bool = False,
     ) -> Any:
         """The mean of a column, its values clamped to lower..upper: from a sum and a count that share the epsilon."""
-        return self._take(mean(self.setting, column, lower, upper, grid, where, privacy, loss), fresh)
+        return self._take(mean(self.setting, column, lower, upper, grid, where, self._level(privacy), loss), fresh)
 
     def majority(
         self, where: Any, privacy: Any = None, *, loss: str = "zero-one", prior: Any = None, fresh: bool = False
     ) -> Any:
         """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote."""
-        return self._take(majority(self.setting, where, privacy, loss, prior), fresh)
+        return self._take(majority(self.setting, where, self._level(privacy), loss, prior), fresh)
 
     def threshold(
         self,
@@ -110,7 +120,100 @@ class Questions:
         fresh: bool = False,
     ) -> Any:
         """Whether a condition is true of at least so many rows (or people)."""
-        return self._take(threshold(self.setting, where, at_least, privacy, of, loss, prior), fresh)
+        return self._take(threshold(self.setting, where, at_least, self._level(privacy), of, loss, prior), fresh)
+
+    def counts(
+        self,
+        conditions: Any,
+        privacy: Any = None,
+        *,
+        of: Of = "rows",
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Any:
+        """How many rows (or people) have each of several conditions, which may overlap; the answer is a dict.
+
+        All counts together spend `privacy`, and are more accurate than if each was asked with its share.
+
+        Parameters
+        ----------
+        conditions : a list of conditions, or a mapping {name: condition}
+        loss : of one count, averaged over them; "zero-one" asks for all of them to be right at once
+        """
+        return self._take(counts(self.setting, conditions, self._level(privacy), of, loss), fresh)
+
+    def histogram(
+        self,
+        column: Any,
+        categories: Any,
+        privacy: Any = None,
+        *,
+        other: str | None = None,
+        where: Any = None,
+        of: Of = "rows",
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Any:
+        """How many rows (or people) each category of one or two columns has; the answer is a dict.
+
+        Parameters
+        ----------
+        column : a column, or a list of two
+        categories : a public list of its values, or a list of two such lists; never read off the table
+        other : a name under which all other values are counted, null included; None drops them
+        loss : of one cell, averaged over them
+        """
+        return self._take(
+            histogram(self.setting, column, categories, self._level(privacy), other, where, of, loss), fresh
+        )
+
+    def plurality(
+        self,
+        column: str,
+        candidates: Any,
+        privacy: Any = None,
+        *,
+        where: Any = None,
+        of: Of = "rows",
+        loss: str = "zero-one",
+        prior: Any = None,
+        fresh: bool = False,
+    ) -> Any:
+        """Which of the candidates most rows name; their order is public and breaks ties; other values do not vote.
+
+        Parameters
+        ----------
+        loss : "zero-one", or "shortfall": by how many votes the named one is behind the winner
+        prior : {tally: probability}, a tally being a tuple of votes; None is uniform over all tallies
+        """
+        return self._take(
+            plurality(self.setting, column, candidates, self._level(privacy), where, of, loss, prior), fresh
+        )
+
+    def quantile(
+        self,
+        column: str,
+        q: Number,
+        candidates: Any,
+        privacy: Any = None,
+        *,
+        where: Any = None,
+        of: Of = "rows",
+        loss: str = "absolute",
+        prior: Any = None,
+        fresh: bool = False,
+    ) -> Any:
+        """Which candidate is the q-quantile of a column (q = 0.5: the median), values rounded to the nearest candidate.
+
+        Parameters
+        ----------
+        candidates : public numbers in increasing order, such as range(0, 101, 5)
+        loss : "absolute": how far the named value is from the quantile; "zero-one"; "rank": how many rows it is off
+        prior : {tally: probability}, a tally being the rows at each candidate; None is uniform over all tallies
+        """
+        return self._take(
+            quantile(self.setting, column, q, candidates, self._level(privacy), where, of, loss, prior), fresh
+        )
 
 
 class Session(Questions):
@@ -118,7 +221,8 @@ class Session(Questions):
 
     Parameters
     ----------
-    table : path of a CSV or Parquet file, "file.duckdb#table", a pandas, polars or pyarrow frame, or an Ibis table
+    table : path of a CSV or Parquet file, "file.duckdb#table", "postgresql://user@host/database#table", a pandas,
+        polars or pyarrow frame, or an Ibis table
     dataset : the name of its account in the ledger; the same people under two names are protected twice as little
     unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many
     neighbours : "replace" or "add-remove"; no default, because the promise differs
@@ -189,6 +293,11 @@ class Session(Questions):
         """What has been spent."""
         return self.account.spent
 
+    @property
+    def budget(self) -> Budget:
+        """What is left and what was spent on what: as text, as HTML in a notebook, and `.picture()` as SVG."""
+        return Budget(self.dataset, self.left, self.spent, self.account.entries())
+
     @cached_property
     def plan(self) -> Planner:
         """The same questions, planned: expected accuracy, mechanism and spend, with nothing read and nothing spent."""
@@ -238,6 +347,63 @@ class Session(Questions):
         digit = 10.0 ** (math.floor(math.log10(high)) - 2)
         return PureDP(float(f"{math.ceil(high / digit - 1e-9) * digit:.3g}"))
 
+    def batch(self, plans: Sequence[Plan], delta: Number | None = None, *, fresh: bool = False) -> list[Answer]:
+        """Answers to several questions that are declared together, before any of them is answered.
+
+        With an (epsilon, delta) budget and a `delta` for the whole batch they cost what exact composition says at that
+        delta (LIM Theorem 2.4.3), often much less than the sum; otherwise the sum.
+
+        Parameters
+        ----------
+        plans : made by `session.plan`, such as [s.plan.count("age >= 65", privacy=0.1), s.plan.majority(...)]
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=um.ApproxDP(3, 1e-5))
+        >>> plans = [s.plan.count(f"age >= {age}", privacy=0.05) for age in range(1, 101)]
+        >>> answers = s.batch(plans, delta=1e-6)
+        >>> len(answers), str(s.left)                          # the sum would have been 5
+        (100, 'epsilon 0.792467 of 3, delta 9e-06 of 1e-05')
+        """
+        if not isinstance(plans, Sequence) or not plans or not all(isinstance(plan, Plan) for plan in plans):
+            raise InvalidInput("a batch is a list of plans, such as [s.plan.count('age >= 65', privacy=0.1), ...].")
+        asked = [plan.question for plan in plans]
+        if any(question.setting is not self.setting for question in asked):
+            raise InvalidInput("a plan of the batch was made by another session; plan it with this one.")
+        statements = [question.statement(self.account.secret) for question in asked]
+        public = {
+            "batch": [{"privacy": str(q.level), **q.public} for q in asked],
+            "delta": None if delta is None else str(delta),
+        }
+        entry = None if fresh else self.account.find(public)
+        if entry is None:
+            with self.account.reserve_batch([question.level for question in asked], public, delta) as reserved:
+                released = [question.release(s) for question, s in zip(asked, statements, strict=True)]
+                entry = reserved.complete(released)
+        state = self._state(entry)
+        return [make_answer(q, self.dataset, r, state) for q, r in zip(asked, entry.answer, strict=True)]
+
+    def schedule(self, privacy: Any, slots: int, delta: Number | None = None) -> Scheduled:
+        """So many questions of one level, charged now and asked later, whatever earlier answers suggest.
+
+        The level is fixed in advance, so exact composition holds although the questions are not. What comes back asks
+        like a session; every question takes one slot, and its level is the schedule's.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=um.ApproxDP(3, 1e-5))
+        >>> exploring = s.schedule(0.05, slots=100, delta=1e-6)
+        >>> _ = exploring.count("age >= 65")
+        >>> exploring.left, str(s.left)
+        (99, 'epsilon 0.792467 of 3, delta 9e-06 of 1e-05')
+        """
+        level = as_releasable(privacy)
+        return Scheduled(self, level, self.account.reserve_schedule(level, slots, {"question": "schedule"}, delta))
+
     def _take(self, question: Question, fresh: bool) -> Answer:
         statement = question.statement(self.account.secret)  # before the spend: what fails here is public
         entry = self.account.ask(
@@ -267,3 +433,28 @@ class Planner(Questions):
 
     def _take(self, question: Question, fresh: bool) -> Plan:
         return make_plan(question, self.session.dataset, str(self.session.left))
+
+
+class Scheduled(Questions):
+    """`session.schedule(...)`: questions that take one slot each; leave `privacy` out."""
+
+    def __init__(self, session: Session, level: Level, slots: Schedule) -> None:
+        self.session, self.setting, self.privacy, self._slots = session, session.setting, level, slots
+
+    @property
+    def left(self) -> int:
+        """How many slots are left."""
+        return self._slots.left
+
+    def _level(self, privacy: Any) -> Any:
+        if privacy is not None and as_level(privacy) != self.privacy:
+            raise InvalidInput(f"the schedule's level is {self.privacy}; leave privacy out, or ask the session itself.")
+        return self.privacy
+
+    def _take(self, question: Question, fresh: bool) -> Answer:
+        session = self.session
+        statement = question.statement(session.account.secret)
+        with self._slots.slot(dict(question.public)) as slot:
+            released = question.release(statement)
+            entry = slot.complete(released)
+        return make_answer(question, session.dataset, released, session._state(entry))

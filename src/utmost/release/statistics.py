@@ -35,6 +35,7 @@ from utmost.release.conditions import as_condition, kind_of
 from utmost.release.engines import Source, Statement
 from utmost.release.units import Neighbours, Unit
 
+TINY = 1e-290
 MOST_STEPS = 2**48
 """Contributions are below this, so that scaling in floating point errs by less than half a step at the ends."""
 
@@ -158,7 +159,9 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
         scale = 1 / grid.step
         scaled = clamped.cast("float64")
         scaled = scaled if scale.numerator == 1 else scaled * float(scale.numerator)
-        scaled = scaled if scale.denominator == 1 else scaled / float(scale.denominator)
+        if scale.denominator != 1:
+            tiny = (scaled > -TINY) & (scaled < TINY)  # PostgreSQL fails where a quotient of numbers above 0 is 0
+            scaled = ibis.ifelse(tiny, 0.0, scaled) / float(scale.denominator)
         steps = (scaled + 0.5).floor().cast("int64")
     offset = int(grid.origin / grid.step)
     steps = steps - offset if offset else steps
@@ -201,14 +204,21 @@ def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[st
         people = table.group_by("who").aggregate(rows=table.count())
         kept = ibis.ifelse(people.rows > rows_each, rows_each, people.rows)
         return people.aggregate(**{name: kept.sum() for name in contributions})
-    alike = table.mutate(nth=ibis.row_number().over(group_by=["who", *contributions]))
+    kept_rows = keep_rows(table, tuple(contributions), rows_each, secret)
+    return kept_rows.aggregate(**{name: kept_rows[name].sum() for name in contributions})
+
+
+def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes) -> Any:
+    """At most so many rows of each `who`, chosen by a keyed hash of the named integers."""
+    import ibis
+
+    alike = table.mutate(nth=ibis.row_number().over(group_by=["who", *names]))
     text = ibis.literal(secret.hex())
-    for part in ("who", *contributions, "nth"):
+    for part in ("who", *names, "nth"):
         text = text + "|" + alike[part].cast("string").fill_null("-")
     hashed = alike.mutate(key=_md5()(text))
-    ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *contributions, "nth"]))
-    kept_rows = ranked.filter(ranked.place < rows_each)  # Ibis counts from 0
-    return kept_rows.aggregate(**{name: kept_rows[name].sum() for name in contributions})
+    ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *names, "nth"]))
+    return ranked.filter(ranked.place < rows_each)  # Ibis counts from 0
 
 
 def require_id(source: Source, column: str | None) -> None:

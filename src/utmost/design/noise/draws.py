@@ -201,8 +201,8 @@ def point_on_layer(dimension: int, n: int, below: Callable[[int], int] = below) 
     nonzero = 1
     while number >= (here := _with_nonzero(dimension, n, nonzero)):
         number, nonzero = number - here, nonzero + 1
-    cuts = [0, *sorted(1 + c for c in _subset(n - 1, nonzero - 1, below)), n]
-    for i, start, end in zip(sorted(_subset(dimension, nonzero, below)), cuts[:-1], cuts[1:], strict=True):
+    cuts = [0, *sorted(1 + c for c in uniform_subset(n - 1, nonzero - 1, below)), n]
+    for i, start, end in zip(sorted(uniform_subset(dimension, nonzero, below)), cuts[:-1], cuts[1:], strict=True):
         point[i] = (end - start) * (1 if below(2) else -1)
     return tuple(point)
 
@@ -211,7 +211,7 @@ def _with_nonzero(dimension: int, n: int, j: int) -> int:
     return comb(dimension, j) * comb(n - 1, j - 1) << j
 
 
-def _subset(n: int, size: int, below: Callable[[int], int]) -> set[int]:
+def uniform_subset(n: int, size: int, below: Callable[[int], int] = below) -> set[int]:
     """A uniform subset of 0..n-1 of this size: Floyd's algorithm."""
     chosen: set[int] = set()
     for last in range(n - size, n):

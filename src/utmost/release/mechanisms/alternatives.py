@@ -33,8 +33,8 @@ def number_alternatives(
 ) -> dict[str, dict[str, float]]:
     """The expected losses of the alternatives for a number, by name and loss."""
     return {
-        name: {loss: _expected_number(line, tail, wide, loss, prior) for loss in losses}
-        for name, (tail, wide) in _tails(line.reach, level).items()
+        name: {loss: expected_cut_off(line, tail, wide, loss, prior) for loss in losses}
+        for name, (tail, wide) in tails(line.reach, level).items()
     }
 
 
@@ -42,7 +42,7 @@ def choice_alternatives(line: Line, first_yes: int, level: Level, prior: Floats 
     """The expected zero-one losses of adding noise and comparing with the border, by name."""
     yes, no = line.last - first_yes + 1, first_yes - line.first
     found = {}
-    for name, (tail, wide) in _tails(line.reach, level).items():
+    for name, (tail, wide) in tails(line.reach, level).items():
         errors = tail(np.arange(1.0, min(max(yes, no), wide) + 1))
         if prior is None:
             value = (errors[:yes].sum() + errors[:no].sum()) / line.points
@@ -53,7 +53,8 @@ def choice_alternatives(line: Line, first_yes: int, level: Level, prior: Floats 
     return found
 
 
-def _expected_number(line: Line, tail: Tail, wide: int, loss: str, prior: Floats | None) -> float:
+def expected_cut_off(line: Line, tail: Tail, wide: int, loss: str, prior: Floats | None = None) -> float:
+    """The expected loss of symmetric noise that is cut off at the ends of a line; `tail(t)` is Pr[K >= t]."""
     last = line.points - 1
     steps = np.arange(0.0, min(last, wide) + 1)
     grown = np.diff(cost(loss, steps))
@@ -64,15 +65,18 @@ def _expected_number(line: Line, tail: Tail, wide: int, loss: str, prior: Floats
     return float(prior @ (here + here[::-1]))
 
 
-def _tails(reach: int, level: Level) -> dict[str, tuple[Tail, int]]:
-    """Pr[K >= t] for t >= 1 of each noise, rounded to integers, and how far it matters."""
+def tails(reach: int, level: Level, straight: float | None = None) -> dict[str, tuple[Tail, int]]:
+    """Pr[K >= t] for t >= 1 of each noise, rounded to integers, and how far it matters.
+
+    One neighbour moves what is answered by at most `reach` in all (l1); `straight` (l2) is the same for one number.
+    """
     found: dict[str, tuple[Tail, int]] = {}
     if isinstance(level, ApproxDP) and 0 < level.log_growth < math.inf:
         rate = level.log_growth / reach
         wide = min(MOST_WIDE, math.ceil(FAR / rate) + 1)
         found["Laplace"] = (lambda t: 0.5 * np.exp(-(t - 0.5) * rate), wide)
         found["geometric"] = (lambda t: np.exp(-t * rate) / (1 + math.exp(-rate)), wide)
-    spread = _gaussian_spread(level) * reach
+    spread = _gaussian_spread(level) * (reach if straight is None else straight)
     if math.isfinite(spread):
         from scipy.special import ndtr
 

@@ -1,0 +1,86 @@
+"""What is left of a budget: as text, as HTML, as a picture. Made of the ledger alone."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from utmost.accounting.entries import Entry, Left, Spent
+from utmost.release.pictures import spending
+
+MOST_LISTED = 20
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The state of an account at the moment it was asked for; another process may spend meanwhile.
+
+    Examples
+    --------
+    >>> import pyarrow, utmost as um
+    >>> s = um.Session(pyarrow.table({"age": [70, 25] * 30}), "survey", um.rows(at_most=80), "replace", budget=1)
+    >>> _ = s.count("age >= 65", privacy=0.25)
+    >>> print(s.budget)
+    survey: epsilon 0.75 of 1 left
+      1. 0.25-DP  count: age >= 65
+    >>> s.budget.picture().startswith("<svg")
+    True
+    """
+
+    dataset: str
+    left: Left
+    spent: Spent
+    entries: Sequence[Entry]
+
+    def __str__(self) -> str:
+        lines = [f"{self.dataset}: {self.left} left"]
+        hidden = len(self.entries) - MOST_LISTED
+        lines += [f"  ({hidden} earlier entries)"] if hidden > 0 else []
+        lines += [f"  {e.number}. {_levels(e)}  {_asked(e)}" for e in self.entries[-MOST_LISTED:]]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{e.number}</td><td>{html.escape(_levels(e))}</td><td>{html.escape(_asked(e))}</td></tr>"
+            for e in self.entries[-MOST_LISTED:]
+        )
+        table = f"<table><tr><th></th><th>spent</th><th>asked</th></tr>{rows}</table>" if rows else ""
+        head = f"<p><b>{html.escape(self.dataset)}</b>: {html.escape(str(self.left))} left</p>"
+        return f"<div>{head}{self.picture()}{table}</div>"
+
+    def picture(self) -> str:
+        """A bar for every resource of the budget, what each entry took of it marked; as SVG text."""
+        limits = zip(self.left.filter.resources, self.left.filter.limits, strict=True)
+        shares = {}
+        for name, limit in limits:
+            whole = float(limit)
+            taken = [float(e.cost[name]) / whole if whole > 0 else 0.0 for e in self.entries]
+            shares[f"{name}, of {limit}"] = taken
+        return spending(shares)
+
+
+def _levels(entry: Entry) -> str:
+    if isinstance(entry.level, tuple):
+        return f"{len(entry.level)} levels together"
+    return f"{entry.slots} slots of {entry.level}" if entry.slots else str(entry.level)
+
+
+def _asked(entry: Entry) -> str:
+    """The question in a few words; a question asked by somebody else as it was given."""
+    question: Any = entry.question
+    state = "" if entry.state == "done" or entry.slots else " (no answer recorded)"
+    if not isinstance(question, dict):
+        return f"{question}{state}"
+    if "batch" in question:
+        return f"batch of {len(question['batch'])}{state}"
+    what = question.get("where") or question.get("column") or ", ".join(map(str, question.get("categories") or ()))
+    shown = "; ".join(map(str, what)) if isinstance(what, list) else what
+    return (
+        f"{question.get('question', 'asked')}: {shown}{state}"
+        if shown
+        else f"{question.get('question', question)}{state}"
+    )

@@ -1,0 +1,274 @@
+"""One of several candidates, named privately: who won, or where a quantile lies.
+
+The private statistic is a tally: how many rows each of m cells holds. What a question adds is a `Contest`: a score of
+every candidate, a winner, and a lead, each with how far one neighbour moves it. Three mechanisms, and the least
+expected declared loss under the prior is taken:
+
+* *exponential mechanism* (McSherry, Talwar 2007): a candidate whose score is g below the best has weight b^g;
+* *permute and flip* (McKenna, Sheldon 2020): candidates in random order, each accepted with probability b^g; never
+  worse than the exponential mechanism;
+* *rainbow by winner* (RAIN): randomised response where the winner may change with one neighbour, and inwards from there
+  the most that privacy allows; it looks at the lead only, and is best at every tally for its boundary.
+
+b is a rational with b^reach at or above e^-epsilon, so that the first two are private in exact arithmetic. Where every
+neighbour moves all scores in one direction (rows come or go, and count for somebody), b is the square of what it must
+be otherwise. For the exponential mechanism: weight and total cannot both go against us. For permute and flip, which
+names the largest score with exponential noise (Ding, Kifer, Saghaian, Steinke, Wang, Xiao, Zhang 2021): if the others'
+scores rise by at most k, a candidate still wins wherever its own noise is larger by k, which is e^-epsilon times as
+likely; if its own score rises, so does its chance, by at most as much.
+
+Expected losses are averages over tallies under the prior (`contests`), exact or with their standard error. Nothing here
+has seen a table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from flint import arb, ctx
+
+from utmost.design.noise.decay import decay_above, keeps_level
+from utmost.design.noise.draws import Uniform, below
+from utmost.design.rainbow import Plurality, plurality
+from utmost.errors import CannotCertify
+from utmost.exact import as_fmpq
+from utmost.privacy import ApproxDP, Level
+from utmost.release.mechanisms.choice import Proof, require_releasable
+from utmost.release.mechanisms.contests import LINES, Contest, Floats, Integers, Tallies, prior_tallies
+from utmost.sampling import uniform_integer
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """The exponential mechanism (`again`: a candidate may come up again), or permute and flip."""
+
+    contest: Contest
+    level: ApproxDP
+    decay: Fraction
+    again: bool
+
+    def draw(self, tally: Integers) -> int:
+        """The position of a candidate, drawn exactly."""
+        scores = self.contest.scores(tally[None, :])[0].tolist()
+        behind = [max(scores) - score for score in scores]
+        while True:  # ends: the best candidate is always accepted
+            waiting = list(range(len(scores)))
+            order = [waiting.pop(below(len(waiting))) for _ in scores]
+            tried = order[:1] if self.again else order
+            accepted = [candidate for candidate in tried if _flip(self.decay, behind[candidate])]
+            if accepted:  # of all that were flipped, so that the time does not tell which came first
+                return accepted[0]
+
+    def probabilities(self, tallies: Integers) -> Floats:
+        """The probability of every candidate at every tally, in floating point."""
+        scores = self.contest.scores(tallies)
+        behind = (scores.max(axis=1, keepdims=True) - scores).astype(float)
+        accepted = np.exp(behind * math.log(self.decay))
+        if self.again:
+            return np.asarray(accepted / accepted.sum(axis=1, keepdims=True))
+        nodes, weights = np.polynomial.legendre.leggauss(len(self.contest.names) // 2 + 1)  # exact for this degree
+        found = np.zeros_like(accepted)
+        for t, w in zip((nodes + 1) / 2, weights / 2, strict=True):
+            left = 1 - t * accepted
+            found += w * left.prod(axis=1, keepdims=True) / left
+        return np.asarray(found * accepted)
+
+    def exact(self, tally: tuple[int, ...]) -> list[Fraction]:
+        """The exact probability of every candidate at one tally."""
+        scores = self.contest.scores(np.array([tally]))[0].tolist()
+        accepted = [self.decay ** (max(scores) - score) for score in scores]
+        if self.again:
+            return [a / sum(accepted) for a in accepted]
+        return [
+            a * _mean_of_product([other for j, other in enumerate(accepted) if j != i]) for i, a in enumerate(accepted)
+        ]
+
+    def verify(self) -> bool:
+        """Whether the decay over the reach of scores is within the level: decided exactly."""
+        return 0 < self.decay < 1 and keeps_level(self.level, self.decay, self.contest.score_reach)
+
+
+@dataclass(frozen=True, eq=False)
+class Rainbow:
+    """The winner's rainbow on lines of (winner, neighbours until another wins)."""
+
+    contest: Contest
+    lines: Plurality
+
+    def draw(self, tally: Integers) -> int:
+        """The position of a candidate, drawn exactly from the certified row."""
+        row = tally[None, :]
+        winner, depth = int(self.contest.winners(row)[0]), int(self._depths(row)[0])
+        return int(self.lines.solution.certified.sample((winner, depth)))
+
+    def probabilities(self, tallies: Integers) -> Floats:
+        """The probability of every candidate at every tally."""
+        winners, depths = self.contest.winners(tallies), self._depths(tallies)
+        return np.asarray(self._table[winners, depths])
+
+    def verify(self) -> bool:
+        """Prove the mechanism on the lines again."""
+        return bool(self.lines.solution.verify())
+
+    def _depths(self, tallies: Integers) -> Integers:
+        steps = -(-self.contest.leads(tallies) // self.contest.lead_reach) - 1
+        return np.asarray(np.minimum(steps, self.lines.longest))
+
+    @cached_property
+    def _table(self) -> Floats:
+        m, deep = len(self.contest.names), self.lines.longest + 1
+        mechanism = self.lines.solution.mechanism
+        order = [mechanism.outputs.index(i) for i in range(m)]
+        rows = mechanism.matrix[:, order]
+        places = [[self.lines.solution.problem.space.index((i, d)) for d in range(deep)] for i in range(m)]
+        return np.asarray(rows[np.array(places)])
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionDesign:
+    """A mechanism that names a candidate, made of public parameters only."""
+
+    name: str
+    contest: Contest
+    level: Level
+    loss: str
+    mechanism: Weighted | Rainbow
+    proof: Proof
+    expected: Mapping[str, float]
+    alternatives: Mapping[str, Mapping[str, float]]
+    holds: str
+
+    def draw(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """A private answer: the place of the candidate that is named."""
+        return {"place": self.mechanism.draw(np.array(point["tally"], dtype=np.int64))}
+
+    def chance_right(self, released: Mapping[str, Any]) -> float:
+        """After an answer: the probability that it is right, given the prior (all candidates treated alike)."""
+        return 1 - self.expected["zero-one"]
+
+    @cached_property
+    def worst(self) -> float:
+        """The expected declared loss at the hardest tallies."""
+        hard = self.contest.worst_tallies()
+        return float((self.mechanism.probabilities(hard) * self.contest.loss(self.loss, hard)).sum(axis=1).max())
+
+    @property
+    def space(self) -> str:
+        """Where the statistic lies, in words."""
+        return self.contest.words()
+
+    @property
+    def moves(self) -> dict[str, int]:
+        """How far one neighbour moves the lead of the winner."""
+        return {"lead": self.contest.lead_reach}
+
+    def verify(self) -> bool:
+        """Prove privacy again in exact arithmetic."""
+        return self.mechanism.verify()
+
+
+def design_selection(
+    contest: Contest, level: Level, loss: str, prior: Mapping[Any, float] | None = None
+) -> SelectionDesign:
+    """The mechanism with the least expected loss of the three; at levels that are not pure, the rainbow."""
+    require_releasable(level)
+    return _uniform(contest, level, loss) if prior is None else _design(contest, level, loss, prior)
+
+
+@lru_cache(maxsize=256)
+def _uniform(contest: Contest, level: Level, loss: str) -> SelectionDesign:
+    return _design(contest, level, loss, None)
+
+
+def _design(contest: Contest, level: Level, loss: str, prior: Mapping[Any, float] | None) -> SelectionDesign:
+    m = len(contest.names)
+    options: dict[str, Weighted | Rainbow] = {}
+    pure = isinstance(level, ApproxDP) and level.delta == 0
+    lines = plurality(-(-contest.most_lead // contest.lead_reach), range(m), level, "add-remove")
+    try:
+        lines.solution.certified  # noqa: B018  (proved private, or not taken)
+        options["rainbow by winner"] = Rainbow(contest, lines)
+    except CannotCertify:
+        if not pure:
+            raise
+    if isinstance(level, ApproxDP) and pure:
+        decay = decay_above(level, contest.score_reach)
+        options["permute and flip"] = Weighted(contest, level, decay, again=False)
+        options["exponential mechanism"] = Weighted(contest, level, decay, again=True)
+    tallies = prior_tallies(contest, level, prior)
+    expected = {name: _expected(option, contest, tallies) for name, option in options.items()}
+    name = min(options, key=lambda each: expected[each][loss][0])
+    others = {each: {k: v[0] for k, v in by.items()} for each, by in expected.items() if each != name}
+    error = expected[name][loss][1]
+    holds = tallies.words + (f"; standard error {error:.2g}" if tallies.lines is not None else "")
+    return SelectionDesign(
+        name,
+        contest,
+        level,
+        loss,
+        options[name],
+        _proof(options[name], level),
+        {k: v[0] for k, v in expected[name].items()},
+        others,
+        holds,
+    )
+
+
+def _proof(chosen: Weighted | Rainbow, level: Level) -> Proof:
+    among = "the least expected loss of rainbow by winner, permute and flip, and the exponential mechanism"
+    if isinstance(chosen, Rainbow):
+        private = f"{level} proved in exact arithmetic on lines of (winner, lead); neighbours lie on adjacent points"
+        return Proof(private, "unproved", f"{among}; best at every tally for its even boundary (RAIN Theorem 3)")
+    private = (
+        f"weights b^gap with a rational b whose power {chosen.contest.score_reach} is at or above e^-epsilon: exactly "
+        f"{level} (McSherry, Talwar 2007; McKenna, Sheldon 2020); drawn exactly"
+    )
+    return Proof(private, "unproved", among)
+
+
+def _expected(option: Weighted | Rainbow, contest: Contest, prior: Tallies) -> dict[str, tuple[float, float]]:
+    """Every loss's average under the prior, and its standard error."""
+    found = {}
+    chances = np.concatenate(
+        [option.probabilities(block) for block in np.array_split(prior.tallies, max(1, len(prior.tallies) // 20_000))]
+    )
+    for loss in contest.losses:
+        costs = prior.weights * (chances * contest.loss(loss, prior.tallies)).sum(axis=1)
+        error = 0.0
+        if prior.lines is not None:
+            by_line = np.bincount(prior.lines, weights=costs, minlength=LINES) * LINES
+            error = float(by_line.std(ddof=1) / math.sqrt(LINES))
+        found[loss] = (float(costs.sum()), error)
+    return found
+
+
+# ---- exact draws ----
+
+
+def _flip(decay: Fraction, times: int) -> bool:
+    """True with probability decay^times, exactly; the time hardly depends on either."""
+
+    def bound(bits: int) -> arb:
+        with ctx.workprec(bits + 64 + 2 * decay.denominator.bit_length() + times.bit_length()):
+            return arb(as_fmpq(decay)) ** times
+
+    number, rate = Uniform(), -math.log(decay)
+    while times * rate * (1 - 1e-9) > (number.bits + 2) * math.log(2):  # decay^times is below the last bit drawn
+        if number.number:
+            return False
+        number = Uniform(uniform_integer(64), number.bits + 64)
+    return number.is_below(bound)
+
+
+def _mean_of_product(accepted: list[Fraction]) -> Fraction:
+    """The integral over t from 0 to 1 of the product of 1 - t·a: how often nobody before was accepted."""
+    powers = [Fraction(1)]
+    for a in accepted:
+        powers = [x - a * y for x, y in zip([*powers, Fraction(0)], [Fraction(0), *powers], strict=True)]
+    return sum((c / (k + 1) for k, c in enumerate(powers)), Fraction(0))

@@ -1,0 +1,183 @@
+"""Tables in PostgreSQL: the same questions, the same points, and what differs between engines refused.
+
+DuckDB and PostgreSQL agree on comparisons of numbers, dates and truth values, on equality and LIKE of text, and on
+NULL. Where they differ, or where PostgreSQL may fail on some row, a condition is refused before anything is read:
+
+* TRY_CAST: PostgreSQL has none, and its CAST stops at the first value that does not fit;
+* the order of texts: it depends on the server's collation; ILIKE: on its locale;
+* parts of dates: they fail on the date 'infinity';
+* numbers, dates and truth values as text: engines write them differently.
+
+Columns are refused whose type has rules of its own: character(n) pads with blanks, numeric without a precision holds
+numbers that no float does, some collations call different texts equal, and domains, enums and extensions may do
+anything. Views, foreign tables and tables with row security are not base tables.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from dataclasses import dataclass
+from typing import Any, NoReturn
+from urllib.parse import unquote, urlsplit
+
+from utmost.errors import EngineFailed, InvalidInput, NotRowWise, UtmostError
+from utmost.release.engines import FAILED, Source, Statement
+
+SCHEMES = ("postgresql://", "postgres://")
+TYPES = frozenset(
+    ("int2", "int4", "int8", "float4", "float8", "numeric", "bool", "text", "varchar", "date", "timestamp", "uuid")
+)
+MOST_DIGITS = 38
+KINDS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
+ORDERS = frozenset(("Greater", "GreaterEqual", "Less", "LessEqual", "Between"))
+
+
+@dataclass(frozen=True)
+class PostgresSource(Source):
+    """A table in PostgreSQL."""
+
+    def integers(self, statement: Statement) -> dict[str, int]:
+        """The one row of an aggregation, as integers; nothing is 0."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with self.connection.con.cursor() as cursor:
+                    found = cursor.execute(statement.sql).fetchone()
+                return {name: int(value or 0) for name, value in zip(statement.columns, found, strict=True)}
+        except Exception:
+            pass
+        raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
+
+    def adapted(self, condition: Any) -> Any:
+        """A condition that means the same here as in DuckDB, or `NotRowWise`; numbers with a point become floats."""
+        import ibis
+
+        operations = ibis.expr.operations
+        floats = {}
+        for node in condition.op().find(operations.Value):
+            name = type(node).__name__
+            if name == "TryCast":
+                _refuse("TRY_CAST", "PostgreSQL has none; make a column of that type beforehand")
+            if name == "StringSQLILike":
+                _refuse("ILIKE", "letter case depends on the server's locale; use LIKE")
+            if name.startswith("Extract"):
+                _refuse("a part of a date", "it fails on infinite dates; compare with a date: born >= '1990-01-01'")
+            if (
+                name == "Cast"
+                and node.to.is_string()
+                and not (node.arg.dtype.is_integer() or node.arg.dtype.is_string())
+            ):
+                _refuse("a cast to text", "engines write numbers and dates differently; compare the value itself")
+            if name in ORDERS and any(part.dtype.is_string() for part in node.args):
+                _refuse("an order of texts", "it depends on the server's collation; use =, IN or LIKE")
+            if name == "Literal" and node.dtype.is_floating():  # without a cast, PostgreSQL reads a decimal number
+                floats[node] = operations.Cast(node, to=ibis.dtype("float64"))
+        return condition.op().replace(floats, filter=operations.Value).to_expr() if floats else condition
+
+
+def open_postgres(url: str) -> Source:
+    """The table that "postgresql://user@host/database#table" names (#schema.table for another schema)."""
+    address, _, inside = url.partition("#")
+    where = _where(address)
+    if not inside:
+        raise InvalidInput(f"{where} holds many tables; say which, as in '{where}#survey'.")
+    schema, _, name = unquote(inside).rpartition(".")
+    connection = _connect(address, where)
+    try:
+        table = connection.table(name, database=schema or None)
+    except Exception:
+        raise InvalidInput(f"{where} has no table {unquote(inside)!r} that can be read; give a base table.") from None
+    return open_postgres_table(table, connection)
+
+
+def open_postgres_table(table: Any, connection: Any) -> Source:
+    """An Ibis table in PostgreSQL that is a base table, or a row-wise projection or filter of one."""
+    import ibis
+
+    for base in table.op().find(ibis.expr.operations.DatabaseTable):
+        _require_base(connection, base)
+        used = set(table.columns) | {field.name for field in table.op().find(ibis.expr.operations.Field)}
+        _require_plain_columns(connection, base, used)
+    return PostgresSource(table, frozenset(), connection)
+
+
+def _connect(address: str, where: str) -> Any:
+    try:
+        import ibis
+        import psycopg
+
+        ibis.postgres  # noqa: B018  (the backend, or ImportError)
+    except ImportError:
+        raise UtmostError("PostgreSQL needs psycopg; install it with: pip install 'utmost[postgres]'") from None
+    try:
+        link = psycopg.connect(address, autocommit=True)
+    except Exception:  # the reason may repeat the password
+        raise InvalidInput(f"{where} cannot be reached; is the address right, and the server running?") from None
+    connection = ibis.postgres.from_connection(link)
+    weakref.finalize(connection, link.close)
+    link.execute("SET default_transaction_read_only = on")
+    return connection
+
+
+def _require_base(connection: Any, base: Any) -> None:
+    """Only base tables keep one row to one unit; the name is resolved as the query will resolve it."""
+    found = connection.con.execute(
+        "SELECT relkind, relrowsecurity FROM pg_class WHERE oid = to_regclass(%s)", [_quoted(base)]
+    ).fetchone()
+    kind = found[0] if found else ""
+    if kind not in ("r", "p"):
+        raise NotRowWise(
+            f"{base.name!r} is {KINDS.get(kind, 'not a table')}, which may join, group or limit; give the base table, "
+            "and the condition as where=."
+        )
+    if found[1]:
+        raise NotRowWise(
+            f"{base.name!r} has row security, whose policies may look at other rows; ask as its owner does, on a copy."
+        )
+
+
+def _require_plain_columns(connection: Any, base: Any, used: set[str]) -> None:
+    rows = connection.con.execute(
+        "SELECT a.attname, t.typname, t.typnamespace = 'pg_catalog'::regnamespace, a.atttypmod, "
+        "coalesce(c.collisdeterministic, true) FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
+        "LEFT JOIN pg_collation c ON c.oid = a.attcollation "
+        "WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped",
+        [_quoted(base)],
+    ).fetchall()
+    for name, kind, own, modifier, deterministic in rows:
+        digits = ((modifier - 4) >> 16) & 0xFFFF if modifier >= 4 else None
+        if name not in used:
+            continue
+        if kind == "bpchar" and own:
+            reason = "is of type character(n), which pads with blanks; make it text"
+        elif kind == "numeric" and own and (digits is None or digits > MOST_DIGITS):
+            reason = f"is numeric without a precision of at most {MOST_DIGITS} digits; make it numeric(18, 2), say"
+        elif not deterministic:
+            reason = "has a collation that calls different texts equal; give it the default one"
+        elif kind not in TYPES or not own:
+            reason = f"is of type {kind}, which Utmost does not know; make it one it knows"
+        else:
+            continue
+        raise InvalidInput(
+            f"column {name!r} {reason}, or give the table without it, as an Ibis table: "
+            f"ibis.connect(...).table({base.name!r}).drop({name!r})."
+        )
+
+
+def _quoted(base: Any) -> str:
+    parts = [base.namespace.database, base.name] if base.namespace.database else [base.name]
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+
+
+def _where(address: str) -> str:
+    """The address without user and password."""
+    try:
+        found = urlsplit(address)
+        return f"postgresql://{found.hostname or ''}{found.path}"
+    except ValueError:
+        raise InvalidInput("the address is not a URL such as postgresql://user@host/database#table.") from None
+
+
+def _refuse(what: str, why: str) -> NoReturn:
+    raise NotRowWise(f"{what} is not allowed in a condition on PostgreSQL: {why}.")

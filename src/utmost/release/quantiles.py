@@ -1,0 +1,184 @@
+"""Quantiles: which of some public values has a given share of the rows at or below it.
+
+Every value is first rounded to the nearest candidate, so the quantile is a candidate: the lowest c with at least q of
+the n rows at or below it. Write F_j for the rows at or below candidate j, and G_j = F_j - q n: it is negative below the
+quantile and not from there on. In ranks, candidate j is max(0, G_{j-1}, -G_j) rows from being a quantile.
+
+**How far one neighbour moves G_j.** k rows added or removed move it by at most k·max(q, 1-q); k rows replaced by k
+others by at most k. With q = a/b everything is multiplied by b, so that all of it is whole.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from utmost.errors import InvalidInput
+from utmost.exact import Number, as_rational
+from utmost.release.mechanisms.contests import Floats, Integers
+from utmost.release.mechanisms.losses import as_loss
+from utmost.release.mechanisms.selection import design_selection
+from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, text_of
+from utmost.release.tallies import range_cells, tally_statement
+from utmost.release.units import Neighbours
+from utmost.release.winners import clamped_tally, prior_words, tally_prior
+
+LOSSES = ("absolute", "zero-one", "rank")
+MOST_CANDIDATES, MOST_DENOMINATOR = 200, 1000
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Where a quantile lies among candidates in increasing order; ranks are in units of a row over q's denominator."""
+
+    names: tuple[Any, ...]
+    share: Fraction
+    most: int
+    rows_each: int
+    neighbours: Neighbours
+    losses: tuple[str, ...] = LOSSES
+
+    @property
+    def lead_reach(self) -> int:
+        """How far one neighbour moves a rank."""
+        a, b = self.share.numerator, self.share.denominator
+        return self.rows_each * (max(a, b - a) if self.neighbours == "add-remove" else b)
+
+    @property
+    def score_reach(self) -> int:
+        """Scores go up and down, so a unit of score is worth half a step."""
+        return 2 * self.lead_reach
+
+    @property
+    def most_lead(self) -> int:
+        """No lead is larger."""
+        return self.most * self.share.denominator + 1
+
+    @property
+    def row_reach(self) -> float:
+        """In rows: a row is as many units as q has in its denominator."""
+        return self.score_reach / self.share.denominator
+
+    def scores(self, tallies: Integers) -> Integers:
+        """Minus the ranks from being a quantile."""
+        ranks = self._ranks(tallies)
+        before = np.concatenate([np.full((len(ranks), 1), -self.most_lead), ranks[:, :-1]], axis=1)
+        return np.asarray(-np.maximum(np.maximum(before, -ranks), 0))
+
+    def winners(self, tallies: Integers) -> Integers:
+        """The lowest candidate with enough rows at or below it."""
+        return np.asarray((self._ranks(tallies) >= 0).argmax(axis=1))
+
+    def leads(self, tallies: Integers) -> Integers:
+        """How far the nearer end of the winner's ranks is."""
+        ranks, winners, rows = self._ranks(tallies), self.winners(tallies), np.arange(len(tallies))
+        down = np.where(winners > 0, -ranks[rows, np.maximum(winners - 1, 0)], self.most_lead)
+        up = np.where(winners < tallies.shape[1] - 1, ranks[rows, winners] + 1, self.most_lead)
+        return np.asarray(np.minimum(down, up))
+
+    def loss(self, name: str, tallies: Integers) -> Floats:
+        """How far the named value is from the quantile; 1 unless it is it; or how many rows it is off."""
+        if name == "rank":
+            return np.asarray(-self.scores(tallies) / self.share.denominator)
+        winners = self.winners(tallies)
+        if name == "zero-one":
+            return np.asarray(winners[:, None] != np.arange(tallies.shape[1]), dtype=float)
+        values = np.array([float(x) for x in self.names])
+        return np.asarray(np.abs(values[winners][:, None] - values[None, :]))
+
+    def line(self, tally: Integers) -> tuple[int, int, int, int]:
+        """The cells on both sides of the nearer end, and how many rows of the lower one leave it the nearer."""
+        row = tally[None, :]
+        ranks, winner = self._ranks(row)[0], int(self.winners(row)[0])
+        m, b = len(tally), self.share.denominator
+        down = -int(ranks[winner - 1]) if winner > 0 else None
+        up = int(ranks[winner]) + 1 if winner < m - 1 else None
+        j = winner if down is None or (up is not None and up <= down) else winner - 1
+        both, held = int(tally[j] + tally[j + 1]), int(tally[j])
+        highest = -int(ranks[j - 1]) - 1 if j > 0 else b * self.most  # while j wins, its upper end is the nearer
+        lowest = -int(ranks[j + 1]) if j + 1 < m - 1 else -b * self.most
+        now = int(ranks[j])
+        low = max(0, held - (now - lowest) // b)
+        high = min(both, held + (highest - now) // b)
+        return j, j + 1, low, high
+
+    def worst_tallies(self) -> Integers:
+        """Nobody at all; everybody at both ends, either side of the quantile."""
+        m, n, below = len(self.names), self.most, math.ceil(self.share * self.most)
+        split = [[x] + [0] * (m - 2) + [n - x] for x in (below, max(below - 1, 0))]
+        return np.array([[0] * m, *split], dtype=np.int64)
+
+    def words(self) -> str:
+        """Where the statistic lies."""
+        return f"at most {self.most} rows among {len(self.names)} candidates, in ranks"
+
+    def _ranks(self, tallies: Integers) -> Integers:
+        a, b = self.share.numerator, self.share.denominator
+        return np.asarray(b * np.cumsum(tallies, axis=1) - a * tallies.sum(axis=1, keepdims=True))
+
+
+def quantile(
+    setting: Setting, column: str, q: Number, candidates: Any, privacy: Any, where: Any, of: str, loss: str, prior: Any
+) -> Question:
+    """Which candidate is the q-quantile of a column, its values rounded to the nearest candidate."""
+    level, loss, share, values = as_releasable(privacy), as_loss(loss, LOSSES), _share(q), _values(candidates)
+    rows_each = rows_that_count(setting, of)
+    cells = range_cells(setting.source, column, [float(x) for x in values])
+    ranks = Ranks(values, share, setting.unit.at_most * rows_each, rows_each, setting.neighbours)
+    weights = tally_prior(prior, len(values), ranks.most)
+    design = design_selection(ranks, level, loss, weights)
+    joint = Joint(
+        lambda secret: tally_statement(setting.source, setting.unit, rows_each, cells, where, secret),
+        lambda sums: {"tally": clamped_tally(sums, cells.size, ranks.most)},
+        design,
+    )
+    text = text_of(where, setting.source)
+    return Question(
+        "quantile",
+        f"What is the {share} quantile of {column}" + (f", where {text}?" if text else "?"),
+        {
+            "question": "quantile",
+            "column": column,
+            "q": str(share),
+            "candidates": list(values),
+            "where": text,
+            "of": of,
+            "loss": loss,
+            "prior": prior_words(weights),
+        },
+        level,
+        setting,
+        rows_each,
+        (),
+        lambda released: values[released["place"]],
+        lambda other: quantile(setting, column, q, candidates, other, where, of, loss, prior),
+        joint,
+    )
+
+
+def _share(q: Number) -> Fraction:
+    share = as_rational(q, "q")
+    if not 0 < share < 1 or share.denominator > MOST_DENOMINATOR:
+        raise InvalidInput(
+            f"q is {q!r}; give a share between 0 and 1 with a denominator of at most {MOST_DENOMINATOR}, such as 0.5."
+        )
+    return share
+
+
+def _values(candidates: Any) -> tuple[Any, ...]:
+    try:
+        listed = [x.item() if isinstance(x, np.generic) else x for x in candidates]
+    except TypeError:
+        listed = []
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 2**53 for x in listed)
+    if not numbers or not 2 <= len(listed) <= MOST_CANDIDATES or any(a >= b for a, b in pairwise(listed)):
+        raise InvalidInput(
+            f"candidates is {candidates!r}; give 2 to {MOST_CANDIDATES} public numbers in increasing order, such as "
+            "range(0, 101, 5)."
+        )
+    return tuple(listed)

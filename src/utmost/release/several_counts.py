@@ -1,0 +1,59 @@
+"""Several counts at once: how many rows have each of some conditions, which may overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from utmost.errors import InvalidInput
+from utmost.release.mechanisms.losses import as_loss
+from utmost.release.mechanisms.several import design_overlapping
+from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, shared, text_of
+from utmost.release.statistics import ones, statement
+
+MOST_CONDITIONS = 100
+
+
+def counts(setting: Setting, conditions: Any, privacy: Any, of: str, loss: str) -> Question:
+    """How many rows have each condition; one row may have all of them, so one neighbour moves every count."""
+    level, loss, listed = as_releasable(privacy), as_loss(loss), _named(conditions, setting)
+    rows_each = rows_that_count(setting, of)
+    contributions = {f"c{i}": ones(setting.source, where) for i, where in enumerate(listed.values())}
+    line = setting.line(contributions["c0"], rows_each)
+    names = tuple(listed)
+    design = design_overlapping(names, line, level, loss)
+    joint = Joint(
+        lambda secret: statement(setting.source, setting.unit, rows_each, contributions, secret),
+        lambda sums: {name: line.clamp(sums[f"c{i}"]) for i, name in enumerate(names)},
+        design,
+    )
+    texts = {name: text_of(where, setting.source) for name, where in listed.items()}
+    return Question(
+        "counts",
+        f"How many {of} have each of: {'; '.join(str(text) for text in texts.values())}?",
+        {"question": "counts", "where": list(texts.values()), "names": list(names), "of": of, **shared(loss, None)},
+        level,
+        setting,
+        rows_each,
+        (),
+        lambda released: {name: released[name] for name in names},  # in the order asked
+        lambda other: counts(setting, conditions, other, of, loss),
+        joint,
+    )
+
+
+def _named(conditions: Any, setting: Setting) -> dict[str, Any]:
+    """Conditions by name: as they are named, or by their own text."""
+    if isinstance(conditions, Mapping):
+        listed = {str(name): where for name, where in conditions.items()}
+    elif isinstance(conditions, Sequence) and not isinstance(conditions, str):
+        listed = {str(text_of(where, setting.source)): where for where in conditions}
+    else:
+        raise InvalidInput(f"conditions is {conditions!r}; list them, such as ['age >= 65', \"town = 'Briar'\"].")
+    if (
+        not 1 <= len(listed) <= MOST_CONDITIONS
+        or len(listed) < len(conditions)
+        or any(w is None for w in listed.values())
+    ):
+        raise InvalidInput(f"give 1 to {MOST_CONDITIONS} different conditions; every one shares the same epsilon.")
+    return listed

@@ -1,0 +1,164 @@
+"""How many rows each of several disjoint cells holds: the statistic of histograms, winners and quantiles.
+
+A row is in one cell or in none, by its values alone. Of one person at most `rows_each` rows are kept, chosen like those
+of every other statistic.
+
+**How far one neighbour moves it.** With k rows of a unit kept, one unit added or removed moves the cells by at most k
+steps of one, all in one direction; one unit replaced takes up to k rows out of cells and puts up to k into others.
+
+For rows, the engine first counts equal values and then looks at each different value once: as fast as GROUP BY.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from utmost.errors import InvalidInput
+from utmost.release.conditions import as_condition, kind_of
+from utmost.release.engines import Source, Statement
+from utmost.release.statistics import keep_rows
+from utmost.release.units import Unit
+
+MOST_CELLS = 1000
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Disjoint cells of rows.
+
+    Attributes
+    ----------
+    keys : what decides about the cell, as columns of the table
+    number : the cell's number as a function of a table that has the keys; null for a row in none
+    size : how many cells there are
+    """
+
+    keys: Mapping[str, Any]
+    number: Callable[[Any], Any]
+    size: int
+
+
+def tally_statement(source: Source, unit: Unit, rows_each: int, cells: Cells, where: Any, secret: bytes) -> Statement:
+    """The number of rows in each cell, as SQL that yields one row: c0, c1, ..."""
+    import ibis
+
+    table = source.table if where is None else source.table.filter(as_condition(where, source))
+    keys = {name: _moved(value, source.table, table) for name, value in cells.keys.items()}
+    if unit.id is None:
+        chosen = table.select(**keys)
+        groups = chosen.group_by(list(keys)).aggregate(rows=chosen.count())
+        counted = groups.mutate(cell=cells.number(groups))
+        sums = {f"c{i}": ibis.ifelse(counted.cell == i, counted.rows, 0).sum().cast("int64") for i in range(cells.size)}
+        return source.statement(counted.aggregate(**sums))
+    who = _moved(source.table[unit.id], source.table, table)
+    chosen = table.select(who=who, **keys)
+    placed = chosen.select("who", cell=cells.number(chosen).cast("int64"))
+    kept = keep_rows(placed.filter(placed.who.notnull() & placed.cell.notnull()), ("cell",), rows_each, secret)
+    return source.statement(
+        kept.aggregate(**{f"c{i}": ibis.ifelse(kept.cell == i, 1, 0).sum() for i in range(cells.size)})
+    )
+
+
+def _moved(value: Any, old: Any, new: Any) -> Any:
+    """A column of one table as the same column of a filtered one."""
+    return value if old.equals(new) else value.op().replace({old.op(): new.op()}).to_expr()
+
+
+def category_cells(source: Source, listed: Mapping[str, Sequence[Any]], other: bool) -> Cells:
+    """A cell for every combination of the categories of one or two columns.
+
+    With `other`, each column has one more category, the last, for what is not listed, null included; without, rows with
+    such a value are in no cell.
+    """
+    import ibis
+
+    keys, literals = {}, {}
+    for i, (column, categories) in enumerate(listed.items()):
+        keys[f"key{i}"], literals[f"key{i}"] = categories_of(source, column, categories)
+    sizes = [len(found) + other for found in literals.values()]
+    size = math.prod(sizes)
+    if size > MOST_CELLS:
+        raise InvalidInput(f"these categories make {size} cells; at most {MOST_CELLS} are counted at once.")
+
+    def number(table: Any) -> Any:
+        cell: Any = None
+        for (name, values), base in zip(literals.items(), sizes, strict=True):
+            branches = [(table[name] == value, i) for i, value in enumerate(values)]
+            left = ibis.literal(len(values), "int64") if other else ibis.null("int64")
+            here = ibis.cases(*branches, else_=left)
+            cell = here if cell is None else cell * base + here
+        return cell.cast("int64")
+
+    return Cells(keys, number, size)
+
+
+def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """A column and literals to compare it with; undeclared text is read as what the categories are."""
+    import ibis
+
+    if not isinstance(column, str) or column not in source.columns:
+        raise InvalidInput(f"there is no column {column!r}; the columns are {', '.join(source.columns)}.")
+    if isinstance(categories, str | bytes) or not isinstance(categories, Sequence) or not len(categories):
+        raise InvalidInput(f"the categories of {column!r} are {categories!r}; list them, such as ['yes', 'no'].")
+    value, kinds = source.table[column], {_kind(c) for c in categories}
+    if len(kinds) != 1 or None in kinds:
+        raise InvalidInput(f"the categories of {column!r} must be all texts, all finite numbers or all truth values.")
+    if len({str(c) for c in categories}) < len(categories) or len(set(categories)) < len(categories):
+        raise InvalidInput(f"the categories of {column!r} name one twice; name each once.")
+    (kind,) = kinds
+    if column in source.untyped and kind != "text":
+        value = value.try_cast({"number": "float64", "truth": "boolean"}[str(kind)])
+    elif kind_of(value.type()) != kind:
+        raise InvalidInput(
+            f"column {column!r} holds {value.type()}, and its categories are of another kind; give categories as they "
+            f"stand in the column, or open the table with types={{{column!r}: ...}}."
+        )
+    if value.type().is_decimal():
+        value = value.cast("float64")
+    dtype = {"text": "string", "truth": "boolean"}.get(str(kind)) or (
+        "int64" if value.type().is_integer() else "float64"
+    )
+    if dtype == "int64" and any(c != int(c) or abs(c) >= 2**63 for c in categories):
+        raise InvalidInput(f"column {column!r} holds whole numbers; give whole numbers as its categories.")
+    make = {"int64": int, "float64": float, "string": str, "boolean": bool}[dtype]
+    return value, [ibis.literal(make(c), dtype) for c in categories]
+
+
+def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:
+    """A cell for every listed value: the rows whose value is nearest to it; null and NaN are in none.
+
+    Halfway between two values a row goes to the lower one.
+    """
+    import ibis
+
+    if not isinstance(column, str) or column not in source.columns:
+        raise InvalidInput(f"there is no column {column!r}; the columns are {', '.join(source.columns)}.")
+    value = source.table[column]
+    if column in source.untyped:
+        value = value.try_cast("float64")
+    elif kind_of(value.type()) != "number":
+        raise InvalidInput(
+            f"column {column!r} holds {value.type()}, not numbers; open the table with types={{{column!r}: float}}."
+        )
+    cuts = [low / 2 + high / 2 for low, high in pairwise(values)]
+
+    def number(table: Any) -> Any:
+        x = table.key0
+        branches = [(x <= cut, i) for i, cut in enumerate(cuts)]
+        return ibis.cases(
+            (x.isnull() | x.isnan(), ibis.null("int64")), *branches, else_=ibis.literal(len(cuts), "int64")
+        ).cast("int64")
+
+    return Cells({"key0": value.cast("float64")}, number, len(values))
+
+
+def _kind(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "truth"
+    if isinstance(value, str):
+        return "text"
+    return "number" if isinstance(value, int | float) and math.isfinite(value) else None

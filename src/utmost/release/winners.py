@@ -1,0 +1,167 @@
+"""Who won: the candidate that most rows name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from utmost.errors import InvalidInput
+from utmost.release.mechanisms.contests import Floats, Integers
+from utmost.release.mechanisms.losses import as_loss
+from utmost.release.mechanisms.selection import design_selection
+from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, text_of
+from utmost.release.tallies import category_cells, tally_statement
+from utmost.release.units import Neighbours
+
+LOSSES = ("zero-one", "shortfall")
+MOST_CANDIDATES = 100
+
+
+@dataclass(frozen=True)
+class Votes:
+    """A vote: candidates in the public order that breaks ties, and how many rows of a unit count.
+
+    One unit added or removed adds up to k votes, or takes them: scores move by up to k in one direction, a lead by up
+    to k. One unit replaced takes up to k votes and gives up to k: scores move by up to k either way, a lead by 2k.
+    """
+
+    names: tuple[Any, ...]
+    most: int
+    rows_each: int
+    neighbours: Neighbours
+    losses: tuple[str, ...] = LOSSES
+
+    @property
+    def score_reach(self) -> int:
+        """Per unit of score, e^(-epsilon/score_reach) keeps epsilon; a vote has as many units as candidates."""
+        return self.lead_reach * len(self.names)
+
+    @property
+    def lead_reach(self) -> int:
+        """How far one neighbour moves the lead."""
+        return self.rows_each if self.neighbours == "add-remove" else 2 * self.rows_each
+
+    @property
+    def most_lead(self) -> int:
+        """No lead is larger."""
+        return self.most + 1
+
+    @property
+    def row_reach(self) -> float:
+        """In rows: a vote is a vote."""
+        return self.lead_reach
+
+    def scores(self, tallies: Integers) -> Integers:
+        """The votes, and a share of one vote by the public order: ties are broken as the winner's are.
+
+        A constant added to scores is public. Ties that two candidates share half of the time cost more than leads of
+        half a vote on either side.
+        """
+        m = tallies.shape[1]
+        return np.asarray(m * tallies + np.arange(m)[::-1])
+
+    def winners(self, tallies: Integers) -> Integers:
+        """The first of those with the most votes."""
+        return np.asarray(tallies.argmax(axis=1))
+
+    def leads(self, tallies: Integers) -> Integers:
+        """The least lead over another, plus one where the winner wins ties."""
+        winners, order = self.winners(tallies), np.arange(tallies.shape[1])
+        best = np.take_along_axis(tallies, winners[:, None], axis=1)
+        leads = best - tallies + (winners[:, None] < order)
+        leads[np.arange(len(tallies)), winners] = self.most_lead
+        return np.asarray(leads.min(axis=1))
+
+    def loss(self, name: str, tallies: Integers) -> Floats:
+        """1 unless the winner is named; or by how many votes the named one is behind."""
+        if name == "shortfall":
+            return np.asarray(tallies.max(axis=1, keepdims=True) - tallies, dtype=float)
+        return np.asarray(self.winners(tallies)[:, None] != np.arange(tallies.shape[1]), dtype=float)
+
+    def line(self, tally: Integers) -> tuple[int, int, int, int]:
+        """The two with the most votes, and between which votes of the first both stay ahead of the others."""
+        order = np.lexsort((np.arange(len(tally)), -tally))
+        first, second, others = int(order[0]), int(order[1]), order[2:].tolist()
+        least = [max((int(tally[o]) + (x > o) for o in others), default=0) for x in (first, second)]
+        return first, second, least[0], int(tally[first] + tally[second]) - least[1]
+
+    def worst_tallies(self) -> Integers:
+        """All candidates, or some of them, level."""
+        m = len(self.names)
+        level = [[self.most // j] * j + [0] * (m - j) for j in range(2, m + 1)]
+        return np.array([[0] * m, *level, *(row[::-1] for row in level)], dtype=np.int64)
+
+    def words(self) -> str:
+        """Where the statistic lies."""
+        return f"votes for {len(self.names)} candidates, at most {self.most} in all"
+
+
+def plurality(
+    setting: Setting, column: str, candidates: Any, privacy: Any, where: Any, of: str, loss: str, prior: Any
+) -> Question:
+    """Which candidate most rows name; other values do not vote."""
+    level, loss = as_releasable(privacy), as_loss(loss, LOSSES)
+    rows_each = rows_that_count(setting, of)
+    cells = category_cells(setting.source, {column: candidates}, other=False)
+    if not 2 <= cells.size <= MOST_CANDIDATES:
+        raise InvalidInput(f"there are {cells.size} candidates; give 2 to {MOST_CANDIDATES}.")
+    votes = Votes(tuple(candidates), setting.unit.at_most * rows_each, rows_each, setting.neighbours)
+    weights = tally_prior(prior, cells.size, votes.most)
+    design = design_selection(votes, level, loss, weights)
+    joint = Joint(
+        lambda secret: tally_statement(setting.source, setting.unit, rows_each, cells, where, secret),
+        lambda sums: {"tally": clamped_tally(sums, cells.size, votes.most)},
+        design,
+    )
+    text = text_of(where, setting.source)
+    return Question(
+        "plurality",
+        f"Which {column} is most frequent" + (f", where {text}?" if text else "?"),
+        {
+            "question": "plurality",
+            "column": column,
+            "candidates": list(candidates),
+            "where": text,
+            "of": of,
+            "loss": loss,
+            "prior": prior_words(weights),
+        },
+        level,
+        setting,
+        rows_each,
+        (),
+        lambda released: list(candidates)[released["place"]],
+        lambda other: plurality(setting, column, candidates, other, where, of, loss, prior),
+        joint,
+    )
+
+
+def clamped_tally(sums: Mapping[str, int], size: int, most: int) -> list[int]:
+    """The tally with every cell at most `most`, which moves neighbours no farther apart."""
+    return [min(max(sums[f"c{i}"], 0), most) for i in range(size)]
+
+
+def tally_prior(prior: Any, size: int, most: int) -> dict[tuple[int, ...], float] | None:
+    """A listed prior: {tally: probability}; None is uniform."""
+    if prior is None:
+        return None
+    if not isinstance(prior, Mapping) or not prior:
+        raise InvalidInput("the prior of tallies is a mapping {(votes, ...): probability}, or None for uniform.")
+    found = {}
+    for tally, weight in prior.items():
+        listed = tuple(tally) if isinstance(tally, Sequence) else ()
+        whole = all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in listed)
+        if len(listed) != size or not whole or sum(listed) > most:
+            raise InvalidInput(f"the prior lists {tally!r}; give {size} whole numbers that add up to at most {most}.")
+        found[listed] = float(weight)
+    if not all(w >= 0 for w in found.values()) or abs(sum(found.values()) - 1) > 1e-9:
+        raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1.")
+    return found
+
+
+def prior_words(prior: Mapping[Any, float] | None) -> str:
+    """The prior, as plain data."""
+    return "uniform" if prior is None else f"listed, {sorted(prior.items())!r}"

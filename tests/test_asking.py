@@ -1,0 +1,115 @@
+"""`utmost release` asks for what is missing in a terminal, and never elsewhere."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+TABLE = "age,town\n" + "\n".join(["70,Ash", "25,Briar", "66,Ash"] * 4) + "\n"
+
+
+@pytest.fixture
+def table(tmp_path):
+    (tmp_path / "t.csv").write_text(TABLE)
+    return tmp_path / "t.csv"
+
+
+def run(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "utmost", "release", *map(str, words)], capture_output=True, text=True, input=""
+    )
+
+
+COMMON = ("--dataset", "survey", "--rows-at-most", "20", "--neighbours", "replace", "--privacy", "50")
+
+
+def in_terminal(words, answers, seconds=60):
+    """The command in a pseudo-terminal, an answer typed whenever a prompt waits: what was shown, the exit code."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "utmost", "release", *map(str, words)])
+    shown, waiting, end = b"", list(answers), time.monotonic() + seconds
+    while time.monotonic() < end:
+        ready, _, _ = select.select([terminal], [], [], 0.5)
+        if ready:
+            try:
+                new = os.read(terminal, 65536)
+            except OSError:
+                break
+            if not new:
+                break
+            shown += new
+        if waiting and shown.rstrip(b" ").endswith(b":") and shown.endswith(b" "):
+            os.write(terminal, waiting.pop(0).encode() + b"\n")
+            shown += b"\n"
+    os.close(terminal)
+    _, status = os.waitpid(child, 0)
+    return shown.decode(), os.waitstatus_to_exitcode(status), waiting
+
+
+def test_everything_is_asked_for(table):
+    """From nothing at all to an answer; a wrong choice is asked again."""
+    answers = [table, "who knows", "count", "town = 'Ash'", "row", "many", "20", "replace", "survey", "50"]
+    shown, code, left = in_terminal([], [str(a) for a in answers])
+    assert code == 0, shown
+    assert not left
+    assert "How many rows have town = 'Ash'?  8" in shown
+    assert "say one of" in shown
+    assert "give a whole number" in shown
+
+
+def test_only_what_is_missing_is_asked_for(table):
+    """A histogram whose categories were left out."""
+    shown, code, left = in_terminal([table, *COMMON, "--histogram", "town"], ["Ash,Briar"])
+    assert code == 0, shown
+    assert not left
+    assert "Ash: 8; Briar: 4" in shown
+    assert "Name of the data set" not in shown
+
+
+def test_nothing_is_asked_in_a_pipe(table):
+    """An error that says what is missing, and exit code 2."""
+    done = run(table, "--count", "age >= 65")
+    assert done.returncode == 2
+    assert "--dataset" in done.stderr
+    assert run("--count", "age >= 65").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (("--counts", "age >= 65", "--counts", "town = 'Ash'"), {"age >= 65": 8, "town = 'Ash'": 8}),
+        (("--histogram", "town", "--categories", "Ash,Cole", "--other", "else"), {"Ash": 8, "Cole": 0, "else": 4}),
+        (("--plurality", "town", "--categories", "Briar,Ash"), "Ash"),
+        (("--quantile", "age", "--q", "0.5", "--categories", "20,40,66,70"), 66),
+        (("--plurality", "age", "--categories", "70,66,25", "--type", "age=int", "--where", "town = 'Briar'"), 25),
+    ],
+)
+def test_new_questions_from_the_command_line(table, words, value):
+    """As JSON, with everything that defends them."""
+    done = run(table, *COMMON, "--json", *words)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["value"] == value
+    assert {"privacy", "spent", "accuracy", "mechanism", "proof"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("--histogram", "town"), "--categories"),
+        (("--quantile", "age", "--categories", "1,2"), "--q"),
+        (("--quantile", "age", "--q", "0.5", "--categories", "a,b"), "numbers"),
+        (("--count", "age > 1", "--plurality", "town"), "one question"),
+    ],
+)
+def test_wrong_use_of_the_command(table, words, hint):
+    """Exit code 2 and what to give."""
+    done = run(table, *COMMON, *words)
+    assert done.returncode == 2
+    assert hint in done.stderr

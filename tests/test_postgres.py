@@ -1,0 +1,220 @@
+"""PostgreSQL: the same questions have the same points as on DuckDB; what could differ or fail is refused."""
+
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from release_tables import as_table, tables
+from test_ledger import postgres  # noqa: F401
+from test_release_statistics import UNITS
+
+import utmost as um
+from utmost.errors import EngineFailed, InvalidInput, NotRowWise
+from utmost.release import engines
+from utmost.release.histograms import histogram
+from utmost.release.quantiles import quantile
+from utmost.release.questions import Setting, count, majority, mean, threshold, total
+from utmost.release.several_counts import counts
+from utmost.release.statistics import as_grid, statement, values
+from utmost.release.winners import plurality
+
+SECRET = b"s" * 32
+CONDITIONS = (
+    "n >= 0",
+    "x > 2.5",
+    "n < 4.5",
+    "n BETWEEN -2 AND 5.5",
+    "NOT x <= 0.5",
+    "x = 2.25 OR ok",
+    "id IN ('a', 'a|b', '')",
+    "id LIKE 'a%'",
+    "id <> 'b' AND n IS NOT NULL",
+    "ok IS NULL",
+    "x >= -1e299",
+)
+
+
+@pytest.fixture(scope="module")
+def server(postgres):  # noqa: F811
+    """A connection that may write, and the address of the table."""
+    url, psycopg = postgres
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE survey (id text, x double precision, n bigint, ok boolean)")
+        yield connection, url
+
+
+@pytest.fixture(scope="module")
+def opened(server):
+    """The table, opened once."""
+    return engines.open_table(f"{server[1]}#survey")
+
+
+def put(connection, listed):
+    connection.execute("TRUNCATE survey")
+    with connection.cursor() as cursor:
+        cursor.executemany("INSERT INTO survey VALUES (%s, %s, %s, %s)", listed)
+
+
+def questions(source, unit, neighbours):
+    """Every kind of question, in many conditions."""
+    setting = Setting(source, unit, neighbours)
+    yield from (count(setting, where, 1, "rows", "absolute", None) for where in CONDITIONS)
+    yield count(setting, lambda t: t.id.startswith("a") | t.id.endswith("b"), 1, "rows", "absolute", None)
+    yield total(setting, "x", -2, 5, "0.5", "ok", 1, "absolute", None)
+    yield total(setting, "x", -3, 6, 3, None, 1, "absolute", None)
+    yield total(setting, "n", 2, 7, 1, None, 1, "absolute", None)
+    yield total(setting, "n", -4, 8, "0.1", "x < 5", 1, "absolute", None)
+    yield mean(setting, "x", -2, 5, "0.5", "n < 5 OR ok", 1, "absolute")
+    yield majority(setting, "x > 0", 1, "zero-one", None)
+    yield threshold(setting, "ok IS NULL OR x <= 2.5", 2, 1, "rows", "zero-one", None)
+    yield counts(setting, ["n >= 0", "x > 1", "ok"], 1, "rows", "absolute")
+    yield histogram(setting, "id", ["a", "a|b"], 1, "elsewhere", None, "rows", "absolute")
+    yield histogram(setting, ["ok", "n"], [[True, False], [1, 2]], 1, None, "x > 0", "rows", "absolute")
+    yield histogram(setting, "x", [0.5, 2.25, 0], 1, None, None, "rows", "absolute")
+    yield plurality(setting, "n", [1, -1, 0], 1, None, "rows", "zero-one", None)
+    yield quantile(setting, "x", "1/2", [-2, 0.5, 4], 1, None, "rows", "absolute", None)
+    yield quantile(setting, "n", "1/3", [-2, 1, 5], 1, "ok", "rows", "absolute", None)
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tables, st.sampled_from([0, 1, 2]))
+def test_every_question_has_the_same_point_and_mechanism(server, opened, listed, which):
+    """Random tables with nulls, NaN, infinities, tiny and huge numbers, repeated ids: rows and people."""
+    put(server[0], listed)
+    local = engines.open_table(as_table(listed))
+    for here, there in zip(
+        questions(local, UNITS[which], "replace"), questions(opened, UNITS[which], "replace"), strict=True
+    ):
+        points = [q.point(q.statement(SECRET)) for q in (here, there)]
+        assert points[0] == points[1], here.words
+        assert here.public == there.public or "startswith" in str(here.public) or "STARTS" in str(here.public)
+        designs = [q.joint.design if q.joint else q.parts[0].design for q in (here, there)]
+        assert designs[0].name == designs[1].name
+
+
+def test_a_session_on_postgres(server):
+    """From the address to an answer, with the account in the same server."""
+    put(server[0], [("a", 1.0, 1, True), ("b", 2.0, 2, False)] * 5)
+    s = um.Session(f"{server[1]}#public.survey", "survey", um.rows(at_most=20), "replace", budget=200, ledger=server[1])
+    assert s.count("n > 1", privacy=50).value == 5
+    assert s.histogram("id", ["a", "b"], privacy=50).value == {"a": 5, "b": 5}
+    assert s.ledger.kept
+    s.ledger.close()
+
+
+def test_tables_made_with_ibis(server):
+    """Projections and filters of a base table; joins and limits are refused like elsewhere."""
+    import ibis
+
+    put(server[0], [("a", 1.0, 1, True), ("b", 2.0, 2, False)] * 5)
+    url = server[1]
+    address = url.partition("@")[2].partition("/")[0].partition(":")
+    connection = ibis.postgres.connect(host=address[0], port=int(address[2]), user="utmost", database="postgres")
+    t = connection.table("survey")
+    setting = Setting(engines.open_table(t.filter(t.n > 1).select("n")), um.rows(at_most=20), "replace")
+    asked = count(setting, None, 1, "rows", "absolute", None)
+    assert asked.point(asked.statement(SECRET)) == {"count": 5}
+    for table in (t.limit(3), t.join(t.view(), "id"), t.distinct(), connection.sql("SELECT * FROM survey")):
+        with pytest.raises(NotRowWise):
+            engines.open_table(table)
+    connection.disconnect()
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("TRY_CAST(id AS INT) > 5", "PostgreSQL has none"),
+        ("id > 'b'", "collation"),
+        ("id BETWEEN 'a' AND 'b'", "collation"),
+        ("id ILIKE 'A%'", "locale"),
+        (lambda t: t.n.cast("string") == "1", None),
+        (lambda t: t.x.cast("string") == "1.0", "write numbers"),
+        ("id > 5", "convert rows"),
+        ("n > (SELECT avg(n) FROM survey)", "not allowed"),
+        ("pg_sleep(1) IS NULL", "not allowed"),
+        ("n > 1; DROP TABLE survey", "statements"),
+    ],
+)
+def test_conditions_that_differ_or_fail_are_refused(opened, where, words):
+    """Before anything is read, with what to do."""
+    setting = Setting(opened, um.rows(at_most=20), "replace")
+    if words is None:
+        assert count(setting, where, 1, "rows", "absolute", None).kind == "count"
+        return
+    with pytest.raises((NotRowWise, InvalidInput), match=words):
+        count(setting, where, 1, "rows", "absolute", None)
+
+
+def test_dates(server):
+    """Comparisons agree, infinite dates included; parts of dates are refused."""
+    connection, url = server
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS born AS SELECT * FROM (VALUES (DATE '1990-01-31', TIMESTAMP '2020-01-01 12:00'), "
+        "('infinity', '-infinity'), (NULL, NULL), ('0044-03-15 BC', '2020-01-01')) AS t (day, at)"
+    )
+    setting = Setting(engines.open_table(f"{url}#born"), um.rows(at_most=9), "replace")
+    for where, wanted in (("day >= '1990-01-01'", 2), ("at < '2020-01-01 06:00:00'", 2), ("day = '1990-01-31'", 1)):
+        asked = count(setting, where, 1, "rows", "absolute", None)
+        assert asked.point(asked.statement(SECRET)) == {"count": wanted}
+    with pytest.raises(NotRowWise, match="infinite dates"):
+        count(setting, "EXTRACT(year FROM day) > 1980", 1, "rows", "absolute", None)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ("CREATE VIEW odd AS SELECT n FROM survey LIMIT 3", "a view"),
+        ("CREATE MATERIALIZED VIEW odd AS SELECT n FROM survey", "materialized"),
+        ("CREATE TABLE odd (c character(4))", "pads"),
+        ("CREATE TABLE odd (m numeric)", "precision"),
+        ("CREATE TYPE odd_kind AS ENUM ('a'); CREATE TABLE odd (e odd_kind)", "odd_kind"),
+        ("CREATE TABLE odd (n int); ALTER TABLE odd ENABLE ROW LEVEL SECURITY", "row security"),
+        ("SELECT 1", "no table"),
+    ],
+)
+def test_tables_with_rules_of_their_own_are_refused(server, made, words):
+    """Views, security policies, and types that compare or convert in other ways."""
+    connection, url = server
+    connection.execute(made)
+    try:
+        with pytest.raises((NotRowWise, InvalidInput), match=words):
+            engines.open_table(f"{url}#odd")
+    finally:
+        for kind in ("VIEW", "MATERIALIZED VIEW", "TABLE"):
+            found = connection.execute("SELECT relkind FROM pg_class WHERE relname = 'odd'").fetchone()
+            if found and found[0] == {"VIEW": "v", "MATERIALIZED VIEW": "m", "TABLE": "r"}[kind]:
+                connection.execute(f"DROP {kind} odd")
+        connection.execute("DROP TYPE IF EXISTS odd_kind")
+
+
+def test_failures_say_nothing(server):
+    """No address with a password, no words of the engine; the connection cannot write."""
+    connection, url = server
+    with pytest.raises(InvalidInput, match="cannot be reached") as caught:
+        engines.open_table("postgresql://me:hunter2@127.0.0.1:1/nothing#t")
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(InvalidInput, match="say which"):
+        engines.open_table(url)
+    connection.execute("CREATE TABLE gone (n int)")
+    s = um.Session(f"{url}#gone", "survey", um.rows(at_most=5), "replace", budget=2)
+    connection.execute("DROP TABLE gone")
+    with pytest.raises(EngineFailed) as failed:
+        s.count("n > 0", privacy=1)
+    assert str(failed.value) == engines.FAILED
+    assert failed.value.__cause__ is None
+    assert str(s.spent) == "epsilon 1 of 2"
+    with pytest.raises(Exception, match="read-only"):
+        s.setting.source.connection.con.execute("CREATE TABLE written (n int)")
+
+
+def test_numbers_are_exact(server):
+    """Wide sums do not overflow, tenths add up, and NaN takes no part."""
+    connection, url = server
+    put(connection, [("a", 0.1, 2**62, True)] * 1000 + [("a", math.nan, None, None)])
+    setting = Setting(engines.open_table(f"{url}#survey"), um.rows(at_most=2000), "replace")
+    tenths = total(setting, "x", 0, 1, "0.1", None, 1, "absolute", None)
+    assert tenths.point(tenths.statement(SECRET)) == {"sum": 1000}
+    whole = {"n": values(setting.source, "n", as_grid(0, 2**47, 1), None)}
+    found = setting.source.integers(statement(setting.source, setting.unit, 1, whole, SECRET))
+    assert found == {"n": 1000 * 2**47}
