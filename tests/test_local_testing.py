@@ -211,3 +211,12 @@ def test_many_letters_stay_small():
     assert solution.verify(), solution.verify()
     assert solution.certificate.gap < 1e-9 * solution.value
     assert "edge_indices" not in solution.problem.space.__dict__
+
+
+@pytest.mark.parametrize("epsilon", [3.0, 15.0, 21.17, 22.9, 40.0])
+@pytest.mark.parametrize("name", ["kl", "reverse-kl"])
+def test_two_sure_letters_at_large_epsilons(name, epsilon):
+    """Both divergences are eps tanh(eps/2) there, to the last digits, and verify."""
+    solution = um.local.for_testing([0, 1], [1, 0], epsilon, name)
+    assert solution.value == pytest.approx(epsilon * math.tanh(epsilon / 2), rel=1e-14)
+    assert solution.verify(), solution.verify()
