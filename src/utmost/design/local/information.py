@@ -61,9 +61,12 @@ def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
         )
         if not told:
             prices[likely] = -weights[likely] * np.log(weights[likely])
+        value = information_between(found.matrix, weights)
     else:
         mixture, how = _mix(weights[likely], q, level)
         found = mixture.mechanism(q)
+        # not from the matrix, whose digits a tiny epsilon leaves to rounding
+        value = math.fsum(mixture.shares * information_of(np.minimum(mixture.sets @ weights[likely], 1.0), q))
         if len(likely) < k:  # letters that never occur answer as the first that does
             rows = np.zeros(k, dtype=np.int64)
             rows[likely] = np.arange(len(likely))
@@ -71,7 +74,6 @@ def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
             found = FiniteMechanism(found.matrix[rows], range(k), names)
         prices = np.zeros(k)
         prices[likely] = mixture.prices
-    value = information_between(found.matrix, weights)
     bound = max(information_bound(weights[likely], level, prices[likely]), value)
     certificate = Certificate(
         "bound",

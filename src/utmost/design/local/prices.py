@@ -76,9 +76,7 @@ def _local_peaks(excess: Floats, tolerance: float, most: int = 12) -> list[int]:
     return [int(i) for i in peaks[np.argsort(-excess[peaks])][:most]]
 
 
-def _one_round(
-    p0: Floats, p1: Floats, q: float, block: NDArray[np.int64], value: float, pieces: Floats
-) -> Floats:
+def _one_round(p0: Floats, p1: Floats, q: float, block: NDArray[np.int64], value: float, pieces: Floats) -> Floats:
     """Prices for a maximum of straight lines: every block lies on the line that touches it."""
     a0, a1 = (np.bincount(block, values) for values in (p0, p1))
     touching = (np.outer(q + a0, pieces[:, 0]) + np.outer(q + a1, pieces[:, 1])).argmax(axis=1)
