@@ -346,3 +346,30 @@ def test_information_at_tiny_epsilons(prior, epsilon):
     lead = um.local.information_at_high_privacy(prior, epsilon)
     assert solution.value == pytest.approx(lead, rel=1e-3 if len(prior) > 20 else 2 * epsilon + 1e-9, abs=1e-320)
     assert solution.certificate.bound >= lead * (1 - epsilon - 1e-9)
+
+
+def test_priors_without_letters_are_refused():
+    """By every function that takes a prior."""
+    mechanism = um.local.randomized_response(2, 1)
+    for call in (
+        lambda: um.local.for_information([], 1),
+        lambda: um.local.binary_for_information([], 1),
+        lambda: um.local.information_at_high_privacy([], 1),
+        lambda: um.local.information_at_low_privacy([], 1),
+        lambda: um.local.thresholds_for_information([]),
+        lambda: um.local.information(mechanism, []),
+    ):
+        with pytest.raises(InvalidInput, match="empty"):
+            call()
+
+
+def test_leading_terms_at_the_ends_of_the_scale():
+    """No overflow and no nan: infinite where the term is, the entropy without privacy."""
+    p0, p1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
+    for epsilon in (800, math.inf):
+        assert um.local.divergence_at_high_privacy(p0, p1, epsilon) == math.inf
+        assert um.local.divergence_at_high_privacy(p0, p0, epsilon) == 0
+    entropy = -sum(p * math.log(p) for p in SKEWED)
+    assert um.local.information_at_low_privacy(SKEWED, math.inf) == pytest.approx(entropy, rel=1e-14)
+    assert um.local.information_at_high_privacy([1.0, 0.0], math.inf) == 0
+    assert um.local.information_at_high_privacy(SKEWED, math.inf) == math.inf

@@ -333,3 +333,16 @@ def test_decisions_refuse_what_they_cannot_read():
             um.local.decide(best, *arguments)
     with pytest.raises(InvalidInput, match="prior"):
         um.local.decide(best, [0], [0.5, 0.5], [0.2, 0.8], prior=0)
+
+
+def test_decisions_from_answers_that_cannot_be():
+    """Impossible under one hypothesis decides; under both is refused; unhashable ones are not outputs."""
+    sure = um.local.randomized_response(2, math.inf)
+    found = um.local.decide(sure, [0, 0], [1, 0], [0, 1])
+    assert (found.answer, found.log_ratio, found.false_alarm, found.missed) == (0, -math.inf, 0, 0)
+    many = um.local.decide(sure, [1] * 300_000, [1, 0], [0, 1])
+    assert (many.answer, many.log_ratio, many.false_alarm, many.missed) == (1, math.inf, 0, 0)
+    with pytest.raises(InvalidInput, match="impossible under both"):
+        um.local.decide(sure, [0, 1, 0], [1, 0], [0, 1])
+    with pytest.raises(InvalidInput, match="answer number 2"):
+        um.local.decide(sure, [0, [0]], [1, 0], [0, 1])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.design.local.alphabet import Floats, pure_level
+from utmost.design.local.alphabet import Floats, prior_of, pure_level
 from utmost.design.local.mixture import Mixture, best_mixture
 from utmost.edge_levels import Privacy, on_edges
 from utmost.errors import InvalidInput, TooLarge
@@ -23,7 +23,6 @@ from utmost.optimality.local import information_between
 from utmost.optimality.patterns import MOST_ENUMERATED, information_bound, information_of, offset, subset_sums
 from utmost.privacy import ApproxDP
 from utmost.solution import Certificate, Problem, Solution
-from utmost.space import as_distribution
 
 MOST_LETTERS = 400
 
@@ -45,9 +44,7 @@ def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
     >>> round(best.value, 9), len(best.mechanism.outputs[0]), best.certificate.gap < 1e-12
     (0.12256329, 3, True)
     """
-    weights, level = as_distribution(prior, "the prior"), pure_level(privacy)
-    if not len(weights):
-        raise InvalidInput("the prior is empty; give a probability for every letter.")
+    weights, level = prior_of(prior), pure_level(privacy)
     q, k = offset(level), len(weights)
     likely = np.flatnonzero(weights > 0)
     if math.isinf(q) or len(likely) == 1 or q == 0:
@@ -98,7 +95,7 @@ def information(mechanism: Any, prior: ArrayLike) -> float:
     >>> round(um.local.information(um.local.randomized_response(8, 1.0), [1 / 8] * 8), 9)
     0.085140773
     """
-    weights = as_distribution(prior, "the prior")
+    weights = prior_of(prior)
     found = getattr(mechanism, "mechanism", mechanism)
     if len(found.points) != len(weights):
         raise InvalidInput(f"the mechanism has {len(found.points)} letters, the prior {len(weights)}.")
