@@ -75,8 +75,8 @@ def require_possible(table: NDArray[np.int64], categories: Sequence[Any], inside
         i = int(chance.argmin())
         raise InvalidInput(
             f"{counts[i]} of {n} responses name {categories[i]!r}: the probability of that is below {BEYOND_DOUBT}, "
-            "whatever people answered. They are responses to another survey, or were not made by `respond`; check where they "
-            "come from."
+            "whatever people answered. They are responses to another survey, or were not made by `respond`; check "
+            "where they come from."
         )
 
 
