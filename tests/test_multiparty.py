@@ -981,3 +981,12 @@ def test_the_rule_is_part_of_what_is_agreed(tmp_path):
 
     rewrite(path, turn)
     assert um.multiparty.Protocol.load(path).fingerprint != protocol.fingerprint
+
+
+def test_no_fixed_function_of_the_messages_replaces_the_coin():
+    """Every deterministic rule for AND at 1-DP, a hash of the messages included, is worse in its worst case."""
+    likely = all_transcripts([(1, 0), (1, 0)])
+    used = likely[:, likely.any(axis=0)]
+    right = [min(used[3] @ rule, *(1 - used[:3] @ rule)) for rule in np.array(list(product((0, 1), repeat=4)))]
+    assert max(right) == approx((math.e / (1 + math.e)) ** 2)
+    assert um.multiparty.optimal("and", [1, 1], criterion="worst").value() == approx(0.640201, abs=1e-6)
