@@ -335,7 +335,7 @@ def test_what_a_level_costs_in_people():
         um.local.information_at_low_privacy([1.0, 0.0], 1)
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 1e-9, 1e-10, 1e-12, 1e-14, 1e-16, 1e-20, 1e-160])
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-9, 1e-10, 1e-12, 1e-14, 1e-16, 1e-20, 1e-150, 1e-170, 1e-308, "1e-400"])
 @pytest.mark.parametrize(
     "prior", [[0.5, 0.3, 0.2], SKEWED, [0.25] * 4, [0.5, 0.0, 0.5], [0.7, 0.3], np.arange(1, 25) / 300]
 )
@@ -343,7 +343,7 @@ def test_information_at_tiny_epsilons(prior, epsilon):
     """Next to the leading term, with its proof; no error at any epsilon."""
     solution = um.local.for_information(prior, epsilon)
     assert solution.verify(), solution.verify()
-    lead = um.local.information_at_high_privacy(prior, epsilon)
+    lead, epsilon = um.local.information_at_high_privacy(prior, epsilon), float(epsilon)
     assert solution.value == pytest.approx(lead, rel=1e-3 if len(prior) > 20 else 2 * epsilon + 1e-9, abs=1e-320)
     assert solution.certificate.bound >= lead * (1 - epsilon - 1e-9)
 

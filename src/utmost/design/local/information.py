@@ -25,6 +25,8 @@ from utmost.privacy import ApproxDP
 from utmost.solution import Certificate, Problem, Solution
 
 MOST_LETTERS = 400
+LARGEST_OFFSET = 1e155
+"""Above this q (epsilon below 1e-155) the information, about epsilon² / 8, is next to the least float: nothing."""
 
 
 def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
@@ -47,16 +49,16 @@ def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
     weights, level = prior_of(prior), pure_level(privacy)
     q, k = offset(level), len(weights)
     likely = np.flatnonzero(weights > 0)
-    if math.isinf(q) or len(likely) == 1 or q == 0:
-        told = math.isinf(q) or len(likely) == 1
-        matrix = np.ones((k, 1)) if told else np.eye(k)
-        names: Any = [tuple(range(k))] if told else [(x,) for x in range(k)]
+    nothing = q > LARGEST_OFFSET or len(likely) == 1
+    if nothing or q == 0:
+        matrix = np.ones((k, 1)) if nothing else np.eye(k)
+        names: Any = [tuple(range(k))] if nothing else [(x,) for x in range(k)]
         found, prices, how = (
             FiniteMechanism(matrix, range(k), names),
             np.zeros(k),
             "nothing, or everything, can be told",
         )
-        if not told:
+        if not nothing:
             prices[likely] = -weights[likely] * np.log(weights[likely])
         value = information_between(found.matrix, weights)
     else:
