@@ -376,6 +376,9 @@ def test_responses_of_another_survey_are_refused():
     for call in (asked.estimate, lambda r: asked.decide(r, [1 / 6] * 6, [0.5, *[0.1] * 5])):
         with pytest.raises(InvalidInput, match=other.identity[:16]):
             call(drawn)
+    for positions in ([[6]], [[-1]], [[0, 1]], [0], [[0.5]]):
+        with pytest.raises(InvalidInput, match=r"positions have shape|response number 1"):
+            asked.estimate(um.local.Responses(asked.identity, np.array(positions)))
     plain = um.local.survey(range(6), math.inf).draw(np.zeros(600, dtype=int))
     names = [asked.categories[i] for i in plain.positions[:, 0].tolist()]
     with pytest.raises(InvalidInput, match="600 of 600 responses name 0"):

@@ -966,8 +966,9 @@ def test_a_shared_coin_makes_listeners_agree(tmp_path):
     assert f"with probability {chance:.6g}" in words.stderr
     assert "--coin" in words.stderr
     for wrong in (1, -0.1, math.nan, "heads", True):
-        with pytest.raises(InvalidInput, match="coin"):
-            protocol.decide(said, coin=wrong)
+        for listener in (protocol, protocol.asking("sum")):
+            with pytest.raises(InvalidInput, match="coin"):
+                listener.decide(said, coin=wrong)
 
 
 def test_the_rule_is_part_of_what_is_agreed(tmp_path):

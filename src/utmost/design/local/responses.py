@@ -38,7 +38,9 @@ def read_responses(responses: Any, index: Mapping[Any, int], size: int, identity
     if isinstance(responses, Responses):
         if responses.survey != identity:
             raise InvalidInput(f"these are responses to the survey {responses.survey[:16]}, not to {identity[:16]}.")
-        table = responses.positions
+        table = np.asarray(responses.positions)
+        if table.ndim != 2 or table.shape[1] != size or not np.issubdtype(table.dtype, np.integer):
+            raise InvalidInput(f"positions have shape {table.shape}; give whole numbers, {size} in a row.")
     elif size == 1:
         table = positions_of(responses, lambda value: index.get(value, -1))[:, None]
     else:
@@ -49,7 +51,8 @@ def read_responses(responses: Any, index: Mapping[Any, int], size: int, identity
             if len(names) == size and all(isinstance(name, Hashable) for name in names):
                 table[i] = [index.get(name, -1) for name in names]
     ordered = np.sort(table, axis=1)
-    wrong = (ordered < 0).any(axis=1) | (np.diff(ordered, axis=1) == 0).any(axis=1)
+    outside = (ordered < 0) | (ordered >= len(index))
+    wrong = outside.any(axis=1) | (np.diff(ordered, axis=1) == 0).any(axis=1)
     if wrong.any():
         raise InvalidInput(
             f"response number {int(np.argmax(wrong)) + 1}, counted from 1, is not one of this survey's: {size} "

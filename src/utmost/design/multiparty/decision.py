@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -49,7 +50,15 @@ def best_answer(posterior: Floats, table: Floats) -> int:
     return int(np.argmax(gains >= gains.max() - 1e-12 * max(1.0, float(np.abs(table).max()))))
 
 
-def toss(rule: Floats, coin: Number | None = None) -> int:
+def read_coin(coin: Number) -> Fraction:
+    """A coin that listeners share: a number from 0 up to 1."""
+    fallen = as_rational(coin, "coin")
+    if not 0 <= fallen < 1:
+        raise InvalidInput(f"coin is {coin!r}; give a number from 0 up to, but not, 1.")
+    return fallen
+
+
+def toss(rule: Floats, coin: Fraction | None = None) -> int:
     """An answer drawn with these probabilities, or the one that a coin between 0 and 1 falls on.
 
     It concerns no one's privacy, so the nearest integers will do.
@@ -58,7 +67,4 @@ def toss(rule: Floats, coin: Number | None = None) -> int:
     weights[int(np.argmax(rule))] += 2**WORD - sum(weights)
     if coin is None:
         return int(draw(weights, WORD, 1)[0])
-    fallen = as_rational(coin, "coin")
-    if not 0 <= fallen < 1:
-        raise InvalidInput(f"coin is {coin!r}; give a number from 0 up to, but not, 1.")
-    return sum(below <= fallen * 2**WORD for below in accumulate(weights[:-1]))
+    return sum(below <= coin * 2**WORD for below in accumulate(weights[:-1]))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from utmost.certification import CertifiedMechanism, Check, find_violation
 from utmost.design.multiparty.average import accuracy_by_state, best_accuracy
-from utmost.design.multiparty.decision import Decision, best_answer, posterior_of, toss
+from utmost.design.multiparty.decision import Decision, best_answer, posterior_of, read_coin, toss
 from utmost.design.multiparty.functions import (
     Accuracy,
     Question,
@@ -149,6 +149,7 @@ class Protocol:
         """
         if (party is None) != (own_bit is None):
             raise InvalidInput("a party that decides for itself gives both `party` and `own_bit`, others neither.")
+        fallen = None if coin is None else read_coin(coin)
         heard = collect(messages, self.fingerprint, self.levels, party)
         likely = np.array([chances(level)[:, heard.get(i, 0)] for i, level in enumerate(self.levels)])
         view = 0
@@ -165,7 +166,7 @@ class Protocol:
         else:
             position = self._views(party)[view].transcript(heard)
             rule = self._rule(party, view).chances[:, position]
-            best = toss(rule, coin)
+            best = toss(rule, fallen)
         return Decision(self.answers[best], told, dict(zip(self.answers, rule.tolist(), strict=True)))
 
     def asking(
