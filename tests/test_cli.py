@@ -337,6 +337,7 @@ def test_responses_in_json_can_be_estimated(tmp_path):
     utmost("survey", "design", "a", "b", "c", "d", "--epsilon", "0.1", "--question", "json?", "--out", survey)
     for i in range(5):
         printed += utmost("survey", "respond", survey, "--kept", tmp_path / f"{i}", "--json", given="a\n").stdout
+    assert printed.count('"response": [') == 5
     lines.write_text(printed + '["a", "b"]\n')
     found = json.loads(utmost("survey", "estimate", survey, lines, "--json").stdout)
     assert found["people"] == 6

@@ -18,7 +18,7 @@ from utmost.design import local
 from utmost.design.local.survey import Survey
 from utmost.errors import InvalidInput
 from utmost.problem_file import LevelTable
-from utmost.space import label_from_json, label_to_json
+from utmost.space import label_from_json
 
 app = typer.Typer(help="Design a private survey, respond to it, estimate from its responses.", no_args_is_help=True)
 SHOWN = 16
@@ -73,7 +73,10 @@ def respond(
     where = kept or kept_file("surveys", asked.identity)
     again = where.exists()
     response = asked.respond(None if again else _ask(asked), kept=where)
-    sent = {"survey": asked.identity[:SHOWN], "response": label_to_json(response)}
+    sent = {
+        "survey": asked.identity[:SHOWN],
+        "response": response,
+    }  # a tuple is a list in JSON, and read back as a tuple
     if as_json:
         print_json({**sent, "repeated": again, "kept": str(where)})
         return
