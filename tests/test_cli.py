@@ -285,7 +285,10 @@ def test_survey_from_design_to_estimate(tmp_path):
     assert made.returncode == 0, made.stderr
     assert "optimal: theorem" in made.stdout
     first = utmost("survey", "respond", survey, "--kept", kept, given="often\n")
-    assert json.loads(first.stdout) in ("never", "often")
+    identity = um.local.Survey.load(survey).identity
+    assert json.loads(first.stdout)["response"] in ("never", "often")
+    assert identity.startswith(json.loads(first.stdout)["survey"])
+    assert str(kept) in first.stderr
     for answer in ("never", "often", "nothing at all"):
         again = utmost("survey", "respond", survey, "--kept", kept, given=answer + "\n")
         assert again.stdout == first.stdout
@@ -301,6 +304,58 @@ def test_survey_from_design_to_estimate(tmp_path):
     assert found["people"] == 100
 
 
+def test_a_copy_of_a_survey_repeats_the_response(tmp_path, monkeypatch):
+    """A response is kept by what the survey asks, not by the name of its file; another survey has its own."""
+    monkeypatch.setenv("UTMOST_STATE", str(tmp_path / "state"))
+    categories = [f"c{i}" for i in range(30)]
+    for name, question in (("s", "one?"), ("other", "two?")):
+        made = utmost(
+            "survey", "design", *categories, "--epsilon", "1", "--question", question, "--out", tmp_path / name
+        )
+        assert made.returncode == 0
+    first = utmost("survey", "respond", tmp_path / "s", given="c1\n")
+    assert str(tmp_path / "state") in first.stderr
+    (tmp_path / "copy.json").write_bytes((tmp_path / "s").read_bytes())
+    again = utmost("survey", "respond", tmp_path / "copy.json", given="c2\n")
+    assert again.stdout == first.stdout
+    assert "repeated" in again.stderr
+    fresh = utmost("survey", "respond", tmp_path / "other", given="c2\n")
+    assert "repeated" not in fresh.stderr
+    assert json.loads(fresh.stdout)["survey"] != json.loads(first.stdout)["survey"]
+    assert len(list((tmp_path / "state" / "surveys").iterdir())) == 2
+    both = tmp_path / "both.txt"
+    both.write_text(first.stdout + fresh.stdout)
+    refused = utmost("survey", "estimate", tmp_path / "s", both)
+    assert refused.returncode == 2
+    assert "response number 2" in refused.stderr
+    assert json.loads(fresh.stdout)["survey"] in refused.stderr
+
+
+def test_responses_in_json_can_be_estimated(tmp_path):
+    """What `respond --json` prints, one after the other, beside bare responses."""
+    survey, lines, printed = tmp_path / "s.json", tmp_path / "all.txt", ""
+    utmost("survey", "design", "a", "b", "c", "d", "--epsilon", "0.1", "--question", "json?", "--out", survey)
+    for i in range(5):
+        printed += utmost("survey", "respond", survey, "--kept", tmp_path / f"{i}", "--json", given="a\n").stdout
+    assert printed.count('"response": [') == 5
+    lines.write_text(printed + '["a", "b"]\n')
+    found = json.loads(utmost("survey", "estimate", survey, lines, "--json").stdout)
+    assert found["people"] == 6
+
+
+@pytest.mark.parametrize("given", ["", "\n"])
+def test_no_answer_is_no_response(tmp_path, given):
+    """An empty line or none: refused, also where everything else counts as other; unless "" is a category."""
+    survey, kept = tmp_path / "s.json", tmp_path / "kept.json"
+    utmost("survey", "design", "a", "b", "else", "--epsilon", "1", "--other", "else", "--out", survey)
+    refused = utmost("survey", "respond", survey, "--kept", kept, given=given)
+    assert refused.returncode == 2
+    assert "no answer" in refused.stderr
+    assert not kept.exists()
+    utmost("survey", "design", "a", "", "--epsilon", "1", "--out", survey)
+    assert utmost("survey", "respond", survey, "--kept", kept, given=given).returncode == 0
+
+
 def test_survey_wrong_use(tmp_path):
     """Exit code 2 with a reason, and no answer repeated."""
     survey = tmp_path / "s.json"
@@ -313,7 +368,12 @@ def test_survey_wrong_use(tmp_path):
     assert "secret" not in wrong.stderr
     assert list(tmp_path.iterdir()) == [survey]
     lines = tmp_path / "all.txt"
-    for text, words in (("often\n", "line 1"), ('"z"\n', "response number 0"), ("", "no responses")):
+    for text, words in (
+        ("often\n", "line 1"),
+        ('"z"\n', "response number 1"),
+        ("", "no responses"),
+        ('{"tuple": 5}', "number 1"),
+    ):
         lines.write_text(text)
         result = utmost("survey", "estimate", survey, lines)
         assert result.returncode == 2

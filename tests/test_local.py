@@ -333,3 +333,43 @@ def test_what_a_level_costs_in_people():
         um.local.divergence_at_low_privacy([1.0, 0.0], [0.5, 0.5], 1)
     with pytest.raises(InvalidInput, match="probability 0"):
         um.local.information_at_low_privacy([1.0, 0.0], 1)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-9, 1e-10, 1e-12, 1e-14, 1e-16, 1e-20, 1e-150, 1e-170, 1e-308, "1e-400"])
+@pytest.mark.parametrize(
+    "prior", [[0.5, 0.3, 0.2], SKEWED, [0.25] * 4, [0.5, 0.0, 0.5], [0.7, 0.3], np.arange(1, 25) / 300]
+)
+def test_information_at_tiny_epsilons(prior, epsilon):
+    """Next to the leading term, with its proof; no error at any epsilon."""
+    solution = um.local.for_information(prior, epsilon)
+    assert solution.verify(), solution.verify()
+    lead, epsilon = um.local.information_at_high_privacy(prior, epsilon), float(epsilon)
+    assert solution.value == pytest.approx(lead, rel=1e-3 if len(prior) > 20 else 2 * epsilon + 1e-9, abs=1e-320)
+    assert solution.certificate.bound >= lead * (1 - epsilon - 1e-9)
+
+
+def test_priors_without_letters_are_refused():
+    """By every function that takes a prior."""
+    mechanism = um.local.randomized_response(2, 1)
+    for call in (
+        lambda: um.local.for_information([], 1),
+        lambda: um.local.binary_for_information([], 1),
+        lambda: um.local.information_at_high_privacy([], 1),
+        lambda: um.local.information_at_low_privacy([], 1),
+        lambda: um.local.thresholds_for_information([]),
+        lambda: um.local.information(mechanism, []),
+    ):
+        with pytest.raises(InvalidInput, match="empty"):
+            call()
+
+
+def test_leading_terms_at_the_ends_of_the_scale():
+    """No overflow and no nan: infinite where the term is, the entropy without privacy."""
+    p0, p1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
+    for epsilon in (800, math.inf):
+        assert um.local.divergence_at_high_privacy(p0, p1, epsilon) == math.inf
+        assert um.local.divergence_at_high_privacy(p0, p0, epsilon) == 0
+    entropy = -sum(p * math.log(p) for p in SKEWED)
+    assert um.local.information_at_low_privacy(SKEWED, math.inf) == pytest.approx(entropy, rel=1e-14)
+    assert um.local.information_at_high_privacy([1.0, 0.0], math.inf) == 0
+    assert um.local.information_at_high_privacy(SKEWED, math.inf) == math.inf

@@ -62,7 +62,7 @@ def test_draws_have_their_law(k, epsilon, size):
     n = 40_000
     with seeded(7):
         for x in (0, k // 2, k - 1):
-            rows = survey.draw(np.full(n, x))
+            rows = survey.draw(np.full(n, x)).positions
             found = {}
             for row in map(tuple, rows.tolist()):
                 found[row] = found.get(row, 0) + 1
@@ -83,6 +83,8 @@ def test_the_best_size_has_the_least_variance(k, epsilon):
     errors = [um.local.survey(range(k), epsilon, size=s).standard_error(100) for s in range(1, k)]
     assert chosen.standard_error(100) == pytest.approx(min(errors), rel=1e-12)
     assert chosen.optimal == ("theorem" if k == 2 else "asymptotic")
+    if k > 2:
+        assert um.local.survey(range(k), epsilon, size=k - 1).optimal == "unproved"
     assert um.local.survey(range(k), epsilon, size=1).standard_error(1) == pytest.approx(
         math.sqrt(1 / k * (1 - 1 / k)) * (math.exp(epsilon) + k - 1) / math.expm1(epsilon)
     )
@@ -122,8 +124,8 @@ def test_on_simplex_is_least_squares_and_likeliest_is_most_likely():
 
     survey = um.local.survey(range(4), 0.6)
     with seeded(5):
-        table = survey.draw(np.random.default_rng(5).choice(4, 60, p=[0.7, 0.3, 0, 0]))
-    found = survey.estimate(table)
+        drawn = survey.draw(np.random.default_rng(5).choice(4, 60, p=[0.7, 0.3, 0, 0]))
+    found, table = survey.estimate(drawn), drawn.positions
     rows = um.local.subset(4, 0.6, survey.size)
     laws = rows.matrix[:, [rows.outputs.index(tuple(r)) for r in table.tolist()]]
     sums = {"type": "eq", "fun": lambda f: f.sum() - 1}
@@ -255,7 +257,7 @@ def test_wrong_use_is_named_and_private_values_are_not():
         with pytest.raises(UnknownPoint) as refused:
             survey.respond(private)
         assert "secret" not in str(refused.value)
-    for categories in (["a"], ["a", "a"], "a", ["a", None], [], 5):
+    for categories in (["a"], ["a", "a"], "a", ["a", None], [], 5, [math.nan, 1], [0, math.inf], [(1, math.nan), 2]):
         with pytest.raises(InvalidInput):
             um.local.survey(categories, 1)
     with pytest.raises(InvalidInput, match="'x', which is not a category"):
@@ -267,7 +269,7 @@ def test_wrong_use_is_named_and_private_values_are_not():
     for responses in (["never"], [("never", "often", "always")], ["maybe"], [None], [("never", "never")], 5, [[{}]]):
         with pytest.raises(InvalidInput):
             um.local.survey(range(9), 0.1).estimate(responses)
-    with pytest.raises(InvalidInput, match="response number 1"):
+    with pytest.raises(InvalidInput, match="response number 2, counted from 1"):
         um.local.survey(["a", "b"], 1).estimate(["a", "z"])
     with pytest.raises(InvalidInput, match="no responses"):
         um.local.survey(["a", "b"], 1).estimate([])
@@ -333,3 +335,63 @@ def test_decisions_refuse_what_they_cannot_read():
             um.local.decide(best, *arguments)
     with pytest.raises(InvalidInput, match="prior"):
         um.local.decide(best, [0], [0.5, 0.5], [0.2, 0.8], prior=0)
+
+
+def test_decisions_from_answers_that_cannot_be():
+    """Impossible under one hypothesis decides; under both is refused; unhashable ones are not outputs."""
+    sure = um.local.randomized_response(2, math.inf)
+    found = um.local.decide(sure, [0, 0], [1, 0], [0, 1])
+    assert (found.answer, found.log_ratio, found.false_alarm, found.missed) == (0, -math.inf, 0, 0)
+    many = um.local.decide(sure, [1] * 300_000, [1, 0], [0, 1])
+    assert (many.answer, many.log_ratio, many.false_alarm, many.missed) == (1, math.inf, 0, 0)
+    with pytest.raises(InvalidInput, match="impossible under both"):
+        um.local.decide(sure, [0, 1, 0], [1, 0], [0, 1])
+    with pytest.raises(InvalidInput, match="answer number 2"):
+        um.local.decide(sure, [0, [0]], [1, 0], [0, 1])
+
+
+# ---- whose responses ----
+
+
+def test_an_array_of_names_is_names():
+    """Integer categories in any order: a list, an array of pairs and what `draw` made give the same estimate."""
+    survey = um.local.survey([3, 1, 2, 0, 4, 5], 0.5)
+    with seeded(3):
+        drawn = survey.draw(np.random.default_rng(3).integers(0, 6, 500))
+    names = [tuple(survey.categories[i] for i in row) for row in drawn.positions.tolist()]
+    expected = survey.estimate(drawn).counts.tolist()
+    assert survey.size == 2
+    for responses in (names, np.array(names), [list(row) for row in names], np.array(names, dtype=object)):
+        assert survey.estimate(responses).counts.tolist() == expected
+    single = um.local.survey([1, 0, 2], 3.0)
+    assert single.estimate(np.array([1] * 6 + [0] * 3 + [2])).counts.tolist() == [6, 3, 1]
+    with pytest.raises(InvalidInput, match="response number 1"):
+        single.estimate(np.zeros((10, 1), dtype=np.int64))
+
+
+def test_responses_of_another_survey_are_refused():
+    """By their identity where they carry it, else by frequencies that no answers explain; never by chance alone."""
+    asked, other = um.local.survey(range(6), 2.0, "one"), um.local.survey(range(6), 2.0, "two")
+    drawn = other.draw(np.arange(600) % 6)
+    for call in (asked.estimate, lambda r: asked.decide(r, [1 / 6] * 6, [0.5, *[0.1] * 5])):
+        with pytest.raises(InvalidInput, match=other.identity[:16]):
+            call(drawn)
+    for positions in ([[6]], [[-1]], [[0, 1]], [0], [[0.5]]):
+        with pytest.raises(InvalidInput, match=r"positions have shape|response number 1"):
+            asked.estimate(um.local.Responses(asked.identity, np.array(positions)))
+    plain = um.local.survey(range(6), math.inf).draw(np.zeros(600, dtype=int))
+    names = [asked.categories[i] for i in plain.positions[:, 0].tolist()]
+    with pytest.raises(InvalidInput, match="600 of 600 responses name 0"):
+        asked.estimate(names)  # at 2-DP some responses always name another category
+    assert asked.estimate(names[:30]).people == 30  # not beyond doubt
+    assert um.local.survey(range(6), math.inf).estimate(names).people == 600
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(2, 0.1), (2, 4.0), (7, 1.0), (40, 0.3)])
+def test_a_surveys_own_responses_are_possible(k, epsilon):
+    """Everybody alike, nobody with a category: accepted in every one of many runs."""
+    survey = um.local.survey(range(k), epsilon)
+    with seeded(9):
+        for people in (1, 10, 1000):
+            for _ in range(50):
+                assert survey.estimate(survey.draw(np.zeros(people, dtype=int))).people == people

@@ -211,3 +211,46 @@ def test_many_letters_stay_small():
     assert solution.verify(), solution.verify()
     assert solution.certificate.gap < 1e-9 * solution.value
     assert "edge_indices" not in solution.problem.space.__dict__
+
+
+@pytest.mark.parametrize("epsilon", [3.0, 15.0, 21.17, 22.9, 40.0])
+@pytest.mark.parametrize("name", ["kl", "reverse-kl"])
+def test_two_sure_letters_at_large_epsilons(name, epsilon):
+    """Both divergences are eps tanh(eps/2) there, to the last digits, and verify."""
+    solution = um.local.for_testing([0, 1], [1, 0], epsilon, name)
+    assert solution.value == pytest.approx(epsilon * math.tanh(epsilon / 2), rel=1e-14)
+    assert solution.verify(), solution.verify()
+
+
+TINY = [1e-6, 1e-8, 1e-9, 1e-10, 1e-12, 1e-14, 1e-16, 1e-20, 1e-160]
+
+
+@pytest.mark.parametrize("epsilon", TINY)
+@pytest.mark.parametrize("name", [*NAMED, "hockey-stick 1"])
+def test_tiny_epsilons_verify(name, epsilon):
+    """Down to where a matrix of floats says nothing: the value of the leading term, and a proof."""
+    p0, p1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
+    solution = um.local.for_testing(p0, p1, epsilon, name)
+    assert solution.verify(), solution.verify()
+    curve = {"kl": 1, "reverse-kl": 1, "chi2": 2, "hellinger": 0.25, "js": 0.25}.get(name)
+    lead = 0.3 * math.tanh(epsilon / 2) if curve is None else curve * 0.3**2 * epsilon * math.tanh(epsilon / 2)
+    assert solution.value == pytest.approx(lead, rel=3 * epsilon + 1e-12, abs=1e-320)
+    many = um.local.for_testing(*np.random.default_rng(0).dirichlet(np.ones(300), 2), epsilon, name)
+    assert many.verify(), many.verify()
+
+
+def test_a_limit_is_checked(tmp_path):
+    """A mechanism with more outputs than were allowed does not verify, whatever its value."""
+    p0, p1 = [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]
+    limited, free = um.local.for_testing(p0, p1, 4.0, outputs=2), um.local.for_testing(p0, p1, 4.0)
+    assert limited.problem.data["outputs"] == 2
+    assert limited.verify()
+    assert um.Solution.load(limited.save(tmp_path / "s.json")).verify()
+    fake = um.Solution(limited.problem, free.mechanism, free.value, limited.certificate)
+    assert [check.name for check in fake.verify().checks if not check.passed] == ["outputs"]
+
+
+def test_a_false_value_at_a_small_epsilon_is_found_out():
+    """A value that is off by a part in a million is no rounding at epsilon = 1e-5."""
+    best = um.local.for_testing([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], 1e-5)
+    assert not um.Solution(best.problem, best.mechanism, best.value * (1 + 1e-6), best.certificate).verify()

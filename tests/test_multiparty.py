@@ -630,6 +630,7 @@ def rewrite(path, change):
         lambda c: c["rule"].update(chances=[[1.0]]),
         lambda c: c["rule"].update(chances=[[-1.0] * 3, [2.0] * 3]),
         lambda c: c["rule"].update(least_favourable=[0.1, 0.1, 0.1]),
+        lambda c: c.update(rule=None),
         lambda c: c.update(version=2),
         lambda c: c.update(format="utmost-solution"),
     ],
@@ -643,17 +644,17 @@ def test_files_are_not_trusted(tmp_path, change):
 
 
 def test_false_claims_in_files_are_found(tmp_path):
-    """A value or a rule that is not what it says: loaded, but not verified."""
+    """A value that is not what it says is loaded, but not verified; a rule that is not the best is not even loaded."""
     path = um.multiparty.optimal("and", [1, 1], criterion="worst").save(tmp_path / "p.json")
     original = path.read_bytes()
     rewrite(path, lambda c: c.update(value=0.99))
     assert not um.multiparty.Protocol.load(path).verify()
     path.write_bytes(original)
-    rewrite(path, lambda c: c["rule"].update(chances=[[1.0] * 3, [0.0] * 3]))
-    assert not um.multiparty.Protocol.load(path).verify()
-    path.write_bytes(original)
-    rewrite(path, lambda c: c["rule"].update(least_favourable=[1.0, 0, 0]))
-    assert not um.multiparty.Protocol.load(path).verify()
+    for forged in ({"chances": [[1.0] * 3, [0.0] * 3]}, {"least_favourable": [1.0, 0, 0]}):
+        rewrite(path, lambda c, forged=forged: c["rule"].update(forged))
+        with pytest.raises(BadFile, match="decision rule reaches"):
+            um.multiparty.Protocol.load(path)
+        path.write_bytes(original)
     path.write_bytes(original[:-20] + original[-10:])
     with pytest.raises(BadFile):
         um.multiparty.Protocol.load(path)
@@ -673,6 +674,9 @@ def test_messages_are_refused_by_name():
         "party 2 has no message 5": [*said[:2], um.multiparty.Message(protocol.fingerprint, 2, 5)],
         "not a party's message": [*said[:2], "{}"],
         "wrong kind": [*said[:2], {"protocol": protocol.fingerprint, "party": "2", "message": True}],
+        r"Message\(.* wrong kind": [*said[:2], um.multiparty.Message(protocol.fingerprint, 2, "x")],
+        "protocol=None.* wrong kind": [*said[:2], um.multiparty.Message(None, 2, 1)],
+        "messages is 5": 5,
     }
     for words, messages in wrong.items():
         with pytest.raises(InvalidInput, match=words):
@@ -812,8 +816,9 @@ def test_parties_as_separate_processes(tmp_path):
     assert own.stdout.strip() == str(protocol.decide(said, 0, 1).answer)
 
 
-def test_the_command_refuses_by_name(tmp_path):
+def test_the_command_refuses_by_name(tmp_path, monkeypatch):
     """A message of another protocol, one twice, one missing; a wrong bit; records of others; nothing private shown."""
+    monkeypatch.setenv("UTMOST_STATE", str(tmp_path / "state"))
     for name, levels in (("p", "1,1"), ("q", "1,2")):
         made = utmost(
             "party", "design", "--function", "xor", "--levels", levels, "--out", tmp_path / f"{name}.json", "--json"
@@ -824,6 +829,9 @@ def test_the_command_refuses_by_name(tmp_path):
     second = utmost("party", "respond", "--protocol", p, "--party", 1, "--json", given="0\n").stdout
     foreign = utmost("party", "respond", "--protocol", q, "--party", 1, given="0\n").stdout
     assert utmost("party", "decide", "--protocol", p, given=first + second).returncode == 0
+    (tmp_path / "m0.json").write_text(first)
+    twice = utmost("party", "decide", "--protocol", p, tmp_path / "m0.json", tmp_path / "m0.json")
+    assert "party 0 sent two" in twice.stderr
     for heard, words in (
         (first + foreign, "party 1 belongs to the protocol"),
         (first + first, "party 0 sent two"),
@@ -837,13 +845,15 @@ def test_the_command_refuses_by_name(tmp_path):
     mistaken = utmost("party", "respond", "--protocol", q, "--party", 0, given="777\n")
     assert mistaken.returncode == 2
     assert "777" not in mistaken.stderr
-    assert not (tmp_path / "q.party-0.json").exists()
-    foreign_record = utmost("party", "respond", "--protocol", q, "--party", 0, "--record", tmp_path / "p.party-0.json")
+    records = tmp_path / "state" / "parties"
+    assert len(list(records.iterdir())) == 3  # none for the mistaken bit
+    (record,) = records.glob(f"{um.multiparty.Protocol.load(p).fingerprint}-party-0.json")
+    foreign_record = utmost("party", "respond", "--protocol", q, "--party", 0, "--record", record)
     assert foreign_record.returncode == 2
     assert "name another --record" in foreign_record.stderr
     absent = utmost("party", "respond", "--protocol", p, "--party", 5, given="1\n")
     assert "no party 5" in absent.stderr
-    (tmp_path / "p.party-0.json").write_text("{}")
+    record.write_text("{}")
     assert utmost("party", "respond", "--protocol", p, "--party", 0).returncode == 2
     nowhere = utmost("party", "respond", "--protocol", p, "--party", 1, "--record", tmp_path / "no" / "r", given="1\n")
     assert nowhere.returncode == 2
@@ -857,7 +867,7 @@ def test_the_command_refuses_by_name(tmp_path):
 def test_the_record_that_came_first_counts(tmp_path, monkeypatch):
     """Two processes at once: both show one and the same message."""
     p = tmp_path / "p.json"
-    um.multiparty.optimal("xor", [1, 1]).save(p)
+    um.multiparty.optimal("xor", [1, 1], name="two at once").save(p)
     first = utmost("party", "respond", "--protocol", p, "--party", 0, given="1\n").stdout
     exists = type(p).exists
     monkeypatch.setattr(type(p), "exists", lambda self: False if "party-0" in self.name else exists(self))
@@ -889,3 +899,95 @@ def test_design_by_table_and_parties(tmp_path):
         ["--function", "xor", "--levels", "1,1", "--parties", "3"],
     ):
         assert utmost("party", "design", *wrong).returncode == 2
+
+
+def test_a_copy_of_a_protocol_repeats_the_message(tmp_path):
+    """A message is recorded by the protocol and the party, not by the name of the file."""
+    p, copy = tmp_path / "p.json", tmp_path / "copy.json"
+    um.multiparty.optimal("xor", [0.1, 0.1], name=str(tmp_path)).save(p)
+    copy.write_bytes(p.read_bytes())
+    first = utmost("party", "respond", "--protocol", p, "--party", 0, given="1\n")
+    assert os.environ["UTMOST_STATE"] in first.stderr
+    for _ in range(3):
+        again = utmost("party", "respond", "--protocol", copy, "--party", 0, given="0\n")
+        assert again.stdout == first.stdout
+        assert "repeated" in again.stderr
+    assert "recorded" in utmost("party", "respond", "--protocol", copy, "--party", 1, given="0\n").stderr
+
+
+def test_occasions_without_a_name_are_told_apart(tmp_path):
+    """The command gives every design a name of its own; with a name, and in Python, the same comes out again."""
+    arguments = ["party", "design", "--function", "xor", "--levels", "1,1", "--json"]
+    made = [json.loads(utmost(*arguments, *rest).stdout) for rest in ([], [], ["--name", "May"], ["--name", "May"])]
+    assert made[0]["protocol"] != made[1]["protocol"]
+    assert made[2]["protocol"] == made[3]["protocol"]
+    assert made[2]["protocol"] == um.multiparty.optimal("xor", [1, 1], name="May").fingerprint
+
+
+def test_a_value_that_is_not_computed_is_no_failure(tmp_path):
+    """Three hundred parties with a delta: saved, private, said so in words and JSON; verify cannot prove a value."""
+    p = tmp_path / "p.json"
+    arguments = ["--function", "majority", "--levels", "1:0.001", "--parties", 300, "--out", p]
+    made = utmost("party", "design", *arguments)
+    assert made.returncode == 0
+    assert "value: not computed" in made.stdout
+    assert "NOT verified" not in made.stdout
+    assert "ok   privacy" in made.stdout
+    told = utmost("party", "design", *arguments, "--json")
+    assert told.returncode == 0
+    assert json.loads(told.stdout)["value"] is None
+    assert utmost("party", "verify", "--protocol", p).returncode == 1
+
+
+def test_a_shared_coin_makes_listeners_agree(tmp_path):
+    """With one coin all conclude the same; a uniform coin keeps the rule's chances; a wrong one is refused."""
+    p = tmp_path / "p.json"
+    protocol = um.multiparty.optimal("and", [1, 1], criterion="worst", name="coin")
+    protocol.save(p)
+    tosses = [
+        said
+        for bits in product((0, 1), repeat=2)
+        for said in [[um.multiparty.Message(protocol.fingerprint, i, bit) for i, bit in enumerate(bits)]]
+        if 0.01 < protocol.decide(said).chances[1] < 0.99
+    ]
+    assert tosses
+    for said in tosses:
+        chance = protocol.decide(said).chances[1]
+        fallen = [protocol.decide(said, coin=i / 1000).answer for i in range(1000)]
+        assert np.mean(fallen) == approx(chance, abs=0.0011)
+        assert {um.multiparty.Protocol.load(p).decide(said, coin="0.25").answer for _ in range(20)} == {fallen[250]}
+        own = protocol.decide(said[1:], party=0, own_bit=1, coin=0.5)
+        assert {protocol.decide(said[1:], party=0, own_bit=1, coin=0.5).answer for _ in range(10)} == {own.answer}
+    heard = "".join(f"{message}\n" for message in said)
+    told = [utmost("party", "decide", "--protocol", p, "--coin", "0.25", "--json", given=heard) for _ in range(5)]
+    assert {json.loads(one.stdout)["answer"] for one in told} == {fallen[250]}
+    assert json.loads(told[0].stdout)["chances"]["1"] == chance
+    words = utmost("party", "decide", "--protocol", p, given=heard)
+    assert f"with probability {chance:.6g}" in words.stderr
+    assert "--coin" in words.stderr
+    for wrong in (1, -0.1, math.nan, "heads", True):
+        for listener in (protocol, protocol.asking("sum")):
+            with pytest.raises(InvalidInput, match="coin"):
+                listener.decide(said, coin=wrong)
+
+
+def test_the_rule_is_part_of_what_is_agreed(tmp_path):
+    """A protocol for the worst case that comes with another rule, just as good, is another protocol."""
+    protocol = um.multiparty.optimal(lambda bits: 0, [1, 1], criterion="worst", answers=[0, 1], accuracy=lambda v, a: 1)
+    path = protocol.save(tmp_path / "p.json")
+    assert um.multiparty.Protocol.load(path).fingerprint == protocol.fingerprint
+
+    def turn(content):
+        content["rule"]["chances"] = content["rule"]["chances"][::-1]
+
+    rewrite(path, turn)
+    assert um.multiparty.Protocol.load(path).fingerprint != protocol.fingerprint
+
+
+def test_no_fixed_function_of_the_messages_replaces_the_coin():
+    """Every deterministic rule for AND at 1-DP, a hash of the messages included, is worse in its worst case."""
+    likely = all_transcripts([(1, 0), (1, 0)])
+    used = likely[:, likely.any(axis=0)]
+    right = [min(used[3] @ rule, *(1 - used[:3] @ rule)) for rule in np.array(list(product((0, 1), repeat=4)))]
+    assert max(right) == approx((math.e / (1 + math.e)) ** 2)
+    assert um.multiparty.optimal("and", [1, 1], criterion="worst").value() == approx(0.640201, abs=1e-6)

@@ -33,6 +33,7 @@ class Divergence:
     at_zero, at_infinity : the limits of f(u) at 0 and of f(u)/u at infinity
     slope : f'(1 + d), where f is smooth
     bend : the one u where it has a corner, where it is made of two straight pieces
+    mirror : (1 + d) f(1/(1 + d)), for an f whose digits would be lost where z is far below t
     """
 
     name: str
@@ -41,18 +42,25 @@ class Divergence:
     at_infinity: float
     slope: Callable[[Floats], Floats] | None = None
     bend: float | None = None
+    mirror: Callable[[Floats], Floats] | None = None
 
-    def perspective(self, gap: Floats, t: Floats) -> Floats:
-        """T f(z/t) for z = t + gap, with its limits where z or t is 0."""
-        z = t + gap
+    def perspective(self, z: Floats, t: Floats, gap: Floats) -> Floats:
+        """T f(z/t), with its limits where z or t is 0; gap is z - t, before it was rounded."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            inside = t * self.of(gap / t)
+            inside = t * self.of(gap / t) if self.mirror is None else z * self.mirror(-gap / z)
             ends = np.where(t > 0, t * self.at_zero, np.where(z > 0, z * self.at_infinity, 0.0))
         return np.where((t > 0) & (z > 0), inside, ends)
 
     def between(self, m0: Floats, m1: Floats) -> float:
         """The divergence of one distribution from another."""
-        return math.fsum(self.perspective(m0 - m1, m1))
+        return math.fsum(self.perspective(m0, m1, m0 - m1))
+
+    def tangent(self, d: Floats) -> tuple[Floats, Floats]:
+        """The line alpha u + beta that touches a smooth f at u = 1 + d."""
+        if self.slope is None:
+            raise InvalidInput(f"{self.name!r} is not smooth, so it has no tangents; use its pieces.")
+        alpha = self.slope(d)
+        return alpha, self.of(d) - (1 + d) * alpha
 
     def pieces(self, low: float, high: float) -> Floats | None:
         """Straight lines (alpha, beta) whose maximum alpha z + beta t is, or lies above, t f(z/t) for z/t in between.
@@ -130,7 +138,7 @@ NAMED: dict[str, Divergence] = {
     d.name: d
     for d in (
         Divergence("kl", entropy, 1.0, math.inf, np.log1p),
-        Divergence("reverse-kl", _reverse, math.inf, 1.0, lambda d: d / (1 + d)),
+        Divergence("reverse-kl", _reverse, math.inf, 1.0, lambda d: d / (1 + d), mirror=entropy),
         Divergence("tv", lambda d: np.abs(d) / 2, 0.5, 0.5, bend=1.0),
         Divergence("chi2", np.square, 1.0, math.inf, lambda d: 2 * d),
         Divergence("hellinger", _hellinger, 0.5, 0.5, lambda d: 0.5 * d / (1 + d + np.sqrt(1 + d))),

@@ -1,10 +1,12 @@
-"""What every command prints, one JSON object where `--json` asks for it, and how it asks for what is private."""
+"""What every command prints, one JSON object where `--json` asks for it, what it reads and what it keeps for a user."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from getpass import getpass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,5 +25,45 @@ def ask_private(prompt: str) -> str:
     """A line that is private: from a prompt that does not show it, or from standard input; never an argument."""
     try:
         return getpass(f"{prompt}: ") if sys.stdin.isatty() else sys.stdin.readline().strip()
+    except EOFError:
+        return ""
     except UnicodeDecodeError:
         raise InvalidInput("standard input is not text; give one line of text.") from None
+
+
+def read_text(file: Path) -> str:
+    """The text of a file that a user named."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{file} cannot be read: {problem}.") from None
+
+
+def json_values(text: str, source: str, expected: str) -> list[Any]:
+    """The JSON values in a text, one after the other, on as many lines as they like."""
+    found, position = [], 0
+    while position < len(text):
+        if text[position].isspace():
+            position += 1
+            continue
+        try:
+            value, position = json.JSONDecoder().raw_decode(text, position)
+        except (ValueError, RecursionError):
+            line, shown = text.count("\n", 0, position) + 1, text[position : position + 60].split("\n")[0]
+            raise InvalidInput(f"line {line} of {source}, {shown!r}, is not JSON; give {expected}.") from None
+        found.append(value)
+    return found
+
+
+def kept_file(kind: str, name: str) -> Path:
+    """Where something is kept for the user who runs this, whatever the files it came in are called.
+
+    The folder is UTMOST_STATE, or `utmost` among the user's state files, readable by the user alone.
+    """
+    try:
+        home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        folder = Path(os.environ.get("UTMOST_STATE") or Path(home) / "utmost") / kind
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError) as problem:
+        raise InvalidInput(f"there is no folder to keep it in ({problem}); set UTMOST_STATE to one.") from None
+    return folder / f"{name}.json"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from utmost.cli.output import Json, ask_private, print_json
+from utmost.cli.output import Json, ask_private, json_values, kept_file, print_json, read_text
 from utmost.design.multiparty import Message, Protocol, optimal
 from utmost.errors import BadFile, InvalidInput
 from utmost.privacy import ApproxDP, PureDP
 from utmost.saved import read_checked, write_checked
+from utmost.solution import Verification
 
 app = typer.Typer(
     help="Several parties, one bit each, one function: the optimal private protocol.",
@@ -36,7 +38,9 @@ def design(
     parties: Annotated[int, typer.Option(min=0, help="So many parties at one level.")] = 0,
     accuracy: Annotated[str, typer.Option(help="zero-one, 'within 2', absolute or squared.")] = "zero-one",
     criterion: Annotated[str, typer.Option(help="average (over fair bits) or worst (over the bits).")] = "average",
-    name: Annotated[str, typer.Option(help="Which occasion this is; messages of another are refused.")] = "",
+    name: Annotated[
+        str, typer.Option(help="Which occasion this is; messages of another are refused. Random if left out.")
+    ] = "",
     out: Annotated[Path | None, typer.Option(help="Save the protocol to this JSON file.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -49,14 +53,24 @@ def design(
             f"--parties repeats one level, but --levels has {len(promised)}; give one, or drop --parties."
         )
     asked = function if table is None else [_number(cell.strip()) for cell in table.split(",")]
-    protocol = optimal(asked, promised * max(parties, 1), accuracy, criterion, name=name)  # type: ignore[arg-type]
-    _present(protocol, out, as_json)
+    occasion = name or secrets.token_hex(8)  # the same question asked twice must not share messages
+    protocol = optimal(asked, promised * max(parties, 1), accuracy, criterion, name=occasion)  # type: ignore[arg-type]
+    if out:
+        protocol.save(out)
+    proof = protocol.verify()
+    _present(protocol, proof, out, as_json)
+    if not proof and not (protocol.stated is None and proof.private):  # a value that is not stated is no failure
+        raise typer.Exit(1)
 
 
 @app.command()
 def verify(protocol: File, as_json: Json = False) -> None:
     """Re-prove a saved protocol; exit code 1 if it fails."""
-    _present(Protocol.load(protocol), None, as_json)
+    loaded = Protocol.load(protocol)
+    proof = loaded.verify()
+    _present(loaded, proof, None, as_json)
+    if not proof:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -64,14 +78,15 @@ def respond(
     protocol: File,
     party: Annotated[int, typer.Option(help="Which party you are, from 0.")],
     record: Annotated[
-        Path | None, typer.Option(help="Where your message is recorded; beside the protocol if left out.")
+        Path | None,
+        typer.Option(help="Where your message is recorded; among your own files, by the protocol, if left out."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Make your message from your bit (read from a prompt or standard input) once, and repeat it when asked again."""
     agreed = Protocol.load(protocol)
     agreed.mechanism(party)  # refuses a party that does not exist before anything is asked
-    kept = record or protocol.with_name(f"{protocol.stem}.party-{party}.json")
+    kept = record or kept_file("parties", f"{agreed.fingerprint}-party-{party}")
     if kept.exists():
         message = _recorded(kept, agreed, party)
         print(f"repeated from {kept}: a second draw would spend the privacy again", file=sys.stderr)
@@ -90,31 +105,41 @@ def decide(
     party: Annotated[
         int | None, typer.Option(help="Decide as this party, whose bit is read from a prompt or standard input.")
     ] = None,
+    coin: Annotated[
+        str | None, typer.Option(help="A number from 0 to 1, drawn at random for all listeners, where the rule tosses.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Conclude from everybody's messages: the best answer, and the probability of every value."""
     agreed = Protocol.load(protocol)
     if party is not None and not messages:
         raise InvalidInput("a party's own bit comes from standard input, so give the messages as files.")
-    heard = [m for file in messages for m in _objects(_text(file))] if messages else _objects(_standard_input())
-    decision = agreed.decide(heard, party, None if party is None else _ask_bit())
+    if messages:
+        heard = [message for file in messages for message in _messages(read_text(file), str(file))]
+    else:
+        heard = _messages(_standard_input(), "standard input")
+    decision = agreed.decide(heard, party, None if party is None else _ask_bit(), coin)
     likely = {str(value): share for value, share in decision.posterior.items()}
+    chances = {str(answer): share for answer, share in decision.chances.items()}
     if as_json:
-        print_json({"answer": decision.answer, "posterior": likely})
+        print_json({"answer": decision.answer, "chances": chances, "coin": coin, "posterior": likely})
         return
     print(decision.answer)
+    if max(chances.values()) < 1:
+        for answer, share in sorted(chances.items(), key=lambda item: -item[1])[:12]:
+            print(f"  the best rule answers {answer} with probability {share:.6g}", file=sys.stderr)
+        if coin is None:
+            print("  tossed here: other listeners may conclude otherwise unless all use one --coin", file=sys.stderr)
     for value, share in sorted(likely.items(), key=lambda item: -item[1])[:12]:
         print(f"  Pr[{value}] = {share:.6g} given the messages", file=sys.stderr)
 
 
-def _present(protocol: Protocol, out: Path | None, as_json: bool) -> None:
-    proof = protocol.verify()
-    if out:
-        protocol.save(out)
+def _present(protocol: Protocol, proof: Verification, out: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(
             {
                 "protocol": protocol.fingerprint,
+                "name": protocol.name,
                 "parties": len(protocol.levels),
                 "levels": [str(level) for level in protocol.levels],
                 "function": protocol.question.name,
@@ -126,10 +151,11 @@ def _present(protocol: Protocol, out: Path | None, as_json: bool) -> None:
                 "checks": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in proof.checks],
             }
         )
-    else:
-        print(protocol, proof, *([f"saved: {out}"] if out else []), sep="\n")
-    if not proof:
-        raise typer.Exit(1)
+        return
+    shown = [str(protocol), str(proof)]
+    if protocol.stated is None and proof.private:  # str(protocol) says that the value is not computed, and why
+        shown[1:] = [f"  {proof.checks[0]}"]
+    print(*shown, *([f"saved: {out}"] if out else []), sep="\n")
 
 
 def _level(text: str) -> ApproxDP:
@@ -162,26 +188,10 @@ def _standard_input() -> str:
         raise InvalidInput("standard input is not text.") from None
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{file} cannot be read: {problem}.") from None
-
-
-def _objects(text: str) -> list[Any]:
-    """The JSON objects in a text, one after the other."""
-    found, rest = [], text.strip()
-    while rest:
-        try:
-            value, end = json.JSONDecoder().raw_decode(rest)
-        except (ValueError, RecursionError):
-            raise InvalidInput(
-                f"{rest[:60]!r} is not JSON; give messages as `utmost party respond` printed them."
-            ) from None
-        found += value if isinstance(value, list) else [value]
-        rest = rest[end:].lstrip()
-    return found
+def _messages(text: str, source: str) -> list[Any]:
+    """The messages in a text, one after the other or in lists."""
+    values = json_values(text, source, "messages as `utmost party respond` printed them")
+    return [message for value in values for message in (value if isinstance(value, list) else [value])]
 
 
 def _record(path: Path, message: Message, protocol: Protocol) -> Message:

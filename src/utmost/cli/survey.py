@@ -7,19 +7,22 @@ person's device, so that the same question asked again gets the same response.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from utmost.cli.output import Json, ask_private, print_json
+from utmost.cli.output import Json, ask_private, json_values, kept_file, print_json, read_text
 from utmost.design import local
 from utmost.design.local.survey import Survey
 from utmost.errors import InvalidInput
 from utmost.problem_file import LevelTable
-from utmost.space import label_from_json, label_to_json
+from utmost.space import label_from_json
 
 app = typer.Typer(help="Design a private survey, respond to it, estimate from its responses.", no_args_is_help=True)
+SHOWN = 16
+"""How many digits of a survey's identity travel with a response."""
 SurveyFile = Annotated[Path, typer.Argument(help="A survey saved by `utmost survey design`.")]
 
 
@@ -39,7 +42,8 @@ def design(
     made.save(out)
     expected = made.standard_error(people)
     summary = {
-        "survey": str(out),
+        "survey": made.identity[:SHOWN],
+        "saved": str(out),
         "categories": list(made.categories),
         "privacy": str(made.level),
         "named_in_a_response": made.size,
@@ -59,31 +63,42 @@ def design(
 def respond(
     file: SurveyFile,
     kept: Annotated[
-        Path | None, typer.Option(help="Where the response is kept; FILE with .response.json if not said.")
+        Path | None,
+        typer.Option(help="Where the response is kept; among your own files, by the survey's identity, if not said."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Respond to the survey: the answer comes from a prompt or standard input; asked again, it repeats the response."""
     asked = Survey.load(file)
-    where = kept or file.with_suffix(".response.json")
+    where = kept or kept_file("surveys", asked.identity)
     again = where.exists()
     response = asked.respond(None if again else _ask(asked), kept=where)
+    sent = {
+        "survey": asked.identity[:SHOWN],
+        "response": response,
+    }  # a tuple is a list in JSON, and read back as a tuple
     if as_json:
-        print_json({"response": label_to_json(response), "repeated": again, "kept": str(where)})
-    else:
-        print(json.dumps(_plain(response), ensure_ascii=False))
+        print_json({**sent, "repeated": again, "kept": str(where)})
+        return
+    print(
+        f"repeated from {where}: a second one would spend the promise again" if again else f"kept in {where}",
+        file=sys.stderr,
+    )
+    print(json.dumps(sent, ensure_ascii=False))
 
 
 @app.command()
 def estimate(
     file: SurveyFile,
-    responses: Annotated[Path, typer.Argument(help="One response per line, as `utmost survey respond` prints them.")],
+    responses: Annotated[
+        Path, typer.Argument(help="Responses one after the other, as `utmost survey respond` prints them.")
+    ],
     level: Annotated[float, typer.Option(help="How often an interval holds the frequency.")] = 0.95,
     as_json: Json = False,
 ) -> None:
     """Estimate the frequencies of the categories from responses."""
     asked = Survey.load(file)
-    found = asked.estimate(_read_responses(responses))
+    found = asked.estimate(_read_responses(responses, asked))
     if not as_json:
         print(found.table(level))
         return
@@ -106,26 +121,24 @@ def _ask(asked: Survey) -> Any:
     listed = ", ".join(map(str, asked.categories[:20]))
     text = ask_private(f"{asked.question or 'answer'} (not shown; one of {listed})")
     names = {str(category): category for category in asked.categories}
+    if not text and text not in names:
+        raise InvalidInput("no answer was given; type one, or send one line to standard input.")
     return names.get(text, text)
 
 
-def _read_responses(path: Path) -> list[Any]:
-    """One JSON value per line: a category, or a list of them."""
+def _read_responses(path: Path, asked: Survey) -> list[Any]:
+    """Responses as `respond` prints them, or bare ones in JSON: a category, or a list of them."""
     found = []
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{path} cannot be read: {problem}.") from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    for number, data in enumerate(json_values(read_text(path), str(path), "responses as they were printed"), 1):
+        sent = data if isinstance(data, dict) and "response" in data else {"response": data}
+        whose = sent.get("survey", asked.identity[:SHOWN])
+        if whose != asked.identity[:SHOWN]:
+            raise InvalidInput(
+                f"response number {number} of {path} belongs to the survey {str(whose)[:SHOWN]!r}, not to "
+                f"{asked.identity[:SHOWN]!r}; drop it, or name its survey."
+            )
         try:
-            data = json.loads(line)
-            found.append(label_from_json(data["response"] if isinstance(data, dict) and "response" in data else data))
-        except (ValueError, LookupError, TypeError, RecursionError):
-            raise InvalidInput(f"line {number} of {path} is not a response in JSON.") from None
+            found.append(label_from_json(sent["response"]))
+        except (LookupError, TypeError, RecursionError):
+            raise InvalidInput(f"response number {number} of {path} is not a category or a list of them.") from None
     return found
-
-
-def _plain(response: Any) -> Any:
-    return [_plain(part) for part in response] if isinstance(response, tuple) else response

@@ -14,6 +14,9 @@ from utmost.optimality.partitions import blocks_of, by_ratio, divergence_between
 from utmost.optimality.patterns import information_bound, offset, pattern_bound, testing_bound
 from utmost.privacy import ApproxDP, require_pure
 
+ROUNDED = 2.0**-50
+"""How far, relatively, an entry of a matrix may be from what it stands for."""
+
 
 def check_testing(problem: Problem, solved: Solved) -> Outcome:
     """Ghazi 2026: no local mechanism beats the best randomised response on contiguous blocks of sorted letters.
@@ -22,7 +25,7 @@ def check_testing(problem: Problem, solved: Solved) -> Outcome:
     bound of the prices is recomputed, which needs no theorem but LIM's 3.3.2.
     """
     p0, p1, divergence, level = _hypotheses(problem)
-    checks, value = _value_and_bound(problem, solved)
+    checks, value, doubt = _value_and_bound(problem, solved)
     q = offset(level)
     better = value
     if math.isfinite(q):
@@ -31,14 +34,16 @@ def check_testing(problem: Problem, solved: Solved) -> Outcome:
         better = value_of(p0, p1, divergence, q, blocks_of(cuts, order))
     gap = max(better - value, 0.0)
     detail = f"no partition of the sorted letters has a larger value (within {gap:.1g})"
-    return (*checks, Check("partition", gap <= 1e-10 * abs(value), detail)), gap
+    return (*checks, Check("partition", gap <= 1e-10 * abs(value) + doubt, detail)), gap
 
 
 def check_limited_testing(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound every private mechanism, whatever its number of outputs."""
-    checks, value = _value_and_bound(problem, solved)
-    bound = solved.certificate.bound
-    return checks, (math.inf if bound is None else max(bound - value, 0.0))
+    checks, value, _ = _value_and_bound(problem, solved)
+    bound, used, most = solved.certificate.bound, len(solved.mechanism.outputs), problem.data.get("outputs")
+    kept = isinstance(most, int) and used <= most
+    limit = Check("outputs", kept, f"{used} used, at most {most} allowed")
+    return (*checks, limit), (math.inf if bound is None else max(bound - value, 0.0))
 
 
 def check_information(problem: Problem, solved: Solved) -> Outcome:
@@ -76,23 +81,28 @@ def information_between(matrix: Floats, prior: Floats) -> float:
     return math.fsum(np.where(m > 0, prior[:, None] * np.where(matrix > 0, terms, m), 0.0).ravel())
 
 
-def _value_and_bound(problem: Problem, solved: Solved) -> tuple[tuple[Check, ...], float]:
+def _value_and_bound(problem: Problem, solved: Solved) -> tuple[tuple[Check, ...], float, float]:
+    """The checks, the value of the matrix, and how much of it the matrix's rounding may be."""
     p0, p1, divergence, level = _hypotheses(problem)
-    value = divergence_between(solved.mechanism.matrix, p0, p1, divergence)
+    matrix = solved.mechanism.matrix
+    value = divergence_between(matrix, p0, p1, divergence)
     prices = read(solved.certificate.evidence, "prices", "f", p0.shape)
     bound = max(testing_bound(p0, p1, divergence, level, prices), value)
-    return (near(solved.value, value), _bound_as_stated(solved, value, bound)), value
+    z, t, gap = p0 @ matrix, p1 @ matrix, (p0 - p1) @ matrix
+    moved = np.where(gap < 0, -ROUNDED, ROUNDED) * z  # away from t, which makes every term larger
+    doubt = max(math.fsum(divergence.perspective(z + moved, t, gap + moved)) - value, 0.0)
+    return (near(solved.value, value, doubt), _bound_as_stated(solved, value, bound, doubt)), value, doubt
 
 
-def near(value: float, found: float) -> Check:
-    """Whether the value is what the mechanism has, to ten digits: local values may be tiny."""
-    same = abs(value - found) <= 1e-10 * abs(found) + 1e-18
+def near(value: float, found: float, doubt: float = 1e-18) -> Check:
+    """Whether the value is what the mechanism has, to ten digits, or to what rounding leaves of a tiny one."""
+    same = abs(value - found) <= 1e-10 * abs(found) + doubt
     return Check("value", bool(same), f"{found:.12g}" + ("" if same else f", not {value:.12g} as stated"))
 
 
-def _bound_as_stated(solved: Solved, value: float, bound: float) -> Check:
+def _bound_as_stated(solved: Solved, value: float, bound: float, doubt: float = 1e-18) -> Check:
     claimed = solved.certificate.bound
-    sound = claimed is not None and abs(claimed - bound) <= 1e-9 * abs(bound) + 1e-18
+    sound = claimed is not None and abs(claimed - bound) <= 1e-9 * abs(bound) + doubt
     return Check("bound", bool(sound), f"no private mechanism exceeds {bound:.12g}; the value is {value:.12g}")
 
 

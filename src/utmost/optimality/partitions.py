@@ -30,19 +30,19 @@ def value_of(p0: Floats, p1: Floats, divergence: Divergence, q: float, block: ND
     count = int(block.max(initial=0)) + 1
     if math.isinf(q):
         return 0.0
-    gaps, masses = np.zeros(count), np.zeros(count)
+    gaps, first, second = np.zeros(count), np.zeros(count), np.zeros(count)
     order = np.argsort(block, kind="stable")
     starts = np.searchsorted(block[order], np.arange(count + 1))
     for j in range(count):
         letters = order[starts[j] : starts[j + 1]]
         gaps[j] = math.fsum([*p0[letters].tolist(), *(-p1[letters]).tolist()])
-        masses[j] = math.fsum(p1[letters].tolist())
-    return math.fsum(divergence.perspective(gaps, q + masses)) / (1 + count * q)
+        first[j], second[j] = math.fsum(p0[letters].tolist()), math.fsum(p1[letters].tolist())
+    return math.fsum(divergence.perspective(q + first, q + second, gaps)) / (1 + count * q)
 
 
 def divergence_between(matrix: Floats, p0: Floats, p1: Floats, divergence: Divergence) -> float:
     """D_f(M0 || M1) of a matrix, from the difference of the hypotheses, so that small values keep their digits."""
-    return math.fsum(divergence.perspective((p0 - p1) @ matrix, p1 @ matrix))
+    return math.fsum(divergence.perspective(p0 @ matrix, p1 @ matrix, (p0 - p1) @ matrix))
 
 
 def best_cuts(p0: Floats, p1: Floats, divergence: Divergence, q: float) -> Cuts:
@@ -67,10 +67,8 @@ def best_cuts_of(p0: Floats, p1: Floats, divergence: Divergence, q: float, most:
     """The best partition of sorted letters into at most so many blocks: a sweep for each number of blocks."""
     k = len(p0)
     sums = _sums(p0, p1)
-    layer = _row(sums, divergence, q, 0)
-    froms, best, cuts = [], -math.inf, np.array([k])
-    value = layer[-1] / (1 + q)
-    best = value
+    layer = _phi(divergence, q, *(s[1:] for s in sums))
+    froms, best, cuts = [], layer[-1] / (1 + q), np.array([k])
     for count in range(2, min(most, k) + 1):
         following, came = np.full(k, -np.inf), np.zeros(k, dtype=np.int64)
         for j in range(count - 1, k):
@@ -90,8 +88,8 @@ def best_cuts_of(p0: Floats, p1: Floats, divergence: Divergence, q: float, most:
 
 def best_pair(p0: Floats, p1: Floats, divergence: Divergence, q: float) -> Cuts:
     """The best partition of sorted letters into one or two blocks."""
-    d, c = _sums(p0, p1)
-    both = divergence.perspective(d[1:], q + c[1:]) + divergence.perspective(d[-1] - d[1:], q + c[-1] - c[1:])
+    sums = _sums(p0, p1)
+    both = _phi(divergence, q, *(s[1:] for s in sums)) + _phi(divergence, q, *(s[-1] - s[1:] for s in sums))
     cut = int(both[:-1].argmax()) + 1 if len(p0) > 1 else len(p0)
     return np.unique([cut, len(p0)])
 
@@ -111,26 +109,22 @@ def sweep(p0: Floats, p1: Floats, divergence: Divergence, q: float, price: float
     return np.array(ends[-2::-1])
 
 
-def _sums(p0: Floats, p1: Floats) -> tuple[Floats, Floats]:
-    """P0 - P1 and P1 of every prefix."""
-    return np.append(0.0, np.cumsum(p0 - p1)), np.append(0.0, np.cumsum(p1))
+def _sums(p0: Floats, p1: Floats) -> tuple[Floats, Floats, Floats]:
+    """P0, P1 and P0 - P1 of every prefix."""
+    prefix = [np.append(0.0, np.cumsum(values)) for values in (p0, p1, p0 - p1)]
+    return prefix[0], prefix[1], prefix[2]
 
 
-def _column(sums: tuple[Floats, Floats], divergence: Divergence, q: float, last: int) -> Floats:
+def _column(sums: tuple[Floats, Floats, Floats], divergence: Divergence, q: float, last: int) -> Floats:
     """Phi of the blocks that end with this letter, by their first letter."""
-    d, c = (s[last + 1] - s[: last + 1] for s in sums)
-    return _phi(divergence, q, d, c)
+    return _phi(divergence, q, *(s[last + 1] - s[: last + 1] for s in sums))
 
 
-def _row(sums: tuple[Floats, Floats], divergence: Divergence, q: float, first: int) -> Floats:
-    """Phi of the blocks that begin with this letter, by their last letter."""
-    d, c = (s[first + 1 :] - s[first] for s in sums)
-    return _phi(divergence, q, d, c)
-
-
-def _phi(divergence: Divergence, q: float, gap: Floats, mass: Floats) -> Floats:
-    t = q + mass
-    return t * divergence.of(gap / t) if q > 0 else divergence.perspective(gap, t)
+def _phi(divergence: Divergence, q: float, first: Floats, second: Floats, gap: Floats) -> Floats:
+    if q > 0 and divergence.mirror is None:  # no limits are needed; the sweeps spend their time here
+        t = q + second
+        return t * divergence.of(gap / t)
+    return divergence.perspective(q + first, q + second, gap)
 
 
 def blocks_of(cuts: Cuts, order: NDArray[np.int64]) -> NDArray[np.int64]:

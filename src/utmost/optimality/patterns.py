@@ -56,15 +56,10 @@ def search(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Flo
     r that rises up to the letter's own ratio and falls from there, so every letter enters and leaves once. Roots are
     found by bisection; what they are off by is part of the slack.
     """
-    assert divergence.slope is not None
     reach = math.log1p(1 / q) + 1e-4  # ratios lie between e^-eps and e^eps; the rest covers what rounding moves
 
-    slope = divergence.slope
-
     def lines(x: Floats) -> tuple[Floats, Floats]:
-        d = np.expm1(x)
-        alpha = slope(d)
-        return alpha, divergence.of(d) - (1 + d) * alpha
+        return divergence.tangent(np.expm1(x))
 
     def rounding(x: Floats, letters: NDArray[np.int64]) -> Floats:
         alpha, beta = lines(x)
@@ -93,7 +88,7 @@ def search(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Flo
     letters, signs = letters[order], signs[order]
     a0, a1, price = (np.cumsum(signs * values[letters]) for values in (p0, p1, prices))
     a0, a1 = np.maximum(a0, 0.0), np.maximum(a1, 0.0)
-    excess = divergence.perspective(a0 - a1, q + a1) - price - q * math.fsum(prices)
+    excess = divergence.perspective(q + a0, q + a1, a0 - a1) - price - q * math.fsum(prices)
     return Search(letters, signs, excess, (a0, a1, price), slack)
 
 
@@ -102,7 +97,8 @@ def testing_bound(p0: Floats, p1: Floats, divergence: Divergence, level: ApproxD
     q = offset(level)
     if math.isinf(q) or not len(p0):
         return 0.0
-    apart = divergence.perspective(np.array([1.0, -1.0]), np.array([q, 1 + q])).sum() / (1 + 2 * q)
+    ends = np.array([1 + q, q])
+    apart = divergence.perspective(ends, ends[::-1], np.array([1.0, -1.0])).sum() / (1 + 2 * q)
     # No data bring two distributions further apart than they are, nor further than two letters that tell all.
     simple = [b * (1 + 1e-12) for b in (divergence.between(p0, p1), float(apart)) if math.isfinite(b)]
     if q < LEAST_OFFSET:
@@ -201,7 +197,7 @@ def _worst_tangent(p0: Floats, p1: Floats, q: float, prices: Floats, divergence:
     worst = 0.0
     for z in (np.maximum(a0 - off, 0.0), a0 + off):
         for t in (np.maximum(a1 - off, 0.0), a1 + off):
-            phi = divergence.perspective(z - t, q + t) * (1 + 1e-12)
+            phi = divergence.perspective(q + z, q + t, z - t) * (1 + 1e-12)
             worst = max(worst, float((phi - price).max(initial=0.0) - q * math.fsum(prices)))
     paid = float(np.abs(prices).sum()) * (1 + q)
     return worst + off * paid + found.slack

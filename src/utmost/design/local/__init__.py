@@ -19,6 +19,7 @@ from utmost.design.local.decision import Decision, decide
 from utmost.design.local.estimation import Estimate
 from utmost.design.local.information import for_information, information
 from utmost.design.local.linear_program import linear_program
+from utmost.design.local.responses import Responses
 from utmost.design.local.simple import (
     binary,
     binary_for_information,
@@ -35,6 +36,7 @@ __all__ = [
     "Decision",
     "Estimate",
     "Price",
+    "Responses",
     "Survey",
     "Thresholds",
     "binary",

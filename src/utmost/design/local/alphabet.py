@@ -25,6 +25,14 @@ def distributions(p0: ArrayLike, p1: ArrayLike) -> tuple[Floats, Floats]:
     return first, second
 
 
+def prior_of(prior: ArrayLike) -> Floats:
+    """A distribution over at least one letter."""
+    weights = as_distribution(prior, "the prior")
+    if not len(weights):
+        raise InvalidInput("the prior is empty; give a probability for every letter.")
+    return weights
+
+
 def pure_level(privacy: Privacy) -> ApproxDP:
     """The one pure level of a local design."""
     if isinstance(privacy, EdgeLevels):

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.design.local.alphabet import Floats, distributions, pure_level
+from utmost.design.local.alphabet import Floats, distributions, prior_of, pure_level
 from utmost.design.local.simple import halves
 from utmost.design.local.testing import for_testing
 from utmost.divergences import NAMED
 from utmost.edge_levels import Privacy
 from utmost.errors import InvalidInput
-from utmost.space import as_distribution
+
+FLOATS_END = 709.0
+"""Beyond this epsilon e^eps is no float."""
 
 
 def total_variation_limit(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> float:
@@ -47,8 +49,10 @@ def divergence_at_high_privacy(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -
     1.0
     """
     first, second = distributions(p0, p1)
-    epsilon = pure_level(privacy).log_growth
-    return math.expm1(epsilon) * math.tanh(epsilon / 2) * _tv(first, second) ** 2
+    epsilon, apart = pure_level(privacy).log_growth, _tv(first, second)
+    if epsilon > FLOATS_END or apart == 0:  # far beyond where a leading term says anything
+        return math.inf if apart else 0.0
+    return math.expm1(epsilon) * math.tanh(epsilon / 2) * apart**2
 
 
 def divergence_at_low_privacy(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> float:
@@ -84,9 +88,9 @@ def information_at_high_privacy(prior: ArrayLike, privacy: Privacy) -> float:
     >>> round(um.local.for_information(prior, 0.001).value / um.local.information_at_high_privacy(prior, 0.001), 3)
     1.0
     """
-    weights = as_distribution(prior, "the prior")
-    share = math.fsum(weights[halves(weights)])
-    return share * (1 - share) * pure_level(privacy).log_growth ** 2 / 2
+    weights = prior_of(prior)
+    share, epsilon = math.fsum(weights[halves(weights)]), pure_level(privacy).log_growth
+    return share * (1 - share) * epsilon * epsilon / 2 if share < 1 else 0.0
 
 
 def information_at_low_privacy(prior: ArrayLike, privacy: Privacy) -> float:
@@ -102,13 +106,13 @@ def information_at_low_privacy(prior: ArrayLike, privacy: Privacy) -> float:
     >>> round(um.local.for_information(prior, 9).value - um.local.information_at_low_privacy(prior, 9), 5)
     0.0
     """
-    weights = as_distribution(prior, "the prior")
+    weights = prior_of(prior)
     if not (weights > 0).all():
         raise InvalidInput("a letter has probability 0; this limit needs a prior that is positive everywhere.")
     k, epsilon = len(weights), pure_level(privacy).log_growth
     entropy = -math.fsum(weights * np.log(weights))
     rest = (k - 1) + math.fsum(np.log(weights)) + k * entropy
-    return entropy - ((k - 1) * epsilon + rest) * math.exp(-epsilon)
+    return entropy if math.isinf(epsilon) else entropy - ((k - 1) * epsilon + rest) * math.exp(-epsilon)
 
 
 @dataclass(frozen=True)

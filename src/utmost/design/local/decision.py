@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -58,9 +59,9 @@ def decide(mechanism: Any, answers: Any, p0: ArrayLike, p1: ArrayLike, prior: fl
         raise InvalidInput(f"the mechanism has {len(table.points)} letters, the distributions {len(first)}.")
     position = {output: i for i, output in enumerate(table.outputs)}
     counts = np.zeros(len(position), dtype=np.int64)
-    for number, answer in enumerate(as_list(answers)):
-        if answer not in position:
-            raise InvalidInput(f"answer number {number} is not an output of the mechanism; drop it.")
+    for number, answer in enumerate(as_list(answers), 1):
+        if not isinstance(answer, Hashable) or answer not in position:
+            raise InvalidInput(f"answer number {number}, counted from 1, is not an output of the mechanism; drop it.")
         counts[position[answer]] += 1
     return decide_counts(counts, first @ table.matrix, second @ table.matrix, prior)
 
@@ -72,9 +73,13 @@ def decide_counts(counts: NDArray[np.int64], m0: Floats, m1: Floats, prior: floa
     odds = math.log(prior / (1 - prior))
     with np.errstate(divide="ignore"):
         logs = np.array([np.log(m0), np.log(m1)])
-    n = int(counts.sum())
-    seen = counts > 0
-    ratio = float((counts[seen] * (logs[1] - logs[0])[seen]).sum()) if seen.any() else 0.0
+    n, seen = int(counts.sum()), counts > 0
+    never = [bool((law[seen] == 0).any()) for law in (m0, m1)]
+    if all(never):
+        raise InvalidInput("these answers are impossible under both hypotheses; check the answers, p0 and p1.")
+    ratio = math.inf if never[0] else -math.inf
+    if not any(never):
+        ratio = float((counts[seen] * (logs[1] - logs[0])[seen]).sum())
     if len(counts) < 2 or math.comb(n + len(counts) - 1, len(counts) - 1) <= MOST_COUNTS:
         errors, exact = _enumerate(n, logs, odds), True
     else:
@@ -107,6 +112,7 @@ def _chernoff(n: int, m0: Floats, m1: Floats, odds: float) -> tuple[float, float
     """Upper bounds of both error probabilities: the least e^(-s odds) E0[(M1/M0)^s]^n over s, and the other way."""
     s = np.linspace(0, 1, 1001)[:, None]
     both = (m0 > 0) & (m1 > 0)
-    sums = n * np.log((m0[both] ** (1 - s) * m1[both] ** s).sum(axis=1))
+    with np.errstate(divide="ignore"):  # answers that no hypothesis shares with the other leave no error
+        sums = n * np.log((m0[both] ** (1 - s) * m1[both] ** s).sum(axis=1))
     alarm, missed = sums - s[:, 0] * odds, sums + (1 - s[:, 0]) * odds
     return float(min(1.0, np.exp(alarm.min()))), float(min(1.0, np.exp(missed.min())))

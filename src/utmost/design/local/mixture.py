@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -26,10 +27,9 @@ class Mixture(NamedTuple):
 
     def mechanism(self, q: float) -> FiniteMechanism:
         """The mechanism with a column share · (q + 1_A) for every set A."""
-        return FiniteMechanism((self.shares[:, None] * (q + self.sets)).T, range(self.sets.shape[1]), self._names())
-
-    def _names(self) -> list[tuple[int, ...]]:
-        return [tuple(np.flatnonzero(row).tolist()) for row in self.sets]
+        matrix = (self.shares[:, None] * (q + self.sets)).T
+        names = [tuple(np.flatnonzero(row).tolist()) for row in self.sets]
+        return FiniteMechanism(matrix / matrix.sum(axis=1, keepdims=True), range(len(matrix)), names)
 
 
 Pricing = Callable[[Floats], Floats]
@@ -75,21 +75,29 @@ def best_mixture(
 
 
 def _master(sets: Floats, worth: Floats, q: float) -> tuple[Floats, Floats]:
+    """Shares, times 1 + q, and prices: every letter lies in sets of the same total c, and q · shares + c = 1.
+
+    Written with c, the program is as well conditioned at a tiny epsilon, where all columns q + 1_A look alike.
+    """
     from scipy.optimize import linprog
 
-    scale, size = max(float(np.abs(worth).max()), 1e-300), 1 / (1 + q)
-    columns = (q + sets) * size
-    result = linprog(-worth / scale, A_eq=columns.T, b_eq=np.ones(sets.shape[1]), bounds=(0, None), options=TIGHT)
+    scale, size, k = max(float(np.abs(worth).max()), 1e-300), 1 / (1 + q), sets.shape[1]
+    alike = np.column_stack([sets.T, -np.ones(k)])
+    total = np.append(np.full(len(sets), q * size), size)
+    cost, right = np.append(-worth / scale, 0.0), np.append(np.zeros(k), 1.0)
+    result = linprog(cost, A_eq=np.vstack([alike, total]), b_eq=right, bounds=(0, None), options=TIGHT)
     if result.x is None:
         raise SolverFailed(f"the program that mixes patterns failed: {result.message}")
-    return np.maximum(result.x, 0.0), -result.eqlin.marginals * scale * size
+    return np.maximum(result.x[:-1], 0.0), -result.eqlin.marginals[:-1] * scale
 
 
 def _polish(sets: Floats, q: float) -> Floats:
-    """The shares of these sets solved for anew, so that rows add up to 1 to the last digits."""
-    columns = ((q + sets) / (1 + q)).T
-    shares = np.linalg.lstsq(columns, np.ones(len(columns)), rcond=None)[0]
-    shares = shares + np.linalg.lstsq(columns, 1 - columns @ shares, rcond=None)[0]
-    if shares.min() < 0 or np.abs(columns @ shares - 1).max() > 1e-12:
+    """The shares of these sets solved for anew, so that rows add up to 1 to the last digits.
+
+    They are in proportion to the weights with which the sets cover every letter once, whatever q is.
+    """
+    weights = np.linalg.lstsq(sets.T, np.ones(sets.shape[1]), rcond=None)[0]
+    weights = weights + np.linalg.lstsq(sets.T, 1 - sets.T @ weights, rcond=None)[0]
+    if weights.min() < 0 or np.abs(sets.T @ weights - 1).max() > 1e-12:
         raise SolverFailed("the solver's mixture of patterns cannot be made exact; try a level nearer to 1.")
-    return np.asarray(shares / (1 + q))
+    return np.asarray(weights / (1 + q * math.fsum(weights)))

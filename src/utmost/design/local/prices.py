@@ -26,15 +26,13 @@ def find_prices(
     """Prices that the patterns exceed as little as was found possible."""
     k = len(p0)
     a0, a1 = (np.bincount(block, values).astype(float) for values in (p0, p1))
-    if divergence.slope is None:
-        return _one_round(p0, p1, divergence, q, block, value)
-    gap = (a0 - a1) / (q + a1)
-    alpha = divergence.slope(gap)
-    beta = divergence.of(gap) - (1 + gap) * alpha
-    prices = _start(p0, p1, q, block, value, alpha, beta)
+    pieces = divergence.pieces(q / (1 + q), (1 + q) / q)
+    if pieces is not None:
+        return _one_round(p0, p1, q, block, value, pieces)
+    prices = _start(p0, p1, q, block, value, *divergence.tangent((a0 - a1) / (q + a1)))
     mass = p0 + p1 + 1e-12 / k
     share = mass / np.bincount(block, mass)[block]
-    tolerance = 1e-13 * max(value * q, float(divergence.perspective(a0 - a1, q + a1).max()))
+    tolerance = 1e-13 * max(value * q, float(divergence.perspective(q + a0, q + a1, a0 - a1).max()))
     best, least, idle = prices, math.inf, 0
     for _ in range(max(3, min(ROUNDS, PATIENCE // k))):
         found = search(p0, p1, divergence, q, prices)
@@ -78,12 +76,8 @@ def _local_peaks(excess: Floats, tolerance: float, most: int = 12) -> list[int]:
     return [int(i) for i in peaks[np.argsort(-excess[peaks])][:most]]
 
 
-def _one_round(
-    p0: Floats, p1: Floats, divergence: Divergence, q: float, block: NDArray[np.int64], value: float
-) -> Floats:
+def _one_round(p0: Floats, p1: Floats, q: float, block: NDArray[np.int64], value: float, pieces: Floats) -> Floats:
     """Prices for a maximum of straight lines: every block lies on the line that touches it."""
-    pieces = divergence.pieces(q / (1 + q), (1 + q) / q)
-    assert pieces is not None
     a0, a1 = (np.bincount(block, values) for values in (p0, p1))
     touching = (np.outer(q + a0, pieces[:, 0]) + np.outer(q + a1, pieces[:, 1])).argmax(axis=1)
     alpha, beta = pieces[touching].T

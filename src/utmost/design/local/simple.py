@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from utmost.design.finite.geometric import geometric as truncated_geometric
-from utmost.design.local.alphabet import Floats, block_response, distributions, pure_level, whole_number
+from utmost.design.local.alphabet import Floats, block_response, distributions, prior_of, pure_level, whole_number
 from utmost.design.local.information import best_size
 from utmost.edge_levels import Privacy
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
@@ -17,7 +17,6 @@ from utmost.exact import Number
 from utmost.mechanism import FiniteMechanism
 from utmost.optimality.patterns import offset, subset_sums
 from utmost.privacy import ApproxDP, Level, PureDP, as_level
-from utmost.space import as_distribution
 
 MOST_OUTPUTS = 10**5
 
@@ -46,7 +45,7 @@ def binary_for_information(prior: ArrayLike, privacy: Privacy) -> FiniteMechanis
     >>> um.local.binary_for_information([0.5, 0.3, 0.2], math.log(3)).matrix.round(2).tolist()
     [[0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]
     """
-    weights = as_distribution(prior, "the prior")
+    weights = prior_of(prior)
     return _two_blocks(1 - halves(weights).astype(np.int64), pure_level(privacy))
 
 

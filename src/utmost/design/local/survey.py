@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -22,21 +22,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.certification import growth_floor
 from utmost.design.local.alphabet import distributions, pure_level, whole_number
-from utmost.design.local.columns import as_list, like, positions_of
+from utmost.design.local.columns import like, positions_of
 from utmost.design.local.decision import Decision, decide_counts
 from utmost.design.local.estimation import Estimate, estimate_from
+from utmost.design.local.kept import keep, read_kept
+from utmost.design.local.responses import Responses, read_responses, require_possible
+from utmost.design.local.sets import draw_sets
 from utmost.design.local.simple import subset
 from utmost.edge_levels import Privacy
 from utmost.errors import BadFile, InvalidInput, UnknownPoint
 from utmost.mechanism import FiniteMechanism
 from utmost.privacy import ApproxDP, level_from_json
-from utmost.sampling import WORD, uniform_below, uniform_words
+from utmost.sampling import WORD
 from utmost.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.space import label_from_json, label_to_json
 
-FORMAT, KEPT, VERSION = "utmost-survey", "utmost-survey-response", 1
+FORMAT, VERSION = "utmost-survey", 1
 MOST_CATEGORIES = 10**6
-ENTRIES_AT_ONCE = 2**22
 
 
 def survey(
@@ -52,7 +54,8 @@ def survey(
     ----------
     categories : the answers a person can give: text, numbers, truth values or tuples of them
     privacy : PureDP or number: what each person is promised, whoever sees the response
-    question : the question in words; a person who is asked it again repeats the kept response
+    question : the question in words; a person who is asked it again repeats the kept response, so say which occasion
+        it is where answers may have changed
     other : the category that stands for everything not listed, nulls included; needed for whole columns, where an
         error would tell that someone's value is not listed
     size : how many categories a response names; None for the size with the least variance
@@ -69,8 +72,11 @@ def survey(
     if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
         raise InvalidInput("categories must be several; give a list of them.")
     names = tuple(c.item() if isinstance(c, np.generic) else c for c in categories)
-    for name in names:
-        label_to_json(name)
+    written = [label_to_json(name) for name in names]
+    try:
+        canonical([written, question])
+    except (TypeError, ValueError):
+        raise InvalidInput("categories must be finite and, like the question, of plain text and numbers.") from None
     if len(set(names)) < len(names) or not 2 <= len(names) <= MOST_CATEGORIES or None in names:
         raise InvalidInput(
             f"{len(names)} categories, {len(set(names))} of them different; give from 2 to {MOST_CATEGORIES}, each "
@@ -148,13 +154,15 @@ class Survey:
         return growth is None or (self.odds is not None and 1 <= self.odds <= growth)
 
     @property
-    def optimal(self) -> Literal["theorem", "asymptotic"]:
+    def optimal(self) -> Literal["theorem", "asymptotic", "unproved"]:
         """Why no private survey is better: by a theorem for two categories, in the limit of many people for more.
 
         Two: every private response can be simulated from this one (LIM Theorem 3.6.1). More: the sum of squared errors
-        is the least in the worst case as people grow in number (Ye and Barg 2019), with the best size.
+        is the least in the worst case as people grow in number (Ye and Barg 2019), with the best size; nothing is
+        proved about another size that was asked for.
         """
-        return "theorem" if len(self.categories) == 2 else "asymptotic"
+        k = len(self.categories)
+        return "theorem" if k == 2 else "asymptotic" if self.size == best_survey_size(k, self.level) else "unproved"
 
     def standard_error(self, people: int, frequency: float | None = None) -> float:
         """The standard error of one frequency to expect from so many people; by default for the average frequency.
@@ -198,16 +206,10 @@ class Survey:
         >>> len(um.local.survey(range(12), 0.5).respond(7))
         5
         """
-        if kept is not None and (found := self._read_kept(Path(kept))) is not None:
-            return found
+        if kept is not None and (found := read_kept(Path(kept), self.identity)) is not None:
+            return self._checked(found, kept)
         response = self._label(self._draw(np.array([self._find(value, strict=True)]))[0].tolist())
-        if kept is not None:
-            try:
-                content = {"survey": self.identity, "response": label_to_json(response)}
-                write_checked(kept, {"format": KEPT, "version": VERSION, **content}, anew=True)
-            except FileExistsError:  # kept by someone else in the meantime: that one counts
-                return self._read_kept(Path(kept))
-        return response
+        return response if kept is None else self._checked(keep(Path(kept), self.identity, response), kept)
 
     def respond_column(self, column: Any) -> Any:
         """A private response for every value of a column, of the kind it was given as.
@@ -233,40 +235,26 @@ class Survey:
             return like(column, [names[i] for i in drawn[:, 0].tolist()])
         return like(column, [tuple(names[i] for i in row) for row in drawn.tolist()])
 
-    def draw(self, positions: ArrayLike) -> NDArray[np.int64]:
-        """Responses as positions of categories, a row each, to answers that are positions: the fastest way."""
+    def draw(self, positions: ArrayLike) -> Responses:
+        """Responses to answers that are given as positions of categories: the fastest way.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> colours = um.local.survey(["red", "blue", "green"], 1.0)
+        >>> drawn = colours.draw([0, 2, 2, 1])
+        >>> drawn.positions.shape, colours.estimate(drawn).people
+        ((4, 1), 4)
+        """
         given = np.asarray(positions)
         if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
             raise InvalidInput("positions must be one array of whole numbers, those of the categories.")
         if given.size and not 0 <= given.min() <= given.max() < len(self.categories):
             raise UnknownPoint("a position is not that of a category; they run from 0 to the last.")
-        return self._draw(given)
+        return Responses(self.identity, self._draw(given))
 
     def _draw(self, true: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sets of categories, each a sorted row: no branch and no order depends on the truth.
-
-        Uniform sets among the other categories (Floyd's algorithm); where the coin falls inside, one of their members,
-        chosen uniformly, gives way to the true one.
-        """
-        if self.size == 1:
-            return self._draw_rows(true)
-        rows = max(1, ENTRIES_AT_ONCE // self.size)
-        parts = [self._draw_rows(true[start : start + rows]) for start in range(0, len(true), rows)]
-        return np.concatenate([np.zeros((0, self.size), dtype=np.int64), *parts])
-
-    def _draw_rows(self, true: NDArray[np.int64]) -> NDArray[np.int64]:
-        n, s, others = len(true), self.size, len(self.categories) - 1
-        if self.inside * len(self.categories) == s:  # responses say nothing, so they must not even look
-            return np.sort(_subsets(n, s, others + 1), axis=1)
-        chosen = _subsets(n, s, others)
-        chosen += chosen >= true[:, None]
-        rest = 2**WORD - int(self.inside * 2**WORD)
-        inside = uniform_words(WORD, n) >= np.uint64(rest)
-        if s == 1:
-            return np.where(inside, true, chosen[:, 0])[:, None]
-        rows, place = np.arange(n), uniform_below(s, n)
-        chosen[rows, place] = np.where(inside, true, chosen[rows, place])
-        return np.sort(chosen, axis=1)
+        return draw_sets(true, len(self.categories), self.size, self.inside)
 
     def _find(self, value: Any, strict: bool) -> int:
         plain = value.item() if isinstance(value, np.generic) else value
@@ -284,23 +272,23 @@ class Survey:
         names = tuple(self.categories[i] for i in positions)
         return names[0] if self.size == 1 else names
 
-    def _read_kept(self, path: Path) -> Any:
-        if not path.exists():
-            return None
-        content = read_checked(path, KEPT, VERSION, "kept response")
-        if content.get("survey") != self.identity:
-            raise BadFile(f"{path} keeps the response to another survey; give every survey a file of its own.")
+    def _checked(self, response: Any, kept: str | os.PathLike[str]) -> Any:
+        """A response out of a file, which may hold anything."""
         try:
-            response = label_from_json(content["response"])
-            self._positions([response])
-        except (InvalidInput, *NONSENSE):
-            raise BadFile(f"{path} does not hold a kept response; move it away to answer anew.") from None
+            read_responses([response], self._index, self.size, self.identity)
+        except InvalidInput:
+            raise BadFile(f"{kept} does not hold a response to this survey; move it away to answer anew.") from None
         return response
 
     # ---- on the server ----
 
     def estimate(self, responses: Any) -> Estimate:
         """Frequencies of the categories among the people who responded, with their errors.
+
+        Parameters
+        ----------
+        responses : what `respond` or `respond_column` gave, names of categories, in a list or column; or what `draw`
+            made. Those of another survey are refused where they say so, or where no answers explain their frequencies.
 
         Examples
         --------
@@ -312,7 +300,7 @@ class Survey:
         """
         if self.inside == self.beside:
             raise InvalidInput(f"responses at {self.level} say nothing about the answers; allow a larger epsilon.")
-        return estimate_from(self._positions(responses), self.categories, float(self.inside), float(self.beside))
+        return estimate_from(self._heard(responses), self.categories, float(self.inside), float(self.beside))
 
     def decide(self, responses: Any, p0: ArrayLike, p1: ArrayLike, prior: float = 0.5) -> Decision:
         """Which of two hypotheses about the frequencies the responses speak for, and how often that is wrong.
@@ -333,7 +321,7 @@ class Survey:
         if len(first) != len(self.categories):
             raise InvalidInput(f"p0 has {len(first)} entries for {len(self.categories)} categories; give one for each.")
         named = second > first
-        hits = named[self._positions(responses)].sum(axis=1)
+        hits = named[self._heard(responses)].sum(axis=1)
         counts = np.bincount(hits, minlength=self.size + 1)
         laws = self._hits(int(named.sum()))
         m0, m1 = (float(p[~named].sum()) * laws[0] + float(p[named].sum()) * laws[1] for p in (first, second))
@@ -353,36 +341,15 @@ class Survey:
                         laws[truth, h] += chance * float(Fraction(ways, math.comb(k - 1, drawn)))
         return laws
 
-    def _positions(self, responses: Any) -> NDArray[np.int64]:
-        """Responses as positions, a row each; one that no client can have sent is refused by its number."""
-        if isinstance(responses, np.ndarray) and responses.ndim == 2 and np.issubdtype(responses.dtype, np.integer):
-            table = responses.astype(np.int64, copy=False)
-        elif self.size == 1:
-            table = positions_of(responses, lambda value: self._index.get(value, -1))[:, None]
-        else:
-            rows = as_list(responses)
-            table = np.full((len(rows), self.size), -1, dtype=np.int64)
-            for i, row in enumerate(rows):
-                names = [_name(part) for part in row] if isinstance(row, list | tuple | np.ndarray) else []
-                if len(names) == self.size and all(isinstance(name, Hashable) for name in names):
-                    table[i] = [self._index.get(name, -1) for name in names]
-        ordered = np.sort(table, axis=1)
-        wrong = (
-            (ordered < 0).any(axis=1)
-            | (ordered >= len(self.categories)).any(axis=1)
-            | (np.diff(ordered, axis=1) == 0).any(axis=1)
-        )
-        if table.shape[1] != self.size or wrong.any():
-            i = int(np.argmax(wrong)) if wrong.any() else 0
-            raise InvalidInput(
-                f"response number {i} is not one of this survey's: {self.size} different categories each; drop it, or "
-                "ask where it comes from."
-            )
+    def _heard(self, responses: Any) -> NDArray[np.int64]:
+        """Responses as positions, a row each; refused where they cannot be this survey's."""
+        table = read_responses(responses, self._index, self.size, self.identity)
+        require_possible(table, self.categories, float(self.inside), float(self.beside))
         return table
 
     # ---- as a file ----
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """A checksum of what is public about the survey: what a kept response belongs to."""
         return hashlib.sha256(canonical(self._plain())).hexdigest()
@@ -419,19 +386,3 @@ class Survey:
 
     def __repr__(self) -> str:
         return f"Survey of {len(self.categories)} categories at {self.level}, {self.size} in a response"
-
-
-def _subsets(n: int, size: int, among: int) -> NDArray[np.int64]:
-    """Uniform sets of `size` numbers below `among`, a row each, exactly (Floyd): ties take the newest number."""
-    chosen = np.empty((n, size), dtype=np.int64)
-    for i in range(size):
-        newest = among - size + i
-        drawn = uniform_below(newest + 1, n)
-        taken = (chosen[:, :i] == drawn[:, None]).any(axis=1)
-        chosen[:, i] = np.where(taken, newest, drawn)
-    return chosen
-
-
-def _name(part: Any) -> Any:
-    """A category as it may come out of a file or an array."""
-    return part.item() if isinstance(part, np.generic) else tuple(map(_name, part)) if isinstance(part, list) else part

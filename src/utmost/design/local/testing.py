@@ -90,7 +90,7 @@ def for_testing(
         evidence={"prices": prices},
     )
     saved: Any = f.name if f.name != "custom" else f
-    data = {"p0": first, "p1": second, "divergence": saved, "outputs": count if limited else 0}
+    data = {"p0": first, "p1": second, "divergence": saved, "outputs": (most or 0) if limited else 0}
     question = "local.limited_testing" if limited else "local.testing"
     return Solution(Problem(question, space, levels, data), block_response(block, level), value, certificate)
 

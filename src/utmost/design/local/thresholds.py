@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.design.local.alphabet import distributions
+from utmost.design.local.alphabet import distributions, prior_of
 from utmost.design.local.information import for_information, information
 from utmost.design.local.simple import binary, binary_for_information, randomized_response
 from utmost.design.local.testing import divergence_of
 from utmost.divergences import Chosen, as_divergence
 from utmost.optimality.partitions import best_cuts, blocks_of, by_ratio, value_of
 from utmost.privacy import PureDP
-from utmost.space import as_distribution
 
 GRID = np.geomspace(0.01, 20, 60)
 SAME = 1e-11
@@ -81,7 +80,7 @@ def thresholds_for_information(prior: ArrayLike) -> Thresholds:
     >>> round(found.binary_until, 4), round(found.response_from, 4)
     (0.8656, 0.8656)
     """
-    weights = as_distribution(prior, "the prior")
+    weights = prior_of(prior)
     return _scan(
         lambda e: for_information(weights, PureDP(e)).value,
         lambda e: information(binary_for_information(weights, PureDP(e)), weights),

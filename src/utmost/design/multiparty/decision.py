@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from utmost.design.multiparty.functions import Question
+from utmost.errors import InvalidInput
+from utmost.exact import Number, as_rational
 from utmost.sampling import WORD, draw
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -23,7 +27,8 @@ class Decision:
     ----------
     answer : the answer to give
     posterior : the probability of every value of the function given the messages, when all bits are fair coins
-    chances : with which probability the rule gives each answer; in the worst case the best rule may toss coins
+    chances : with which probability the rule gives each answer; in the worst case the best rule may toss coins, and
+        listeners with the same messages agree only if they use the same `coin`
     """
 
     answer: Any
@@ -45,8 +50,21 @@ def best_answer(posterior: Floats, table: Floats) -> int:
     return int(np.argmax(gains >= gains.max() - 1e-12 * max(1.0, float(np.abs(table).max()))))
 
 
-def toss(rule: Floats) -> int:
-    """An answer drawn with these probabilities; it concerns no one's privacy, so the nearest integers will do."""
+def read_coin(coin: Number) -> Fraction:
+    """A coin that listeners share: a number from 0 up to 1."""
+    fallen = as_rational(coin, "coin")
+    if not 0 <= fallen < 1:
+        raise InvalidInput(f"coin is {coin!r}; give a number from 0 up to, but not, 1.")
+    return fallen
+
+
+def toss(rule: Floats, coin: Fraction | None = None) -> int:
+    """An answer drawn with these probabilities, or the one that a coin between 0 and 1 falls on.
+
+    It concerns no one's privacy, so the nearest integers will do.
+    """
     weights = [int(chance * 2**WORD) for chance in rule.tolist()]
     weights[int(np.argmax(rule))] += 2**WORD - sum(weights)
-    return int(draw(weights, WORD, 1)[0])
+    if coin is None:
+        return int(draw(weights, WORD, 1)[0])
+    return sum(below <= coin * 2**WORD for below in accumulate(weights[:-1]))

@@ -38,18 +38,18 @@ class Message:
 
 def read_message(given: Any) -> Message:
     """The message that an object, a mapping or a line of JSON stands for."""
-    if isinstance(given, Message):
-        return given
+    shown = (given if isinstance(given, str) else repr(given))[:80]
     try:
-        content = given if isinstance(given, Mapping) else json.loads(given)
+        told = asdict(given) if isinstance(given, Message) else given
+        content = told if isinstance(told, Mapping) else json.loads(told)
         protocol, party, said = (content[name] for name in FIELDS)
     except (KeyError, TypeError, ValueError, RecursionError):
         raise InvalidInput(
-            f"{str(given)[:80]!r} is not a party's message; give what `respond` made: JSON with {', '.join(FIELDS)}."
+            f"{shown!r} is not a party's message; give what `respond` made: JSON with {', '.join(FIELDS)}."
         ) from None
     whole = all(isinstance(number, int) and not isinstance(number, bool) for number in (party, said))
     if not whole or not isinstance(protocol, str) or len(content) != len(FIELDS):
-        raise InvalidInput(f"{str(given)[:80]!r} is not a party's message: an entry is of the wrong kind, or extra.")
+        raise InvalidInput(f"{shown!r} is not a party's message: an entry is of the wrong kind, or extra.")
     return Message(protocol, party, said)
 
 
@@ -64,6 +64,8 @@ def collect(
         require_party(party, len(levels))
     if isinstance(messages, str | bytes | Mapping | Message):
         messages = [messages]
+    if not isinstance(messages, Iterable):
+        raise InvalidInput(f"messages is {messages!r}; give a list with the message of every party.")
     heard: dict[int, int] = {}
     for message in map(read_message, messages):
         if message.protocol != fingerprint:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from utmost.certification import CertifiedMechanism, Check, find_violation
 from utmost.design.multiparty.average import accuracy_by_state, best_accuracy
-from utmost.design.multiparty.decision import Decision, best_answer, posterior_of, toss
+from utmost.design.multiparty.decision import Decision, best_answer, posterior_of, read_coin, toss
 from utmost.design.multiparty.functions import (
     Accuracy,
     Question,
@@ -54,6 +54,8 @@ NO_INTERACTION = (
 )
 CLOSE = 1e-9
 """How far, relative to the largest accuracy, a stated value may be from the recomputed one."""
+LOST = 1e-6
+"""How far, relative to the largest accuracy, a decision rule may be from the best possible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,13 +121,23 @@ class Protocol:
         mechanism = self.mechanism(party)
         return Message(self.fingerprint, int(party), mechanism.sample(read_bit(bit)))
 
-    def decide(self, messages: Iterable[Any], party: int | None = None, own_bit: int | None = None) -> Decision:
+    def decide(
+        self,
+        messages: Iterable[Any],
+        party: int | None = None,
+        own_bit: int | None = None,
+        coin: Number | None = None,
+    ) -> Decision:
         """What the messages say: the best answer and the probabilities of the function's values.
 
         Parameters
         ----------
         messages : what `respond` made, one per party, as objects, mappings or lines of JSON, in any order
         party, own_bit : a party that decides for itself, and its bit; its own message may then be left out
+        coin : for the worst case, where the best rule may toss a coin: a number from 0 up to 1 on which all listeners
+            agreed, so that they conclude the same from the same messages. The value is promised for a coin that is
+            uniform and independent of the bits, so draw it, do not compute it from the messages. Without one, every
+            call tosses its own.
 
         Examples
         --------
@@ -137,6 +149,7 @@ class Protocol:
         """
         if (party is None) != (own_bit is None):
             raise InvalidInput("a party that decides for itself gives both `party` and `own_bit`, others neither.")
+        fallen = None if coin is None else read_coin(coin)
         heard = collect(messages, self.fingerprint, self.levels, party)
         likely = np.array([chances(level)[:, heard.get(i, 0)] for i, level in enumerate(self.levels)])
         view = 0
@@ -153,7 +166,7 @@ class Protocol:
         else:
             position = self._views(party)[view].transcript(heard)
             rule = self._rule(party, view).chances[:, position]
-            best = toss(rule)
+            best = toss(rule, fallen)
         return Decision(self.answers[best], told, dict(zip(self.answers, rule.tolist(), strict=True)))
 
     def asking(
@@ -214,15 +227,23 @@ class Protocol:
             checks.append(Check("value", fine, f"stated {self.stated:.12g}, the decision rule reaches {reached:.12g}"))
         gap = max(bound - reached, 0.0) + lost
         detail = f"no decision rule exceeds {bound:.12g}; this one reaches {reached:.12g}"
-        checks.append(Check("optimality", gap <= 1e-6 * scale, detail))
+        checks.append(Check("optimality", gap <= LOST * scale, detail))
         held = all(check.passed for check in checks)
         relies = ANY_PROTOCOL if _allows_interaction(self.levels) else NO_INTERACTION
         return Verification(private, "theorem" if held else "unproved", gap, tuple(checks), relies)
 
     @cached_property
     def fingerprint(self) -> str:
-        """A name that only this problem has: parties, levels, function, accuracy and criterion."""
-        return self.agreed or hashlib.sha256(canonical(_problem(self))).hexdigest()[:32]
+        """A name that only this protocol has: of parties, levels, function, accuracy, criterion and name.
+
+        For the worst case also of the rule that everybody decides by, since several may be best.
+        """
+        if self.agreed:
+            return self.agreed
+        content = _problem(self)
+        if self.criterion == "worst":
+            content["rule"] = self._rule(None, 0).chances.tolist()
+        return hashlib.sha256(canonical(content)).hexdigest()[:32]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the protocol as one JSON file, which every party and listener gets; nothing in it is private."""
@@ -238,7 +259,10 @@ class Protocol:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Protocol:
-        """Read a protocol written by `save`; `BadFile` if it was changed, cut short or is of another version."""
+        """Read a protocol written by `save`; `BadFile` if it was changed, cut short or is of another version.
+
+        A decision rule is played against every state of the inputs, and refused unless nothing does better.
+        """
         return _from_plain(read_checked(path, FORMAT, VERSION, "protocol"))
 
     def __str__(self) -> str:
@@ -402,7 +426,9 @@ def _from_plain(content: dict[str, Any]) -> Protocol:
             raise BadFile("the file's criterion, name or answers are not those of a protocol.")
         stated = None if content["value"] is None else float(content["value"])
         protocol = Protocol(question, promised, answers, table, criterion, name, stated)
-        if content["rule"] is not None:
+        if (content["rule"] is None) != (criterion == "average"):
+            raise BadFile("a decision rule belongs into the file for the worst case, and only then; save it again.")
+        if criterion == "worst":
             protocol.rules[None, 0] = _read_rule(content["rule"], protocol)
         return protocol
     except BadFile:
@@ -419,8 +445,13 @@ def _read_rule(data: Any, protocol: Protocol) -> Rule:
     shapes = (len(protocol.answers), groups.transcripts()), (groups.grid.size,)
     if (rule.chances.shape, rule.least_favourable.shape) != shapes:
         raise BadFile("the file's decision rule does not fit its protocol; save it again.")
-    sums = rule.chances.sum(axis=0)
-    for part, totals in zip(rule, (sums, rule.least_favourable.sum()), strict=True):
-        if not ((part >= 0).all() and np.allclose(totals, 1, rtol=0, atol=1e-9)):
+    for part, totals in zip(rule, (rule.chances.sum(axis=0), rule.least_favourable.sum()), strict=True):
+        if not ((part >= 0).all() and np.allclose(totals, 1, rtol=0, atol=1e-12)):
             raise BadFile("the file's decision rule is not made of probabilities; save it again.")
-    return Rule(rule.chances / sums, rule.least_favourable)
+    reached, bound = rule.value(groups, protocol.accuracy), rule.bound(groups, protocol.accuracy)
+    if bound - reached > LOST * max(1.0, float(np.abs(protocol.accuracy).max())):
+        raise BadFile(
+            f"the file's decision rule reaches {reached:.6g}, and {bound:.6g} is not ruled out: it is not the best "
+            "rule, or its proof is wrong; ask for the file anew."
+        )
+    return rule

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.design.linear_program import TIGHT
 from utmost.design.multiparty.average import accuracy_bound, accuracy_by_state, best_answers, carry
 from utmost.design.multiparty.groups import Groups
 from utmost.errors import SolverFailed, TooLarge
@@ -79,8 +80,7 @@ def _by_linear_program(groups: Groups, table: Floats) -> Rule:
     column = np.arange(transcripts * answers)
     sums = coo_array((np.ones(len(column)), (column // answers, column)), shape=(transcripts, len(column) + 1)).tocsr()
     cost = np.append(np.zeros(len(column)), -1.0)
-    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    found = linprog(cost, upper, np.zeros(states), sums, scale, bounds=(0, None), options=tight)
+    found = linprog(cost, upper, np.zeros(states), sums, scale, bounds=(0, None), options=TIGHT)
     if found.status != 0:
         raise SolverFailed(f"the linear program over decision rules failed: {found.message}")
     chances = np.maximum(found.x[:-1].reshape(transcripts, answers), 0.0)
