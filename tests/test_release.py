@@ -427,3 +427,60 @@ def test_wrong_flags_are_exit_code_2(arguments, words, tmp_path):
     result = release(tmp_path, *arguments)
     assert result.returncode == 2, result.stdout
     assert words in result.stderr
+
+
+# ---- the command leaves nothing behind that nobody asked for ----
+
+
+def release_command(folder, *options):
+    table = folder / "t.csv"
+    table.write_text("age,town\n70,x\n80,y\n20,x\n")
+    common = ("--dataset", "d", "--rows-at-most", 10, "--neighbours", "replace", "--ledger", folder / "b.db")
+    return utmost("release", table, *common, *options)
+
+
+def test_a_plan_or_a_mistake_opens_no_account(tmp_path):
+    """Only a question that is really asked fixes a budget."""
+    assert release_command(tmp_path, "--count", "age >= 65", "--privacy", 0.1, "--plan").returncode == 0
+    assert release_command(tmp_path, "--count", "agee >= 65", "--privacy", 0.1).returncode == 2
+    assert not (tmp_path / "b.db").exists()
+    asked = release_command(tmp_path, "--count", "age >= 65", "--privacy", 0.5, "--budget", 3, "--json")
+    assert json.loads(asked.stdout)["spent"] == "epsilon 0.5 of 3"
+    assert "2.5 of 3 left" in release_command(tmp_path, "--count", "age >= 70", "--privacy", 1, "--plan").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--count", "age >= 65", "--where", "town = 'y'"), "--where"),
+        (("--majority", "age >= 65", "--of", "people"), "--of"),
+        (("--count", "age >= 65", "--lower", 3), "--lower"),
+        (("--sum", "age", "--lower", 0, "--upper", 9, "--at-least", 4), "--at-least"),
+    ],
+)
+def test_options_a_question_does_not_take_are_refused(options, named, tmp_path):
+    """Nothing is ignored silently."""
+    result = release_command(tmp_path, *options, "--privacy", 1)
+    assert result.returncode == 2
+    assert f"{named} belongs to" in result.stderr
+
+
+def test_reports_go_where_they_can_before_anything_is_spent(tmp_path):
+    """No folder, no page, or another file in the way: refused, and nothing is charged."""
+    (tmp_path / "t.json").write_text('{"mine": 1}')
+    for report in (tmp_path / "no" / "x.html", tmp_path / "x.json", tmp_path / "t.html"):
+        result = release_command(tmp_path, "--count", "age >= 65", "--privacy", 1, "--report", report)
+        assert result.returncode == 2, result.stderr
+    assert not (tmp_path / "b.db").exists()
+    assert (tmp_path / "t.json").read_text() == '{"mine": 1}'
+    fine = release_command(tmp_path, "--count", "age >= 65", "--privacy", 1, "--report", tmp_path / "x.html")
+    assert fine.returncode == 0, fine.stderr
+    assert (tmp_path / "x.html").exists()
+
+
+def test_the_demonstration_replaces_nobodys_ledger(tmp_path):
+    """A folder that holds anything else is refused."""
+    (tmp_path / "budget.db").write_bytes(b"mine")
+    result = utmost("demo", "--out", tmp_path)
+    assert result.returncode == 2
+    assert (tmp_path / "budget.db").read_bytes() == b"mine"

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from utmost.demo_table import PEOPLE, write_survey
+from utmost.errors import InvalidInput
 from utmost.release import Session, rows
 from utmost.release.report import write_report
 
 
 def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
     """Make a survey, ask it five questions, and write a report to a folder; say what happens."""
-    folder.mkdir(parents=True, exist_ok=True)
+    _require_own(folder)
     table = write_survey(folder / "survey.csv")
     ledger = folder / "budget.db"
     for old in (ledger, Path(f"{ledger}-wal"), Path(f"{ledger}-shm")):
@@ -43,3 +44,14 @@ def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
         "report": str(page.resolve()),
         "answers": [dict(answer.details) for answer in answers],
     }
+
+
+def _require_own(folder: Path) -> None:
+    """Make the folder, or refuse one that holds something else: a ledger that is replaced forgets what was spent."""
+    mark = folder / ".utmost-demo"
+    if folder.exists() and not mark.exists() and any(folder.iterdir()):
+        raise InvalidInput(
+            f"{str(folder)!r} holds other files, which the demonstration might replace; name a new folder."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    mark.touch()

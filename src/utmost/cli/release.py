@@ -14,6 +14,7 @@ from utmost.errors import InvalidInput, UnknownDataset
 from utmost.exact import as_rational
 from utmost.privacy import ApproxDP, Level, PureDP
 from utmost.release import Session, Unit, people, rows
+from utmost.release.report import require_writable
 
 
 def release(
@@ -40,7 +41,7 @@ def release(
     lower: Annotated[str | None, typer.Option(help="Values below this count as this; public.")] = None,
     upper: Annotated[str | None, typer.Option(help="Values above this count as this; public.")] = None,
     grid: Annotated[str, typer.Option(help="The step that values are rounded to.")] = "1",
-    where: Annotated[str | None, typer.Option(help="Only rows with this condition (for --sum and --mean).")] = None,
+    where: Annotated[str | None, typer.Option(help="Only rows with this condition, for sums and columns.")] = None,
     of: Annotated[str, typer.Option(help="Count rows or people.")] = "rows",
     privacy: Annotated[str | None, typer.Option(help="The epsilon this answer may spend.")] = None,
     delta: Annotated[str, typer.Option(help="A delta beside it, for --majority and --threshold.")] = "0",
@@ -92,27 +93,68 @@ def release(
         raise InvalidInput("name the data set whose budget this spends: --dataset survey-2026.")
     if given["privacy"] is None:
         raise InvalidInput("say what the answer may spend: --privacy 0.5.")
-    level = _level(given["privacy"], delta)
-    accounts = Ledger(ledger)
-    session = Session(
-        given["table"],
-        given["dataset"],
-        _unit(given["rows_at_most"], given["people_by"], given["people_at_most"], given["rows_each"]),
-        given["neighbours"],
-        _budget(accounts, given["dataset"], budget, level),
-        accounts,
-        _types(type_ or []),
-    )
+    kind, level = kinds[0], _level(given["privacy"], delta)
+    _require_what_belongs(kind, given)
+    if report:
+        require_writable(report)
     extra = {"fresh": fresh, **({"loss": loss} if loss else {})}
-    answer = _ask(session.plan if plan else session, kinds[0], given[kinds[0]], level, given, extra)
-    if report and not plan:
-        answer.report(report)
+    unit = _unit(given["rows_at_most"], given["people_by"], given["people_at_most"], given["rows_each"])
+
+    def open_with(accounts: Ledger) -> Session:
+        allowed = _budget(accounts, given["dataset"], budget, level)
+        return Session(
+            given["table"], given["dataset"], unit, given["neighbours"], allowed, accounts, _types(type_ or [])
+        )
+
+    known = ledger is not None and ("://" in ledger or Path(ledger).exists())
+    planned = open_with(_existing(ledger, given["dataset"]) if known else Ledger(None))  # opens no new account
+    answer = _ask(planned.plan, kind, given[kind], level, given, extra)
+    if not plan:
+        answer = _ask(open_with(Ledger(ledger)), kind, given[kind], level, given, extra)
     if as_json:
         print_json(dict(answer.details))
     else:
         print(answer)
-        if report and not plan:
+    if report and not plan:
+        answer.report(report)
+        if not as_json:
             print(f"  report: {report}")
+
+
+def _existing(ledger: str | None, dataset: str) -> Ledger:
+    """The ledger, if it has the data set's account; else one in memory, so that planning leaves nothing behind."""
+    accounts = Ledger(ledger)
+    if dataset in accounts.datasets():
+        return accounts
+    accounts.close()
+    return Ledger(None)
+
+
+def _require_what_belongs(kind: str, given: dict[str, Any]) -> None:
+    """Refuse options that this question does not take: they would be ignored."""
+    for name, default in DEFAULTS.items():
+        if given[name] != default and name not in OPTIONS[kind]:
+            takers = ", ".join(f"--{other}" for other, taken in OPTIONS.items() if name in taken)
+            option = name.replace("_", "-")
+            raise InvalidInput(f"--{option} belongs to {takers}, not to --{kind}; drop it, or put it in the condition.")
+
+
+DEFAULTS: dict[str, Any] = {
+    **{"at_least": None, "lower": None, "upper": None, "q": None, "categories": None, "other": None},
+    **{"grid": "1", "where": None, "of": "rows"},
+}
+OPTIONS: dict[str, set[str]] = {
+    "count": {"of"},
+    "sum": {"lower", "upper", "grid", "where"},
+    "mean": {"lower", "upper", "grid", "where"},
+    "majority": set(),
+    "threshold": {"at_least", "of"},
+    "counts": {"of"},
+    "histogram": {"categories", "other", "where", "of"},
+    "plurality": {"categories", "where", "of"},
+    "quantile": {"q", "categories", "where", "of"},
+}
+"""What each question takes beside its own argument."""
 
 
 def _ask(target: Any, kind: str, what: Any, level: Level, options: dict[str, Any], extra: dict[str, Any]) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from utmost.errors import InvalidInput
 from utmost.release.accuracy import posterior
 from utmost.release.answer import Answer, show
 from utmost.release.pictures import bars, belief
@@ -35,7 +36,7 @@ LOSSES = {"absolute": "mean error", "squared": "mean squared error", "zero-one":
 
 def write_report(answers: Sequence[Answer], path: str | os.PathLike[str], title: str | None = None) -> Path:
     """Write the page, and a JSON file of the same name beside it; each is complete or not there at all."""
-    target = Path(path)
+    target = require_writable(path)
     head = title or (answers[0].details["words"] if len(answers) == 1 else f"{len(answers)} private answers")
     content = "".join(_section(answer) for answer in answers)
     dataset = html.escape(str(answers[0].details["dataset"]))
@@ -53,6 +54,28 @@ def write_report(answers: Sequence[Answer], path: str | os.PathLike[str], title:
         json.dumps(data[0] if len(data) == 1 else data, indent=2, ensure_ascii=False) + "\n",
     )
     return _write(target, page)
+
+
+def require_writable(path: str | os.PathLike[str]) -> Path:
+    """Refuse a place where no report can be written, or where the JSON beside it would replace another file."""
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInput(f"{target} is not a page; name a file that ends in .html (the same as JSON goes beside it).")
+    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+        raise InvalidInput(f"{target} cannot be written: there is no folder {str(target.parent)!r} to write to.")
+    beside = target.with_suffix(".json")
+    if beside.exists() and not _is_report(beside):
+        raise InvalidInput(f"{beside} is there already and no report of Utmost; name another page than {target.name}.")
+    return target
+
+
+def _is_report(path: Path) -> bool:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    first = content[0] if isinstance(content, list) and content else content
+    return isinstance(first, dict) and {"value", "mechanism", "proof", "ledger"} <= set(first)
 
 
 def _section(answer: Answer) -> str:
