@@ -77,6 +77,8 @@ class Filter:
         for level, _ in levels:
             self.cost(level)
         share = as_rational(delta, "delta")
+        if not 0 <= share <= 1:
+            raise InvalidInput(f"delta is {delta!r}; it is a probability, so give a number between 0 and 1.")
         epsilon = sum((compose(level, count) for level, count in levels), compose([])).epsilon(share)
         return Amount(math.inf if math.isinf(epsilon) else as_rational(epsilon)), Amount(share)
 
