@@ -1,5 +1,6 @@
 """The ledger: never overspends, loses nothing, survives kill -9 anywhere, and refuses what is not its own."""
 
+import itertools
 import json
 import multiprocessing
 import os
@@ -8,15 +9,16 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import sys
-import textwrap
 import time
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import utmost as um
+from utmost.accounting import chain, sqlite
 from utmost.errors import (
     BadFile,
     BudgetMismatch,
@@ -268,6 +270,160 @@ def test_a_printed_head_finds_a_backup_that_was_put_back(tmp_path):
     assert "older copy" in str(restored.check(late))
 
 
+@pytest.mark.parametrize("change", ["deleted", "replaced"])
+def test_a_file_that_lost_its_name_is_not_spent_from(tmp_path, change):
+    """Two processes would each have a budget: who holds the old file is refused, before and while it spends."""
+    path, away = tmp_path / "budget.db", tmp_path / "away"
+    account = opened(path)
+    reservation = account.reserve(0.1, {"ask": 1})
+    away.mkdir()
+    for file in tmp_path.glob("budget.db*"):
+        file.rename(away / file.name)
+    if change == "replaced":
+        other = opened(path)
+        spend(other, 0.9)
+    for use in (lambda: account.reserve(0.1, "q"), lambda: reservation.complete(1), lambda: account.left):
+        with pytest.raises(BadFile, match="deleted or replaced"):
+            use()
+    if change == "replaced":
+        assert epsilon_spent(other) == Fraction(9, 10)
+        other._storage.close()
+    for file in away.iterdir():
+        file.rename(path.with_name(file.name))
+    assert reservation.complete(1).answer == 1
+    with pytest.raises(BadFile, match="deleted or replaced"), account._storage.write("survey"):
+        path.unlink()
+    with pytest.raises(BadFile, match="log of a ledger"):
+        um.Ledger(path)  # SQLite would play the old log into the new file
+
+
+def test_tampered_answers_are_not_returned(tmp_path):
+    """A recorded answer, question or level that was changed is found by whoever asks for it, not only by a check."""
+    path = tmp_path / "budget.db"
+    account = opened(path)
+    spend(account, 0.1, "x", 41)
+    spend(account, 0.1, "y", 7)
+    assert account.ask(0.1, {"ask": "x"}, lambda: 0).answer == {"answer": 41}
+    tamper(path, "UPDATE utmost_events SET body = replace(body, '41', '99') WHERE number = 2")
+    for use in (
+        lambda: account.find({"ask": "x"}),
+        lambda: account.ask(0.1, {"ask": "x"}, lambda: 0),
+        account.entries,
+    ):
+        with pytest.raises(BadFile, match="event 2"):
+            use()
+    assert account.find({"ask": "y"}).answer == {"answer": 7}
+    tamper(path, "UPDATE utmost_events SET body = replace(body, '99', '41') WHERE number = 2")
+    tamper(path, "UPDATE utmost_events SET body = replace(body, '1/10', '1/20') WHERE number = 1")
+    with pytest.raises(BadFile, match="event 1"):
+        account.find({"ask": "x"})
+
+
+def test_a_check_recomputes_costs_and_questions(tmp_path):
+    """A chain may be whole and still lie: too small a cost, or a question filed where nobody looks."""
+    path = tmp_path / "budget.db"
+    account = opened(path)
+    spend(account, 0.5)
+    tamper(path, "UPDATE utmost_events SET question = 'elsewhere' WHERE number = 2")
+    assert "filed under another question" in str(account.check())
+    levels, cost = [um.PureDP(0.5).to_json()], [["1/10", "1"]]
+    body = {"levels": levels, "slots": 0, "cost": cost, "question": 1, "spent": cost, "entries": 1}
+    forged = opened(tmp_path / "forged.db")
+    with forged._storage.write("survey") as run:
+        chain.append(run, forged._last(run), "reserve", 1, 0, body, chain.question_key(1))
+    assert "less than its level costs" in str(forged.check())
+
+
+def test_answers_of_releases_are_recorded(place):
+    """Fractions and numpy's numbers come back as plain data; of what is not, charge and remedy are named."""
+    account = opened(place)
+    noise = um.noise.staircase(1.0)
+    released = account.ask(0.1, "grid", lambda: noise.release(0.5, grid="1/100")).answer
+    assert (Fraction(released) * 100).denominator == 1
+    mixed = {"n": np.int64(3), "x": np.float64(0.5), "list": (Fraction(1, 100), Decimal("0.10")), "yes": np.bool_(True)}
+    recorded = {"n": 3, "x": 0.5, "list": ["1/100", "0.10"], "yes": True}
+    assert account.ask(0.1, "mixed", lambda: mixed).answer == recorded
+    with pytest.raises(InvalidInput, match=r"The charge stands, and entry 3 .*reservation\(3\)"):
+        account.ask(0.1, "set", lambda: {1, 2})
+    assert epsilon_spent(account) == Fraction(3, 10)
+    assert account.reservation(3).complete([1, 2]).answer == [1, 2]
+    assert account.ask(0.1, "set", lambda: 0).answer == [1, 2]
+    with pytest.raises(InvalidInput, match="complete already"):
+        account.reservation(3)
+    with pytest.raises(InvalidInput, match="keys"):
+        account.reserve(0.1, {1: "x"})
+
+
+def test_names_that_look_the_same_are_the_same(place):
+    """Composed letters or not; spaces around a name and control characters are refused."""
+    ledger = um.Ledger(place)
+    account = ledger.open("Zu\u0308rich", 1, UNIT, NEIGHBOURS)
+    assert account.dataset == "Z\u00fcrich" == ledger.account("Zu\u0308rich").dataset
+    for name in (" survey", "survey\n", "sur\x00vey", "sur\u2028vey", "\ud800"):
+        with pytest.raises(InvalidInput, match="dataset is"):
+            ledger.open(name, 1, UNIT, NEIGHBOURS)
+        with pytest.raises(InvalidInput, match="dataset is"):
+            ledger.account(name)
+    with pytest.raises(InvalidInput, match="unit is"):
+        ledger.open("a", 1, "\ud800", NEIGHBOURS)
+
+
+def test_reserving_charges_with_or_without_a_block(place):
+    """A call is a charge; the recorded question is the one that was asked, whatever becomes of the object."""
+    account = opened(place)
+    question = {"ask": 1}
+    reservation = account.reserve(0.1, question)
+    assert epsilon_spent(account) == Fraction(1, 10)
+    question["ask"] = 2
+    reservation.complete(5)
+    assert account.find({"ask": 1}).answer == 5
+    assert account.find({"ask": 2}) is None
+    assert account.check()
+
+
+def test_wrong_uses_are_named(tmp_path):
+    """Entries that are not there, one level as a batch, an account without events, a closed ledger: in words."""
+    path = tmp_path / "budget.db"
+    account = opened(path, um.ApproxDP(1, 1e-5))
+    for number in (0, -1, "1", None):
+        with pytest.raises(InvalidInput, match="numbered from 1"):
+            account.schedule(number)
+    with pytest.raises(InvalidInput, match="no entry 9"):
+        account.schedule(9)
+    for levels in (0.1, "0.1", um.PureDP(1)):
+        with pytest.raises(InvalidInput, match="list of levels"):
+            account.reserve_batch(levels, "q")
+    with pytest.raises(InvalidInput, match="delta is -1;"):
+        account.reserve_batch([0.1], "q", delta=-1)
+    assert account.reserve_schedule(0.1, np.int64(2), "q").left == 2
+    tamper(path, "DELETE FROM utmost_events")
+    for use in (lambda: opened(path), lambda: account.left, account.check):
+        with pytest.raises(BadFile, match="event 0"):
+            use()
+    account._storage.close()
+    with pytest.raises(UtmostError, match="is closed") as wrong:
+        account.entries()
+    assert not isinstance(wrong.value, BadFile)
+
+
+def test_a_huge_budget_is_shown(place):
+    """Beyond the floats there is still something left."""
+    account = opened(place, "1e400")
+    spend(account, 1)
+    assert "1.00000e+400" in str(account.left)
+    assert not account.left.allows("1e401")
+
+
+def test_a_question_answered_meanwhile_is_not_charged(tmp_path):
+    """Between looking for a recorded answer and reserving, another process may have recorded one."""
+    path = tmp_path / "budget.db"
+    first, second = opened(path), opened(path)
+    find = first.find
+    first.find = lambda *question: (find(*question), second.ask(0.1, "q", lambda: 7))[0]
+    assert first.ask(0.1, "q", lambda: 8).answer == 7
+    assert epsilon_spent(first) == Fraction(1, 10)
+
+
 def test_memory_is_not_shared_with_a_fork():
     """Parent and child would each have the whole budget."""
     account = opened(None)
@@ -321,7 +477,8 @@ def many_spend(url, seconds, processes=8):
         spend(account, "1e-9", i)
     pace = 20 / (time.monotonic() - start)
     level = Fraction(1, max(100, round(seconds * pace)))
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pytest", "utmost"])
     results = context.Queue()
     workers = [
         context.Process(target=spend_until_refused, args=(url, str(level), i, results)) for i in range(processes)
@@ -357,39 +514,49 @@ def test_eight_processes_spend_at_once_for_a_minute(tmp_path):
     many_spend(str(path), 60)
 
 
-CHILD = """
-    import os, signal, sqlite3, sys
-    import utmost as um
-    path, kill_at = sys.argv[1], int(sys.argv[2])
-    steps = 0
+def in_a_child(work):
+    """Run work(report) in a process of its own; whether it came to its end, and what it had reported until then."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        code = 1
+        try:
+            work(lambda word: os.write(writer, f"{word}\n".encode()))
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writer)
+    with open(reader) as said:
+        words = said.read().split()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, -signal.SIGKILL)
+    return status == 0, words
+
+
+def kill_at(last):
+    """A callback for the trace of a connection: kill -9 before the n-th statement."""
+    count = itertools.count(1)
 
     def step(statement):
-        global steps
-        steps += 1
-        print(statement.split()[0], flush=True)
-        if steps == kill_at:
+        if next(count) == last:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    account = um.Ledger(path).open("survey", 1, "rows, at most 500", "add-remove")
-    account._storage._connection.set_trace_callback(step)
-    with account.reserve("0.25", {"ask": "first"}) as entry:
-        print("reserved", flush=True)
-        step("DRAW")
-        entry.complete({"answer": 7})
-    print("completed", flush=True)
-    with account.reserve("0.5", {"ask": "second"}) as entry:
-        print("reserved", flush=True)
-        entry.complete({"answer": 8})
-    print("completed", flush=True)
-"""
+    return step
 
 
-def killed_at(path, step):
-    """A child that is killed before its n-th statement; what it had said until then."""
-    code = [sys.executable, "-c", textwrap.dedent(CHILD), str(path), str(step)]
-    done = subprocess.run(code, capture_output=True, text=True, timeout=120)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode == 0, done.stdout.split()
+def spend_twice(path, last):
+    def work(report):
+        account = opened(path)
+        step = kill_at(last)
+        account._storage._connection.set_trace_callback(step)
+        for level, question in (("0.25", "first"), ("0.5", "second")):
+            with account.reserve(level, {"ask": question}) as entry:
+                report("reserved")
+                step("the draw")
+                entry.complete({"answer": 7})
+            report("completed")
+
+    return work
 
 
 def test_killed_at_every_step(tmp_path):
@@ -400,7 +567,7 @@ def test_killed_at_every_step(tmp_path):
     step, finished = 1, False
     while not finished:
         path = tmp_path / f"{step}.db"
-        finished, said = killed_at(path, step)
+        finished, said = in_a_child(spend_twice(path, step))
         account = um.Ledger(path).account("survey")
         entries = account.entries()
         reserved, completed = said.count("reserved"), said.count("completed")
@@ -417,29 +584,26 @@ def test_killed_at_every_step(tmp_path):
 
 def test_killed_while_the_file_is_made(tmp_path):
     """A ledger appears whole or not at all: a child killed during creation leaves nothing under the name."""
-    code = """
-        import os, signal, sqlite3, sys
-        from utmost.accounting import sqlite as module
-        connect = module._connect
-        def traced(name):
-            connection, steps = connect(name), []
-            def step(statement):
-                steps.append(statement)
-                if len(steps) == int(sys.argv[2]):
-                    os.kill(os.getpid(), signal.SIGKILL)
-            connection.set_trace_callback(step)
-            return connection
-        module._connect = traced
-        import utmost as um
-        um.Ledger(sys.argv[1])
-    """
+
+    def make(path, last):
+        def work(report):
+            connect = sqlite._connect
+
+            def traced(name):
+                connection = connect(name)
+                connection.set_trace_callback(kill_at(last))
+                return connection
+
+            sqlite._connect = traced
+            um.Ledger(path)
+
+        return work
+
     for step in range(1, 11):
         path = tmp_path / str(step) / "budget.db"
         path.parent.mkdir()
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code), str(path), str(step)], capture_output=True, text=True
-        )
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        finished, _ = in_a_child(make(path, step))
+        assert not finished
         assert opened(path).check()
 
 

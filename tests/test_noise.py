@@ -6,8 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb, ctx, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import gamma as gamma_law
 from scipy.stats import kstest, laplace
 
 import utmost as um
@@ -304,6 +306,63 @@ def test_vectors_are_released_on_the_grid():
         assert sum(abs(x - t) for x, t in zip(noisy, (1.5, -2.25, 1e6), strict=True)) < 50
 
 
+@pytest.mark.parametrize(
+    "confidence", [Fraction(1, 10**20), Fraction(1, 2), Fraction(19, 20), 1 - Fraction(1, 10**400)]
+)
+@pytest.mark.parametrize("epsilon", ["0.3", "1/1000", "40"])
+def test_half_width_of_laplace_is_rounded_up(epsilon, confidence):
+    """The chance of more is at most what it should be, by ball arithmetic; with the float below it is not."""
+    width = um.noise.laplace(epsilon).half_width(confidence)
+    with ctx.workprec(2000):
+        for w, kept in ((width, True), (math.nextafter(width, 0), False)):
+            exponent = -Fraction(epsilon) * Fraction(w)
+            beyond = arb(fmpq(exponent.numerator, exponent.denominator)).exp()
+            assert (beyond <= fmpq((1 - confidence).numerator, (1 - confidence).denominator)) is kept
+    assert um.noise.laplace(epsilon).half_width(0) == 0
+
+
+def test_the_two_ends_of_gamma_are_one_staircase():
+    """gamma = 0 and gamma = 1 have one density, and one law on a grid."""
+    low, high = (um.noise.staircase(1, gamma=gamma) for gamma in (0, 1))
+    assert low.expected_cost == high.expected_cost
+    assert low.on_grid("1/4").law == high.on_grid("1/4").law
+
+
+def test_smallest_epsilon_on_a_grid():
+    """Rounding counts too; whole numbers have no grid."""
+    epsilon = um.noise.smallest_epsilon(1, 0.95, grid=0.1)
+    assert um.noise.staircase(epsilon).half_width(0.95, grid=0.1) <= 1
+    assert epsilon > um.noise.smallest_epsilon(1, 0.95)
+    with pytest.raises(InvalidInput, match="no grid"):
+        um.noise.smallest_epsilon(3, 0.95, um.noise.discrete_staircase, grid=0.1)
+
+
+@pytest.mark.parametrize("value", [{1: 2, 3: 4}, {1, 2}, iter([1, 2]), {1: 2, 3: 4}.values()])
+def test_what_has_no_order_is_no_vector(value):
+    """A dict would be released by its keys, a set in an order of its own."""
+    with pytest.raises(InvalidInput, match="sequence of 2 numbers"):
+        um.noise.staircase(1, dimension=2).release(value, grid=1)
+    with pytest.raises(InvalidInput, match="sequence of 2 numbers"):
+        um.noise.discrete_staircase(1, dimension=2).release(value)
+
+
+def test_integers_at_the_end_of_their_range():
+    """The least 64-bit integer has an absolute value, and norms of large vectors do not wrap around."""
+    noise = um.noise.discrete_staircase("1e-19")
+    assert noise.probability(-(2**63)) == noise.probability(2**63) < noise.probability(2**62)
+    assert noise.tail(-(2**63)) == approx(1 - noise.tail(2**63 + 1))
+    plane = um.noise.discrete_staircase("1e-19", dimension=2)
+    assert plane.probability([2**62, 2**62]) == plane.probability([2**63, 0])
+
+
+def test_half_width_of_laplace_in_space():
+    """Against the Gamma law of SciPy, and at a confidence that no float holds."""
+    for dimension in (2, 3, 10):
+        noise = um.noise.laplace(0.7, 3, dimension)
+        assert noise.half_width(0.9) == approx(gamma_law(dimension, scale=3 / 0.7).ppf(0.9), rel=1e-12)
+    assert um.noise.laplace(1, dimension=2).half_width("0." + "9" * 400) == approx(400 * math.log(10) + 6.83, abs=0.01)
+
+
 def test_half_width_of_a_release():
     """With a grid: the exact integer law plus half a step; a fine grid comes close to the continuous law."""
     noise = um.noise.staircase(1, 1)
@@ -416,6 +475,10 @@ def test_chance_beyond_a_bound(epsilon, k, t):
         (lambda: um.noise.staircase(1).release(1, math.inf), InvalidInput, "grid"),
         (lambda: um.noise.staircase(1).simulate(-1), InvalidInput, "size is -1"),
         (lambda: um.noise.laplace(1, cost="l3"), InvalidInput, "'l3'"),
+        (lambda: um.noise.staircase(1).simulate(None), InvalidInput, "size is None"),
+        (lambda: um.noise.discrete_staircase(1).simulate(None), InvalidInput, "size is None"),
+        (lambda: um.noise.laplace("1e-4000"), InvalidInput, "larger epsilon"),
+        (lambda: um.noise.laplace("1e4000"), InvalidInput, "finite epsilon"),
         (lambda: um.noise.smallest_epsilon(-1, 0.9), InvalidInput, "half_width is -1"),
         (lambda: um.noise.smallest_epsilon(0, 0.9), InvalidInput, "no epsilon"),
         (lambda: um.noise.smallest_epsilon(1, 1), InvalidInput, "confidence is 1"),

@@ -46,3 +46,15 @@ def test_costs_against_epsilon(tmp_path):
     assert small[0] == pytest.approx(best[0], rel=1e-5)
     assert large[-1] == pytest.approx(best[-1], rel=1e-2)
     assert um.plot.save(figure, tmp_path / "costs.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_pictures_of_extremes_and_nonsense():
+    """Densities beyond the floats are drawn without a warning; what cannot be drawn is refused first."""
+    (image,) = um.plot.noise_density(um.noise.staircase(2000, dimension=2)).axes[0].get_images()
+    assert np.isfinite(np.asarray(image.get_array())).all()
+    for reach in (-1, 0, math.nan, math.inf):
+        with pytest.raises(InvalidInput, match="reach is"):
+            um.plot.noise_density(um.noise.staircase(1), reach=reach)
+    for epsilons in ([0, 1], [], [math.inf], [math.nan]):
+        with pytest.raises(InvalidInput, match="above 0"):
+            um.plot.noise_costs(epsilons)

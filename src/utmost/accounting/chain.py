@@ -6,7 +6,11 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from utmost.accounting.amounts import Amount
 from utmost.accounting.storage import Run
@@ -15,6 +19,7 @@ from utmost.errors import BadFile, InvalidInput
 
 START = "0" * 64
 """What stands before the first event of a chain."""
+COLUMNS = "dataset, number, kind, entry, slot, time, body, head"
 
 
 class Event(NamedTuple):
@@ -50,20 +55,32 @@ def append(run: Run, last: Event, kind: str, entry: int, slot: int, body: Any, q
 
 
 def read(run: Run, dataset: str, condition: str, *values: Any) -> list[Event]:
-    """The events of a data set that fulfil a condition."""
-    columns = "dataset, number, kind, entry, slot, time, body, head"
-    rows = run(f"SELECT {columns} FROM utmost_events WHERE dataset = ? AND {condition}", dataset, *values)
+    """The events of a data set that fulfil a condition; `BadFile` if the hash of one is wrong."""
+    before = "SELECT head FROM utmost_events AS b WHERE b.dataset = e.dataset AND b.number = e.number - 1"
+    events = []
+    for *row, previous in _rows(run, f"{COLUMNS}, ({before})", dataset, condition, *values):
+        event = _event(row)
+        if event.hashed(START if event.number == 0 else str(previous)) != event.head:
+            raise changed(dataset, event.number)
+        events.append(event)
+    return events
+
+
+def read_unchecked(run: Run, dataset: str) -> tuple[list[Event], list[str | None]]:
+    """All events of a data set as they stand there, for `check_chain` and its like, and what each is filed under."""
+    rows = _rows(run, f"{COLUMNS}, question", dataset, "number >= 0 ORDER BY number")
+    return [_event(row[:-1]) for row in rows], [row[-1] for row in rows]
+
+
+def _rows(run: Run, columns: str, dataset: str, condition: str, *values: Any) -> list[tuple[Any, ...]]:
+    return run(f"SELECT {columns} FROM utmost_events AS e WHERE dataset = ? AND {condition}", dataset, *values)
+
+
+def _event(row: Sequence[Any]) -> Event:
     try:
-        return [Event._make((*row[:6], json.loads(row[6]), row[7])) for row in rows]
-    except ValueError:
-        raise changed(dataset) from None
-
-
-def verified(event: Event, previous: str) -> Event:
-    """The event, if its hash is right."""
-    if event.hashed(previous) != event.head:
-        raise changed(event.dataset, event.number)
-    return event
+        return Event._make((*row[:6], json.loads(row[6]), row[7]))
+    except (TypeError, ValueError):
+        raise changed(row[0]) from None
 
 
 def changed(dataset: str, number: int | None = None) -> BadFile:
@@ -85,17 +102,46 @@ def check_chain(events: Sequence[Event]) -> Check:
     return Check("chain", True, f"{len(events)} events, each hashed with the one before")
 
 
+def check_questions(events: Sequence[Event], keys: Sequence[str | None]) -> Check:
+    """That every question is filed under its own key, so that it is found when it is asked again."""
+    asked: dict[tuple[int, int], str] = {}
+    for event, key in zip(events, keys, strict=True):
+        if event.kind in ("reserve", "slot"):
+            asked[event.entry, event.slot] = question_key(event.body["question"])
+        if event.kind != "open" and key != asked.get((event.entry, event.slot)):
+            return Check("questions", False, f"event {event.number} is filed under another question than its own")
+    return Check("questions", True, f"{len(asked)} questions, each under its own key")
+
+
 def question_key(question: Any) -> str:
     """What identical questions have in common: the hash of their canonical text."""
     return hashlib.sha256(canonical(plain(question, "the question"))).hexdigest()
 
 
 def plain(content: Any, name: str) -> Any:
-    """The content as JSON knows it; the error says nothing of it, since an answer may be among it."""
+    """The content as JSON knows it; the error says nothing of it, since an answer may be among it.
+
+    Exact numbers that JSON lacks become texts such as "1/100", numpy's numbers Python's. Keys must be texts: JSON would
+    write the key 1 as it writes "1".
+    """
     try:
-        return json.loads(canonical(content))
+        return json.loads(canonical(_written(content)))
     except (TypeError, ValueError, RecursionError):
-        raise InvalidInput(f"{name} is not plain JSON data; give dicts, lists, texts, finite numbers.") from None
+        raise InvalidInput(
+            f"{name} is not plain JSON data; give dicts with texts as keys, lists, texts, finite numbers."
+        ) from None
+
+
+def _written(content: Any) -> Any:
+    if isinstance(content, dict):
+        if not all(isinstance(key, str) for key in content):
+            raise TypeError
+        return {key: _written(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_written(value) for value in content]
+    if isinstance(content, Fraction) or (isinstance(content, Decimal) and content.is_finite()):
+        return str(content)
+    return content.item() if isinstance(content, np.generic) else content
 
 
 def canonical(content: Any) -> bytes:

@@ -21,18 +21,21 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from utmost.accounting.amounts import BITS, Amount, enclose_epsilon, epsilon_of, rounded_down
+from utmost.accounting.amounts import BITS, Amount, downward, enclose_epsilon, epsilon_of, rounded_down, upward
+from utmost.accounting.gaussian import gaussian_delta, mixed_delta
 from utmost.accounting.inversion import Transform, bounds_of
 from utmost.accounting.losses import ULP, Loss, loss_of
-from utmost.accounting.outcomes import Outcomes, list_outcomes
+from utmost.accounting.outcomes import Outcomes, few_outcomes, list_outcomes
 from utmost.accounting.regions import Region
 from utmost.errors import InvalidInput
-from utmost.exact import Number, as_fmpq, as_rational, endpoints
+from utmost.exact import Number, as_fmpq, as_rational, endpoints, to_float
 from utmost.mechanism import Rows
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
+from utmost.privacy.level import nonnegative
 from utmost.solution import Solution
 
 MOST_COUNT = 10**9
+MOST = math.nextafter(math.inf, 0)
 QUICK = 100.0
 """How much coarser the bounds are that a search for epsilon begins with."""
 
@@ -79,15 +82,15 @@ class Composition:
         labels: list[tuple[Level | None, int]] = []
         for item, count in self.releases:
             if isinstance(item, GaussianDP):
-                self._squared_mu += count * (item.mu**2 if math.isinf(item.mu) else Fraction(item.mu) ** 2)
+                self._squared_mu += count * (item.mu**2 if item.mu == math.inf else Fraction(item.mu) ** 2)
                 labels.append((item, count))
                 continue
             loss = loss_of(item)
             labels.append((loss.label or loss.level, count))
             infinite += [(loss.infinite, count)] if loss.infinite else []
-            if loss.values.any():
+            if loss.values.any() or loss.blur:
                 self._parts.append((loss, count))
-        if math.isinf(self._squared_mu):
+        if self._squared_mu == math.inf:
             infinite = [(Fraction(1), 1)]
         self._infinite = _at_least_one(infinite)
         """Bounds on the probability that some loss is infinite: equal where they are exact."""
@@ -104,7 +107,7 @@ class Composition:
     @property
     def gaussian(self) -> float:
         """The mu of all Gaussian levels together: the root of the sum of squares."""
-        return math.sqrt(self._squared_mu)
+        return math.sqrt(to_float(self._squared_mu))
 
     @cached_property
     def largest(self) -> Amount:
@@ -140,12 +143,13 @@ class Composition:
         >>> lower <= upper < lower + 1e-12
         True
         """
-        if isinstance(epsilon, float) and math.isinf(epsilon) and epsilon > 0:
-            return _downward(self._infinite[0]), _upward(self._infinite[1])
-        exact = as_rational(epsilon, "epsilon")
-        if exact < 0:
-            raise InvalidInput(f"epsilon is {epsilon!r}; it must be 0 or more.")
-        return self._bounds(float(exact), self.largest <= Amount(exact))
+        exact = nonnegative(epsilon, "epsilon")
+        if exact == math.inf:
+            return downward(self._infinite[0]), upward(self._infinite[1])
+        beyond, rounded = self.largest <= Amount(exact), to_float(exact)
+        if math.isinf(rounded):  # no float is so large: what holds at the largest float, and at infinity
+            return downward(self._infinite[0]), self._bounds(MOST, beyond)[1]
+        return self._bounds(rounded, beyond)
 
     def epsilon(self, delta: Number) -> float:
         """The total epsilon at a delta, never too small; infinite if the deltas alone exceed it."""
@@ -176,8 +180,8 @@ class Composition:
     def _bounds(self, epsilon: float, beyond: bool, coarse: float = 1.0) -> tuple[float, float]:
         low, high = (0.0, 0.0) if beyond else self._finite_bounds(epsilon, coarse)
         lost_low, lost_high = self._infinite
-        lower = _downward(lost_low + (1 - lost_low) * Fraction(low))
-        upper = _upward(lost_high + (1 - lost_high) * Fraction(high))
+        lower = downward(lost_low + (1 - lost_low) * Fraction(low))
+        upper = upward(lost_high + (1 - lost_high) * Fraction(high))
         return lower, min(upper, self._labelled._bounds(epsilon, False, coarse)[1]) if self._labelled else upper
 
     def _finite_bounds(self, epsilon: float, coarse: float) -> tuple[float, float]:
@@ -188,17 +192,19 @@ class Composition:
             near = Fraction(epsilon) * Fraction(1, 2**52)  # epsilon was rounded to a float
             low, high = (gaussian_delta(Fraction(self._squared_mu), Fraction(epsilon) + d) for d in (near, -near))
             return low[0], high[1]
+        if self._outcomes is not None and self._squared_mu:
+            return mixed_delta(self._outcomes, Fraction(self._squared_mu), epsilon)
         if self._outcomes is not None:
             return self._outcomes.delta(epsilon)
         return bounds_of(self._transform, epsilon, coarse)
 
     @cached_property
     def _outcomes(self) -> Outcomes | None:
-        return None if self._squared_mu else list_outcomes(self._parts)
+        return few_outcomes(self._parts) if self._squared_mu else list_outcomes(self._parts)
 
     @cached_property
     def _transform(self) -> Transform:
-        return Transform(self._parts, float(self._squared_mu))
+        return Transform(self._parts, to_float(self._squared_mu))
 
     def _least_epsilon(self, target: Fraction, side: int) -> float:
         """The least epsilon whose lower (0) or upper (1) delta is at most this one, to the last digits."""
@@ -207,8 +213,8 @@ class Composition:
             return 0.0
         if target < lost or lost == 1:
             return math.inf
-        most, delta = self._largest_float, _downward(target)
-        if target == lost:
+        most, delta = self._largest_float, downward(target) if side else upward(target)
+        if target == lost or delta == 0:
             return most
 
         def value(epsilon: float, coarse: float = 1.0) -> float:
@@ -220,9 +226,9 @@ class Composition:
         guess = _solve(lambda e: value(e, coarse), delta, self._start, most, 1e-12 if coarse == 1 else 1e-6)
         if coarse > 1:  # Newton's method from the quick solution, with the slope of its neighbourhood
             step = 1e-3 * guess + 1e-9
-            fall = math.log(max(value(guess, coarse), 1e-300) / max(value(guess + step, coarse), 1e-300)) / step
+            fall = (_log(value(guess, coarse)) - _log(value(guess + step, coarse))) / step
             for _ in range(3):
-                ahead = math.log(max(value(guess), 1e-300) / delta)
+                ahead = _log(value(guess)) - _log(delta)
                 if -1e-9 <= (ahead if side else -ahead) <= 0:
                     return min(guess, most)
                 guess = max(0.0, guess + (ahead + (3e-10 if side else -3e-10)) / max(fall, 1e-9))
@@ -233,7 +239,8 @@ class Composition:
         """An epsilon that most deltas of interest lie around."""
         if not self._parts:
             return float(self.gaussian) * (float(self.gaussian) / 2 + 3)
-        return self._transform.mean + 3 * self._transform.deviation
+        start = self._transform.mean + 3 * self._transform.deviation
+        return start if 0 < start < math.inf else min(1.0, self._largest_float)
 
     def __add__(self, other: Composition) -> Composition:
         return _joined([*self.releases, *other.releases])
@@ -241,11 +248,11 @@ class Composition:
     def __repr__(self) -> str:
         kinds = len(self.releases)
         what = f"{self.releases[0][0]}" if kinds == 1 else f"{kinds} different releases"
-        return f"Composition of {self.count} releases ({what})"
+        return f"Composition of {self.count} release{'s' if self.count != 1 else ''} ({what})"
 
 
 def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> float:
-    """The largest epsilon that each of so many releases may have within a total level, rounded down.
+    """The largest epsilon that each of so many releases may have within a total level, rounded down; maybe infinite.
 
     Parameters
     ----------
@@ -262,15 +269,19 @@ def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> flo
     if not isinstance(times, int | np.integer) or isinstance(times, bool) or times < 1:
         raise InvalidInput(f"times is {times!r}; give a whole number, 1 or more.")
     share = as_rational(delta, "delta")
-    if whole.delta == 0 and share == 0:
-        return float(np.nextafter(float(epsilon_of(whole)) / times, 0)) if whole.ratio != 1 else _floor(whole, times)
 
     def fits(epsilon: float) -> bool:
         return _within(ApproxDP(epsilon, share), times, whole)
 
     if not fits(0):
         raise InvalidInput(f"{times} deltas of {delta} exceed the total delta of {whole}; give a smaller delta.")
+    if whole.delta == 1 or whole.exponent == math.inf:
+        return math.inf
+    if whole.delta == 0:
+        return downward(Fraction(_exponent(whole)) / times)
     low, high = 0.0, float(epsilon_of(whole)) + 1.0
+    while fits(high):
+        low, high = high, 2 * high
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
@@ -288,6 +299,8 @@ def how_many(level: Level | Number, total: Level | Number) -> int:
     (100, 562)
     """
     whole, one = _total(total), as_level(level)
+    if isinstance(one, GaussianDP) and one.mu == 0:
+        one = as_level(0)
     if not _within(one, 1, whole):
         return 0
     low, high = 1, 2
@@ -299,16 +312,6 @@ def how_many(level: Level | Number, total: Level | Number) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if _within(one, middle, whole) else (low, middle)
     return low
-
-
-def gaussian_delta(squared_mu: Fraction, epsilon: Fraction) -> tuple[float, float]:
-    """Bounds on the delta of mu-Gaussian DP: Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), in ball arithmetic."""
-    bits = BITS + 2 * math.ceil(min(float(epsilon**2 / squared_mu + squared_mu + epsilon), 1e5))
-    with ctx.workprec(bits):
-        mu, e, root = arb(as_fmpq(squared_mu)).sqrt(), arb(as_fmpq(epsilon)), arb(2).sqrt()
-        ball = ((e / mu - mu / 2) / root).erfc() / 2 - e.exp() * ((e / mu + mu / 2) / root).erfc() / 2
-        low, high = endpoints(ball)
-    return max(0.0, float(low) * (1 - ULP)), min(1.0, max(0.0, float(high) * (1 + ULP)))
 
 
 def _release(item: Any) -> Any:
@@ -328,7 +331,7 @@ class _Same:
 
     def __init__(self, item: Any) -> None:
         self.item = item
-        self._key = item if isinstance(item, Level) else id(item[0]) if _is_pair(item) else id(item)
+        self._key = item if isinstance(item, Level) else tuple(map(id, item)) if _is_pair(item) else id(item)
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -361,17 +364,6 @@ def _at_least_one(chances: Iterable[tuple[Fraction, int]]) -> tuple[Fraction, Fr
     return max(low, Fraction(0)), min(high, Fraction(1))
 
 
-def _upward(value: Fraction) -> float:
-    """The float for a number, or the next one above: read as a decimal it is never below."""
-    rounded = float(value)
-    return rounded if Fraction(str(rounded)) >= value else float(np.nextafter(rounded, np.inf))
-
-
-def _downward(value: Fraction) -> float:
-    rounded = float(value)
-    return rounded if Fraction(str(rounded)) <= value else float(np.nextafter(rounded, -np.inf))
-
-
 def _probability(delta: Number) -> Fraction:
     target = as_rational(delta, "delta")
     if not 0 <= target <= 1:
@@ -383,7 +375,7 @@ def _within(level: Level, times: int, whole: ApproxDP) -> bool:
     """Whether so many releases at a level surely keep a total."""
     if whole.delta == 0:
         pure = isinstance(level, ApproxDP) and level.delta == 0
-        return pure and epsilon_of(level).times(times) <= epsilon_of(whole)  # type: ignore[arg-type]
+        return pure and epsilon_of(level).fits(times, epsilon_of(whole))  # type: ignore[arg-type]
     return as_rational(compose(level, times).bounds(_exponent(whole))[1]) <= whole.delta
 
 
@@ -392,18 +384,12 @@ def _exponent(level: ApproxDP) -> Fraction | float:
     return level.exponent if level.ratio == 1 else rounded_down(enclose_epsilon(level))
 
 
-def _floor(whole: ApproxDP, times: int) -> float:
-    share = Fraction(whole.exponent) / times if math.isfinite(whole.exponent) else math.inf
-    rounded = float(share)
-    return rounded if Fraction(str(rounded)) <= share else float(np.nextafter(rounded, 0))
-
-
 def _solve(value: Callable[[float], float], delta: float, start: float, most: float, precision: float) -> float:
     """Where a decreasing function that is above delta at 0 falls below it, in floating point."""
     from scipy.optimize import brentq
 
     def above(epsilon: float) -> float:
-        return math.log(max(value(epsilon), 1e-300)) - math.log(max(delta, 1e-300))
+        return _log(value(epsilon)) - _log(delta)
 
     low, high = 0.0, min(start, most)
     while above(high) > 0:
@@ -411,6 +397,10 @@ def _solve(value: Callable[[float], float], delta: float, start: float, most: fl
             return most
         low, high = high, min(2 * high, most)
     return float(brentq(above, low, high, xtol=precision, rtol=max(precision / 4, 1e-13)))
+
+
+def _log(delta: float) -> float:
+    return math.log(max(delta, 5e-324))
 
 
 def _polish(value: Callable[[float], float], delta: float, guess: float, most: float, upward: bool) -> float:

@@ -10,6 +10,7 @@ from utmost.accounting.amounts import Amount
 from utmost.accounting.chain import Event
 from utmost.accounting.filters import Filter
 from utmost.certification import Check
+from utmost.errors import UtmostError
 from utmost.exact import Number
 from utmost.privacy import Level, level_from_json
 
@@ -125,17 +126,28 @@ def fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
 
 
 def check_sums(events: Sequence[Event], filter: Filter) -> Check:
-    """That every event carries the sum of the costs up to it, within the limits."""
+    """That every event carries the sum of the costs up to it, within the limits, and every level what it costs."""
     spent = filter.total([])
     try:
         for event in events:
             if event.kind == "reserve":
-                spent = filter.total([spent, tuple(Amount.from_json(a) for a in event.body["cost"])])
+                cost = tuple(Amount.from_json(a) for a in event.body["cost"])
+                if not _pays(event.body, cost, filter):
+                    return Check("sums", False, f"event {event.number} carries less than its level costs")
+                spent = filter.total([spent, cost])
             if event.spent() != spent or not filter.allows([spent]):
                 return Check("sums", False, f"event {event.number} carries a wrong sum, or more than the budget")
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, UtmostError):
         return Check("sums", False, "an event lacks its sums")
     return Check("sums", True, f"{Spent(filter, spent)}")
+
+
+def _pays(body: Any, cost: tuple[Amount, ...], filter: Filter) -> bool:
+    """Whether a single release was charged what its level costs; what was declared together has a cost of its own."""
+    if len(body["levels"]) > 1 or body["slots"]:
+        return True
+    needed = filter.cost(level_from_json(body["levels"][0]))
+    return all(least <= charged for least, charged in zip(needed, cost, strict=True))
 
 
 def _short(value: float) -> str:

@@ -74,9 +74,9 @@ def _event_of(item: Any, events: Any) -> Any:
     if isinstance(item, GaussianDP):
         if item.mu == 0:
             return events.NoOpDpEvent()
-        return events.NonPrivateDpEvent() if math.isinf(item.mu) else events.GaussianDpEvent(1 / float(item.mu))
+        return events.NonPrivateDpEvent() if item.mu == math.inf else events.GaussianDpEvent(1 / float(item.mu))
     if isinstance(item, ApproxDP) and item.delta == 0:
-        if math.isinf(item.exponent):
+        if item.exponent == math.inf:
             return events.NonPrivateDpEvent()
         return events.RandomizedResponseDpEvent(2 / (1 + item.growth), 2)
     named = str(item) if isinstance(item, Level) else "a mechanism"

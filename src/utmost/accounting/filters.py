@@ -24,10 +24,10 @@ from typing import Any
 
 from flint import arb, ctx
 
-from utmost.accounting.amounts import BITS, Amount, enclose_epsilon, epsilon_of, rounded_down, rounded_up
+from utmost.accounting.amounts import BITS, GRAIN, Amount, enclose_epsilon, epsilon_of, rounded_down, rounded_up
 from utmost.accounting.composition import compose
 from utmost.errors import InvalidInput, UnsupportedLevel
-from utmost.exact import ExpSum, Number, as_fmpq, as_rational
+from utmost.exact import Number, as_fmpq, as_rational
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level, level_from_json
 
 NAMES = {"pure": ("epsilon",), "basic": ("epsilon", "delta"), "zcdp": ("rho", "delta"), "gaussian": ("mu²",)}
@@ -77,6 +77,8 @@ class Filter:
         for level, _ in levels:
             self.cost(level)
         share = as_rational(delta, "delta")
+        if not 0 <= share <= 1:
+            raise InvalidInput(f"delta is {delta!r}; it is a probability, so give a number between 0 and 1.")
         epsilon = sum((compose(level, count) for level, count in levels), compose([])).epsilon(share)
         return Amount(math.inf if math.isinf(epsilon) else as_rational(epsilon)), Amount(share)
 
@@ -131,11 +133,12 @@ def gaussian_cost(level: ApproxDP) -> Fraction:
     """
     if level.exponent == 0 and level.ratio == 1:
         return Fraction(0)
+    if level.log_growth < 2**-60:  # the slope of Phi^-1 near 1/2 is below 4, so mu <= 2 epsilon
+        return Fraction(1, GRAIN)
     if level.log_growth > 500:  # the normal tail is at most e^(-x^2/2)/2, so mu^2 <= 8 epsilon
         return rounded_up(8 * enclose_epsilon(level))
     with ctx.workprec(BITS + 2 * math.ceil(level.log_growth)):
-        growth = ExpSum.rational(level.ratio).times(Fraction(1), Fraction(level.exponent))
-        tail = 2 / (1 + growth.enclose(ctx.prec))
+        tail = 2 / (1 + epsilon_of(level).power().enclose(ctx.prec))
         return rounded_up(8 * tail.erfcinv() ** 2)
 
 
@@ -171,14 +174,14 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def _limits(budget: Level, name: str) -> tuple[Amount, ...]:
     if isinstance(budget, GaussianDP):
-        return (Amount(budget.mu**2 if math.isinf(budget.mu) else Fraction(budget.mu) ** 2),)
+        return (Amount(budget.mu**2 if budget.mu == math.inf else Fraction(budget.mu) ** 2),)
     assert isinstance(budget, ApproxDP)
     if name == "pure":
         return (epsilon_of(budget),)
     if name == "basic":
         return epsilon_of(budget), Amount(budget.delta)
     half = budget.delta / 2  # one half for the conversion of rho, one for the deltas that are spent
-    if math.isinf(budget.exponent):
+    if budget.exponent == math.inf:
         return Amount(math.inf), Amount(half)
     epsilon = rounded_down(enclose_epsilon(budget)) if budget.ratio != 1 else Fraction(budget.exponent)
     return Amount(rho_within(epsilon, half)), Amount(half)
@@ -194,10 +197,10 @@ def _basic_cost(level: Level) -> tuple[Amount, ...] | None:
 
 def _zcdp_cost(level: Level) -> tuple[Amount, ...] | None:
     if isinstance(level, GaussianDP):
-        return (Amount(math.inf if math.isinf(level.mu) else Fraction(level.mu) ** 2 / 2), ZERO)
+        return (Amount(math.inf if level.mu == math.inf else Fraction(level.mu) ** 2 / 2), ZERO)
     if not isinstance(level, ApproxDP):
         return None
-    if math.isinf(level.exponent):
+    if level.exponent == math.inf:
         rho: Fraction | float = math.inf
     elif level.ratio == 1:
         rho = Fraction(level.exponent) ** 2 / 2
@@ -209,10 +212,10 @@ def _zcdp_cost(level: Level) -> tuple[Amount, ...] | None:
 
 def _gaussian_cost(level: Level) -> tuple[Amount, ...] | None:
     if isinstance(level, GaussianDP):
-        return (Amount(math.inf if math.isinf(level.mu) else Fraction(level.mu) ** 2),)
+        return (Amount(math.inf if level.mu == math.inf else Fraction(level.mu) ** 2),)
     if not isinstance(level, ApproxDP) or level.delta > 0:
         return None
-    return (Amount(math.inf if math.isinf(level.exponent) else gaussian_cost(level)),)
+    return (Amount(math.inf if level.exponent == math.inf else gaussian_cost(level)),)
 
 
 COSTS = {"pure": _pure_cost, "basic": _basic_cost, "zcdp": _zcdp_cost, "gaussian": _gaussian_cost}

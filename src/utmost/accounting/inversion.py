@@ -23,11 +23,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.accounting.gaussian import gaussian_delta
 from utmost.accounting.losses import ULP
 from utmost.accounting.outcomes import Part
 
@@ -38,6 +40,8 @@ MOST_CELLS = 4 * 10**6
 MOST_NODES = 10**8
 """How many factors, over all nodes, may be computed."""
 AT_ONCE = 2**16
+LEAST_DEVIATION = 1e-100
+MOST_SIZE = 1e100
 
 
 class Transform:
@@ -77,12 +81,41 @@ class Transform:
 
 
 def bounds_of(transform: Transform, epsilon: float, coarse: float = 1.0) -> tuple[float, float]:
-    """Bounds on delta(epsilon) of a composition with finite losses; a `coarse` above 1 is that much quicker."""
+    """Bounds on delta(epsilon) of a composition with finite losses; a `coarse` above 1 is that much quicker.
+
+    Where the integral is beyond floating point, what the largest loss alone says is all that is known.
+    """
     if epsilon >= transform.most:
         return 0.0, 0.0
-    theta = _best_tilt(transform, epsilon)
-    sigma = coarse * _smoothing(transform, theta)
-    return _invert(transform, epsilon, theta, sigma)
+    low, high = _by_largest(transform, epsilon)
+    if transform.deviation > LEAST_DEVIATION and max(transform.deviation, transform.size, epsilon) < MOST_SIZE:
+        theta = _best_tilt(transform, epsilon)
+        least, most = _invert(transform, epsilon, theta, coarse * _smoothing(transform, theta))
+        low, high = max(low, least), min(high, most)
+    return low, high
+
+
+def _by_largest(transform: Transform, epsilon: float) -> tuple[float, float]:
+    """The total loss is at most the largest one, and that with a known probability; the rest is Gaussian, if anything.
+
+    No loss beyond s gives at most (e^s - e^eps)/(1 + e^s), as s-DP has (LIM Remark 2).
+    """
+    if not math.isfinite(transform.size + transform.variance):
+        return 0.0, 1.0
+    largest = float(transform.counts @ transform.values.max(axis=1))
+    slack = transform.blur + (len(transform.counts) + 8) * ULP * (transform.size + abs(epsilon))
+    top = transform.masses[np.arange(len(transform.counts)), transform.values.argmax(axis=1)]
+    rounding = 16 * ULP * (transform.counts.sum() + 8)
+    with np.errstate(divide="ignore"):
+        chance = math.exp(float(transform.counts @ np.log(top))) * max(0.0, 1 - rounding)
+    beyond, least = largest + slack - epsilon, largest - slack - epsilon
+    if transform.variance:
+        square = Fraction(transform.variance)
+        near = 4 * Fraction(ULP) * square  # the variance was rounded to a float, and delta grows with it
+        low = gaussian_delta(square - near, Fraction(-least))[0]
+        return chance * low * (1 - 4 * ULP), gaussian_delta(square + near, Fraction(-beyond))[1]
+    low = chance * -math.expm1(-max(0.0, least)) * (1 - 8 * ULP)
+    return low, min(1.0, -math.expm1(-max(0.0, beyond)) / (1 + math.exp(-largest - slack)) * (1 + 16 * ULP))
 
 
 def _best_tilt(transform: Transform, epsilon: float) -> float:
@@ -136,14 +169,14 @@ def _invert(transform: Transform, epsilon: float, theta: float, sigma: float) ->
         dense_noise += float(wrong.sum())
     left_out += 2 * math.exp(-NOTHING) * (1 + step / last) / last  # beyond the last cell: e^(-smooth t^2/2)/t^2
     dense_out += 2 * math.exp(-NOTHING) * (step + 1 / (last * smooth))
-    unit = math.exp(min(700.0, log_scale) + (theta + theta * theta) * sigma**2 / 2) / (2 * math.pi)
+    unit = _exp(log_scale + (theta + theta * theta) * sigma**2 / 2) / (2 * math.pi)
     value = unit * step * integral
     relative = ULP * (32 + 8 * float(transform.counts.sum()) + 8 * (theta + 1) * (transform.size + abs(epsilon)))
-    error = unit * (step * noise + left_out) + relative * abs(value) + transform.blur * math.exp(log_scale)
+    error = unit * (step * noise + left_out) + relative * abs(value) + transform.blur * _exp(log_scale)
     peak = unit * (step * (abs(density) + dense_noise) + dense_out)  # the density where the extra mechanism matters
-    gap = sigma**2 * math.exp(sigma**2 / 8) * peak * (1 + relative)
+    gap = sigma**2 * _exp(sigma**2 / 8) * peak * (1 + relative)
     copies = _copies(transform, epsilon, theta, period, sigma)
-    if not value + error >= 0:  # the errors were not small: nothing is known
+    if not math.isfinite(error) or value + error < 0:  # the errors were not small: nothing is known
         return 0.0, 1.0
     return float(max(0.0, value - error - copies - gap)), float(min(1.0, value + error))
 
@@ -161,7 +194,7 @@ def _copies(transform: Transform, epsilon: float, theta: float, period: float, s
     for more in (1.5 * theta, 2 * theta, 3 * theta, 5 * theta):
         log_bound = transform.log_moment(more) + (more + more * more) * sigma**2 / 2 - more * epsilon
         ratio = (more - theta) * period
-        right = min(right, math.exp(min(log_bound - ratio, 700.0)) / -math.expm1(-ratio))
+        right = min(right, _exp(log_bound - ratio) / -math.expm1(-ratio))
     return left + right * (1 + 1e-9)
 
 
@@ -201,6 +234,10 @@ def _live_cells(
     nodes = np.add.outer(alive.astype(float) * per_cell, np.arange(per_cell, dtype=float)).ravel()
     blocks = np.array_split(nodes, 1 + len(nodes) // AT_ONCE)
     return [block for block in blocks if len(block)], (float((size / begin**2).sum()), float(size.sum()))
+
+
+def _exp(exponent: float) -> float:
+    return math.exp(exponent) if exponent < 709 else math.inf
 
 
 def _product(transform: Transform, tilt: Floats, t: Floats) -> NDArray[np.complex128]:

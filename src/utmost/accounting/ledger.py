@@ -11,14 +11,28 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from utmost.accounting.amounts import Amount
-from utmost.accounting.chain import START, Event, append, changed, check_chain, plain, question_key, read, verified
+from utmost.accounting.chain import (
+    START,
+    Event,
+    append,
+    changed,
+    check_chain,
+    check_questions,
+    plain,
+    question_key,
+    read,
+    read_unchecked,
+)
 from utmost.accounting.entries import Entry, LedgerCheck, Left, Spent, check_sums, fold
 from utmost.accounting.filters import Filter, choose
 from utmost.accounting.sqlite import Memory, SQLite
@@ -70,15 +84,14 @@ class Ledger:
 
         Parameters
         ----------
-        dataset : the name you give the data; the ledger cannot know whether two names mean the same people
+        dataset : the name you give the data; the ledger cannot know whether two names mean the same people. How its
+            letters are composed makes no difference (Unicode NFC)
         budget : PureDP, ApproxDP or GaussianDP; a number means that epsilon
         unit : whose data are protected, in words, such as "rows, at most 20000"
         neighbours : "replace" or "add-remove"
         filter : None for the one of the budget's kind; "basic" or "zcdp" for an (epsilon, delta) budget
         """
-        for name, value in (("dataset", dataset), ("unit", unit)):
-            if not isinstance(value, str) or not value.strip():
-                raise InvalidInput(f"{name} is {value!r}; give a text that says which.")
+        dataset, unit = _name(dataset), _text(unit, "unit")
         if neighbours not in NEIGHBOURS:
             raise InvalidInput(f"neighbours is {neighbours!r}; say 'replace' or 'add-remove'.")
         chosen = choose(budget, filter)
@@ -91,7 +104,7 @@ class Ledger:
 
     def account(self, dataset: str) -> Account:
         """An account that exists already, else `UnknownDataset`."""
-        return Account(self._storage, dataset)
+        return Account(self._storage, _name(dataset))
 
     def datasets(self) -> list[str]:
         """The names of all accounts."""
@@ -124,8 +137,10 @@ class Account:
                 raise UnknownDataset(
                     f"the ledger {storage.where} has no account {dataset!r}; it has {names or 'none'}."
                 )
-            opening = verified(read(run, dataset, "number = 0")[0], START)
-        self._secret = bytes(found[0][0])
+            openings = read(run, dataset, "number = 0")
+        if not openings:
+            raise changed(dataset, 0)
+        self._secret, opening = bytes(found[0][0]), openings[0]
         try:
             self.filter = Filter.from_json(opening.body["filter"])
             self.unit, self.neighbours = str(opening.body["unit"]), str(opening.body["neighbours"])
@@ -167,20 +182,13 @@ class Account:
 
     def find(self, question: Any, level: Level | Number | None = None) -> Entry | None:
         """The latest completed entry with this identical question (and level, if given), or None."""
-        key = question_key(question)
         with self._storage.read() as run:
-            done = read(run, self.dataset, "question = ? AND kind = 'complete' ORDER BY number DESC", key)
-            for event in done:
-                entry = fold(read(run, self.dataset, "entry = ? ORDER BY number", event.entry), self.filter)[0]
-                if level is None or entry.level == as_level(level):
-                    asked = entry.used[event.slot - 1][0] if event.slot else entry.question
-                    if question_key(asked) != key:
-                        raise changed(self.dataset, event.number)
-                    return replace(entry, question=asked, answer=event.body["answer"], state="done", head=event.head)
-        return None
+            return self._find(run, question_key(question), None if level is None else as_level(level))
 
     def ask(self, level: Level | Number, question: Any, draw: Callable[[], Any], fresh: bool = False) -> Entry:
         """Reserve, draw, complete; the identical question at the same level returns its recorded answer at no cost.
+
+        Whoever asks while another still draws is charged too, and gets an answer of its own.
 
         Examples
         --------
@@ -192,22 +200,31 @@ class Account:
         """
         if not fresh and (known := self.find(question, level)):
             return known
-        with self.reserve(level, question) as reservation:
-            return reservation.complete(draw())
+        level = as_level(level)
+        taken = self._reserve((level,), self.filter.cost(level), question, 0, fresh)
+        return taken if isinstance(taken, Entry) else taken.complete(draw())
 
-    @contextmanager
-    def reserve(self, level: Level | Number, question: Any) -> Iterator[Reservation]:
+    def reserve(self, level: Level | Number, question: Any) -> Reservation:
         """Charge one release, durably, before its answer is drawn; `BudgetSpent` if the budget does not allow it.
 
-        Leaving the block without `complete` leaves the charge: the answer may have been seen.
+        The charge is made by the call, and stays whether or not `complete` follows: the answer may have been seen. Use
+        it in a `with` block or not.
         """
         level = as_level(level)
-        yield self._reserve((level,), self.filter.cost(level), question, 0)
+        return self._reserved((level,), self.filter.cost(level), question, 0)
 
-    @contextmanager
+    def reservation(self, number: int) -> Reservation:
+        """The reservation of an entry without an answer, to complete it after a restart or an error."""
+        entry = self._entry(number)
+        if entry.slots or entry.state == "done":
+            raise InvalidInput(
+                f"entry {number} is a schedule, or complete already; only an unfinished one is taken up."
+            )
+        return Reservation(self, number, 0, entry.question, entry.head)
+
     def reserve_batch(
         self, levels: Sequence[Level | Number], question: Any, delta: Number | None = None
-    ) -> Iterator[Reservation]:
+    ) -> Reservation:
         """Charge several releases that are declared together, before any of their answers, as one entry.
 
         With a basic filter and a `delta` for the whole batch they cost what exact composition says at that delta, often
@@ -222,11 +239,13 @@ class Account:
         >>> print(account.left)                                     # the sum would have been 5
         epsilon 0.792467 of 3, delta 9e-06 of 1e-05
         """
+        if isinstance(levels, str | Level) or not isinstance(levels, Iterable):
+            raise InvalidInput(f"levels is {levels!r}; give a list of levels, or use reserve for one.")
         listed = tuple(as_level(level) for level in levels)
         if not listed:
             raise InvalidInput("a batch needs at least one level.")
-        counted = [(level, listed.count(level)) for level in dict.fromkeys(listed)]
-        yield self._reserve(listed, self.filter.batch_cost(counted, delta), question, 0)
+        counted = list(Counter(listed).items())
+        return self._reserved(listed, self.filter.batch_cost(counted, delta), question, 0)
 
     def reserve_schedule(
         self, level: Level | Number, slots: int, question: Any, delta: Number | None = None
@@ -247,28 +266,30 @@ class Account:
         99
         """
         level = as_level(level)
-        if not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
+        if not isinstance(slots, int | np.integer) or isinstance(slots, bool) or slots < 1:
             raise InvalidInput(f"slots is {slots!r}; give a whole number, 1 or more.")
-        cost = self.filter.batch_cost([(level, slots)], delta)
-        return Schedule(self, self._reserve((level,), cost, question, slots).number)
+        cost = self.filter.batch_cost([(level, int(slots))], delta)
+        return Schedule(self, self._reserved((level,), cost, question, int(slots)).number)
 
     def schedule(self, number: int) -> Schedule:
         """The schedule that is this entry, after a restart say."""
         return Schedule(self, number)
 
     def entries(self) -> list[Entry]:
-        """All entries, oldest first."""
+        """All entries, oldest first; `BadFile` if one of them was changed."""
         with self._storage.read() as run:
             return fold(read(run, self.dataset, "entry > 0 ORDER BY number"), self.filter)
 
     def check(self, head: str | None = None) -> LedgerCheck:
-        """Recompute the whole chain and every sum; with the head of an earlier report, see that the chain holds it.
+        """Recompute the whole chain, every sum and cost; with a head of an earlier report, see that the chain holds it.
 
         A chain alone cannot tell a ledger from an older copy of it: a head printed earlier can.
         """
         with self._storage.read() as run:
-            events = read(run, self.dataset, "number >= 0 ORDER BY number")
-        checks = [check_chain(events), check_sums(events, self.filter)]
+            events, keys = read_unchecked(run, self.dataset)
+        if not events:
+            raise changed(self.dataset, 0)
+        checks = [check_chain(events), check_sums(events, self.filter), check_questions(events, keys)]
         if head is not None:
             wanted = head.strip().lower()
             place = next((i for i, event in enumerate(events) if event.head == wanted), None)
@@ -277,9 +298,29 @@ class Account:
             checks.append(Check("head", place is not None, later or missing))
         return LedgerCheck(self.dataset, events[-1].head, tuple(checks))
 
-    def _reserve(self, levels: tuple[Level, ...], cost: tuple[Amount, ...], question: Any, slots: int) -> Reservation:
-        key = question_key(question)
+    def _find(self, run: Run, key: str, level: Level | None) -> Entry | None:
+        for event in read(run, self.dataset, "question = ? AND kind = 'complete' ORDER BY number DESC", key):
+            entry = self._folded(run, event.entry)
+            if level is None or entry.level == level:
+                asked = entry.used[event.slot - 1][0] if event.slot else entry.question
+                if question_key(asked) != key:
+                    raise changed(self.dataset, event.number)
+                return replace(entry, question=asked, answer=event.body["answer"], state="done", head=event.head)
+        return None
+
+    def _reserved(self, levels: tuple[Level, ...], cost: tuple[Amount, ...], question: Any, slots: int) -> Reservation:
+        taken = self._reserve(levels, cost, question, slots)
+        assert isinstance(taken, Reservation)
+        return taken
+
+    def _reserve(
+        self, levels: tuple[Level, ...], cost: tuple[Amount, ...], question: Any, slots: int, fresh: bool = True
+    ) -> Reservation | Entry:
+        """Charge, or, unless it must be `fresh`, return the entry that another process has completed meanwhile."""
+        asked, key = plain(question, "the question"), question_key(question)
         with self._storage.write(self.dataset) as run:
+            if not fresh and (known := self._find(run, key, levels[0])):
+                return known
             last = self._last(run)
             left = Left(self.filter, last.spent())
             if not self.filter.allows([left.spent, cost]):
@@ -288,22 +329,29 @@ class Account:
                 "levels": [level.to_json() for level in levels],
                 "slots": slots,
                 "cost": [amount.to_json() for amount in cost],
-                "question": plain(question, "the question"),
+                "question": asked,
                 "spent": [amount.to_json() for amount in self.filter.total([left.spent, cost])],
                 "entries": last.body["entries"] + 1,
             }
             event = append(run, last, "reserve", last.body["entries"] + 1, 0, body, key)
-        return Reservation(self, event.entry, 0, question, event.head)
+        return Reservation(self, event.entry, 0, asked, event.head)
 
-    def _entry(self, number: int) -> Entry | None:
+    def _entry(self, number: int) -> Entry:
+        if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 1:
+            raise InvalidInput(f"the entry is {number!r}; entries are numbered from 1.")
         with self._storage.read() as run:
-            found = fold(read(run, self.dataset, "entry = ? ORDER BY number", number), self.filter)
-        return found[0] if found and number > 0 else None
+            return self._folded(run, int(number))
+
+    def _folded(self, run: Run, number: int) -> Entry:
+        events = read(run, self.dataset, "entry = ? ORDER BY number", number)
+        if not events:
+            raise InvalidInput(f"the account has no entry {number}.")
+        return fold(events, self.filter)[0]
 
     def _use_slot(self, number: int, question: Any) -> Reservation:
         key, asked = question_key(question), plain(question, "the question")
         with self._storage.write(self.dataset) as run:
-            entry = fold(read(run, self.dataset, "entry = ? ORDER BY number", number), self.filter)[0]
+            entry = self._folded(run, number)
             if len(entry.used) >= entry.slots:
                 raise BudgetSpent(
                     f"all {entry.slots} slots of entry {number} are used; reserve another schedule.",
@@ -313,10 +361,16 @@ class Account:
             last = self._last(run)
             body = {"question": asked, "spent": last.body["spent"], "entries": last.body["entries"]}
             event = append(run, last, "slot", number, len(entry.used) + 1, body, key)
-        return Reservation(self, number, event.slot, question, event.head)
+        return Reservation(self, number, event.slot, asked, event.head)
 
     def _complete(self, reservation: Reservation, answer: Any) -> Entry:
-        recorded = plain(answer, "the answer")
+        try:
+            recorded = plain(answer, "the answer")
+        except InvalidInput as problem:
+            raise InvalidInput(
+                f"{problem} The charge stands, and entry {reservation.number} can still be completed with such data"
+                f"{'' if reservation.slot else f' (account.reservation({reservation.number}))'}."
+            ) from None
         with self._storage.write(self.dataset) as run:
             done = "entry = ? AND slot = ? AND kind = 'complete'"
             if read(run, self.dataset, done, reservation.number, reservation.slot):
@@ -325,16 +379,17 @@ class Account:
             body = {"answer": recorded, "spent": last.body["spent"], "entries": last.body["entries"]}
             question = question_key(reservation.question)
             event = append(run, last, "complete", reservation.number, reservation.slot, body, question)
-            events = read(run, self.dataset, "entry = ? ORDER BY number", event.entry)
-        return fold(events, self.filter)[0]
+            return self._folded(run, event.entry)
 
     def _last(self, run: Run | None = None) -> Event:
-        """The latest event, which carries the sums; its own hash is checked."""
+        """The latest event, which carries the sums."""
         if run is None:
             with self._storage.read() as run:
                 return self._last(run)
-        latest = read(run, self.dataset, "number >= 0 ORDER BY number DESC LIMIT 2")
-        return verified(latest[0], latest[1].head if len(latest) > 1 else START)
+        latest = read(run, self.dataset, "number >= 0 ORDER BY number DESC LIMIT 1")
+        if not latest:
+            raise changed(self.dataset, 0)
+        return latest[0]
 
     def _require(self, budget: Level, unit: str, neighbours: str, filter: str | None) -> None:
         """Refuse to open the account as something else than it is; no filter asked for means the account's own."""
@@ -356,7 +411,7 @@ class Account:
 
 
 class Reservation:
-    """A charge whose answer is still to be recorded."""
+    """A charge whose answer is still to be recorded; as a `with` block it only says where the drawing is done."""
 
     def __init__(self, account: Account, number: int, slot: int, question: Any, head: str) -> None:
         self._account, self.number, self.slot, self.question, self.head = account, number, slot, question, head
@@ -366,6 +421,12 @@ class Reservation:
         entry = self._account._complete(self, answer)
         self.head = entry.head
         return entry
+
+    def __enter__(self) -> Reservation:
+        return self
+
+    def __exit__(self, *wrong: object) -> None:
+        """Nothing is undone: the answer may have been seen."""
 
 
 class Schedule:
@@ -379,10 +440,7 @@ class Schedule:
     @property
     def entry(self) -> Entry:
         """The entry as it stands now, with the questions and answers of its slots."""
-        found = self._account._entry(self.number)
-        if found is None:
-            raise InvalidInput(f"the account has no entry {self.number}.")
-        return found
+        return self._account._entry(self.number)
 
     @property
     def left(self) -> int:
@@ -390,10 +448,25 @@ class Schedule:
         entry = self.entry
         return entry.slots - len(entry.used)
 
-    @contextmanager
-    def slot(self, question: Any) -> Iterator[Reservation]:
+    def slot(self, question: Any) -> Reservation:
         """Use one slot, durably, before its answer is drawn; `BudgetSpent` if none is left."""
-        yield self._account._use_slot(self.number, question)
+        return self._account._use_slot(self.number, question)
+
+
+def _name(dataset: Any) -> str:
+    """A data set's name, such that what looks the same is the same."""
+    name = unicodedata.normalize("NFC", _text(dataset, "dataset"))
+    if name != name.strip() or any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in name):
+        raise InvalidInput(
+            f"dataset is {dataset!a}; give a name without spaces around it and without control characters."
+        )
+    return name
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str) or not value.strip() or any(unicodedata.category(c) == "Cs" for c in value):
+        raise InvalidInput(f"{name} is {value!r}; give a text that says which.")
+    return value
 
 
 def _storage_of(url: Any) -> Storage:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from utmost.certification import CertifiedMechanism, CertifiedRecipe
 from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.exact import to_float
 from utmost.mechanism import Rows, require_points
 from utmost.privacy import ApproxDP, Level, SuitablePair, as_level
 from utmost.solution import Solution
@@ -31,8 +32,10 @@ from utmost.space import Space
 
 Floats: TypeAlias = NDArray[np.float64]
 ULP = 2.0**-52
+TINY = 1e-290
+"""Probabilities below this have lost digits, or soon will."""
 SAME = 1e-13
-"""Ratios of probabilities that differ by less, relative, are one."""
+"""Ratios of probabilities that differ by at most that, relative, are one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +106,8 @@ def _of_approx(level: ApproxDP) -> Loss:
 def _of_mechanism(mechanism: Rows, space: Space) -> Loss:
     """The hull of all ordered edges: likelihood-ratio tests of every edge as points (Q, P), in exact arithmetic.
 
-    Outputs whose ratios agree to 1e-13 are taken together; the losses are then off by that, which `blur` says.
+    Outputs whose ratios agree to 1e-13 are taken together; the losses are then off by that, which `blur` says. Roots of
+    probabilities have quotients that neither overflow nor vanish.
     """
     require_points(mechanism, space)
     exact = _integers(mechanism)
@@ -112,19 +116,29 @@ def _of_mechanism(mechanism: Rows, space: Space) -> Loss:
         (Fraction(0), Fraction(0)): None,
         (Fraction(1), Fraction(1)): None,
     }
-    matrix = mechanism.matrix
+    roots, differ = np.sqrt(mechanism.matrix), False
     for a, b in space.edge_indices.tolist():
         for i, j in ((a, b), (b, a)):
+            if not (exact[i] * totals[j] != exact[j] * totals[i]).any():
+                continue
+            differ = True
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratios = np.where(matrix[j] > 0, matrix[i] / matrix[j], np.where(matrix[i] > 0, np.inf, 0.0))
+                ratios = np.where(roots[j] > 0, roots[i] / roots[j], np.where(roots[i] > 0, np.inf, 0.0))
             order = np.argsort(-ratios)
-            ordered = ratios[order]
-            with np.errstate(invalid="ignore"):
-                turns = np.flatnonzero(ordered[1:] < ordered[:-1] * (1 - SAME))
             top, bottom = np.cumsum(exact[i][order]), np.cumsum(exact[j][order])
-            for at in turns.tolist():
+            for at in _turns(ratios[order].tolist()):
                 corners[(Fraction(bottom[at], totals[j]), Fraction(top[at], totals[i]))] = None
-    return _of_hull(list(corners), SAME * 2)
+    return _of_hull(list(corners), SAME * 2 if differ else 0.0)
+
+
+def _turns(falling: list[float]) -> list[int]:
+    """The last of each group of roots of ratios that are one with the first of the group; not the last of all."""
+    turns, first = [], falling[0]
+    for at, ratio in enumerate(falling[1:]):
+        if ratio < first * (1 - SAME / 2):
+            turns.append(at)
+            first = ratio
+    return turns
 
 
 def _integers(mechanism: Rows) -> NDArray[Any]:
@@ -146,9 +160,16 @@ def _of_hull(points: Sequence[tuple[Fraction, Fraction]], blur: float, level: Le
     sides = [(q[0] - p[0], q[1] - p[1]) for p, q in pairwise(hull) if q[1] > p[1]]
     if infinite == 1 or not sides:
         return Loss(np.zeros(1), np.ones(1), infinite, level=level)
-    values = np.array([math.log(rise / run) for run, rise in reversed(sides)])
+    values = np.array([_log(rise / run) for run, rise in reversed(sides)])
     masses = np.array([float(rise / (1 - infinite)) for _, rise in reversed(sides)])
     return Loss(values, masses, infinite, blur, level)
+
+
+def _log(ratio: Fraction) -> float:
+    rounded = to_float(ratio)
+    if TINY < rounded < 1 / TINY:
+        return math.log(rounded)
+    return math.log(ratio.numerator) - math.log(ratio.denominator)
 
 
 def _turns_right(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from utmost.accounting.losses import ULP, Loss
+from utmost.accounting.losses import TINY, ULP, Loss
 from utmost.exact import as_fmpq
 from utmost.privacy import ApproxDP
 
@@ -29,8 +29,11 @@ Part: TypeAlias = tuple[Loss, int]
 MOST_OUTCOMES = 2**19
 MOST_WORK = 4 * 10**8
 BLOCK = 512
-TINY = 1e-290
-"""Outcomes rarer than this are left out, and counted as an error of at most 1e-280."""
+MOST_REACH = 2**22
+FEW_OUTCOMES = 64
+"""How many outcomes are mixed with a Gaussian part one by one."""
+ALONE = (np.zeros(1), np.ones(1))
+"""No second list."""
 WIDE = np.longdouble
 WIDE_ULP = float(np.finfo(WIDE).eps)
 
@@ -78,20 +81,43 @@ class Outcomes:
 
 def list_outcomes(parts: Sequence[Part]) -> Outcomes | None:
     """All outcomes of a composition, if it is small enough to list them; else None."""
+    lists = _lists(parts)
+    if lists is not None and math.prod(len(one.values) for one in lists) <= MOST_OUTCOMES:
+        return _in_one(lists)
+    lattice = _lattice(parts)
+    return lattice if lattice is not None or lists is None else _in_two(lists)
+
+
+def few_outcomes(parts: Sequence[Part]) -> Outcomes | None:
+    """All outcomes in one list, if they are very few; else None."""
+    lists = _lists(parts)
+    few = lists is not None and math.prod(len(one.values) for one in lists) <= FEW_OUTCOMES
+    return _in_one(lists) if few else None  # type: ignore[arg-type]
+
+
+def _lists(parts: Sequence[Part]) -> list[_List] | None:
+    """The outcomes of each part, if all of them together are not too many."""
     if sum(math.log2(min(count, BLOCK) + 1) for _, count in parts) > 2 * math.log2(MOST_OUTCOMES):
-        return _lattice(parts)
+        return None
     lists = []
     for loss, count in parts:
         if len(loss.values) == 2 and isinstance(loss.level, ApproxDP):
             lists.append(_binomial(loss.level, count))
         elif math.comb(count + len(loss.values) - 1, count) * count <= MOST_OUTCOMES:
-            one = _List(loss.values, loss.masses, 8 * ULP, loss.blur + 2 * ULP * float(np.abs(loss.values).max()))
+            shift = loss.blur + 2 * ULP * float(np.abs(loss.values).max())
+            one = _List(loss.values, loss.masses, 8 * ULP, shift, _vanished(loss.masses))
             lists.append(reduce(lambda a, b: _merged(_join(a, b)), [one] * count))
         else:
             return None
-    lattice = _lattice(parts) if len(lists) > 1 else None
-    if lattice is not None:
-        return lattice
+    return lists
+
+
+def _in_one(lists: list[_List]) -> Outcomes:
+    whole = _sorted(reduce(_join, lists))
+    return Outcomes((whole.values, whole.masses), ALONE, whole.relative, whole.shift, whole.missing)
+
+
+def _in_two(lists: list[_List]) -> Outcomes | None:
     halves = _halve(lists)
     if halves is None:
         return None
@@ -127,7 +153,12 @@ def _join(a: _List, b: _List) -> _List:
     values = np.add.outer(a.values, b.values).ravel()
     masses = np.multiply.outer(a.masses, b.masses).ravel()
     shift = a.shift + b.shift + ULP * float(np.abs(values).max())
-    return _List(values, masses, a.relative + b.relative + ULP, shift, a.missing + b.missing)
+    return _List(values, masses, a.relative + b.relative + ULP, shift, a.missing + b.missing + _vanished(masses))
+
+
+def _vanished(masses: Floats) -> float:
+    """What probabilities that are too small for floats may have lost, at most."""
+    return len(masses) * 1e-300 if masses.min() < TINY else 0.0
 
 
 def _merged(part: _List) -> _List:
@@ -199,7 +230,7 @@ def _lattice(parts: Sequence[Part]) -> Outcomes | None:
     unit = Fraction(math.gcd(*(int(e * scale) for e in epsilons)), scale)
     steps = [int(e / unit) for e in epsilons]
     reach = sum(n * count for n, (_, count) in zip(steps, parts, strict=True))
-    if reach * sum(count for _, count in parts) > MOST_WORK:
+    if reach > MOST_REACH or reach * sum(count for _, count in parts) > MOST_WORK:
         return None
     masses, relative = np.ones(1), 0.0
     for n, (loss, count) in zip(steps, parts, strict=True):
@@ -213,5 +244,4 @@ def _lattice(parts: Sequence[Part]) -> Outcomes | None:
     places = 2 * np.arange(len(masses), dtype=np.int64) - reach
     values: Floats = places.astype(float) * float(unit)
     shift = 4 * ULP * reach * float(unit)
-    alone = (np.zeros(1), np.ones(1))
-    return Outcomes((values, masses), alone, relative, shift, len(masses) * 1e-300)
+    return Outcomes((values, masses), ALONE, relative, shift, len(masses) * 1e-300)

@@ -84,7 +84,7 @@ def region(privacy: Level | Number, points: int = 400) -> Region:
     """
     level = as_level(privacy)
     if isinstance(level, GaussianDP):
-        if level.mu == 0 or math.isinf(level.mu):
+        if level.mu == 0 or level.mu == math.inf:
             return region(0 if level.mu == 0 else math.inf)
         epsilons = np.linspace(0, float(level.mu) * (float(level.mu) / 2 + 8), points)
         return Region.from_levels([(float(e), float(level.intercept(np.exp([e]))[0])) for e in epsilons])

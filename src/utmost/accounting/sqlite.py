@@ -34,6 +34,7 @@ class SQLite(Storage):
         if not self._path.exists():
             _make(self._path)
         _require_ledger(self._path)
+        self._identity = _identity(self._path)
         self._connection = self._connect()
         try:
             with self.read() as run:
@@ -68,12 +69,22 @@ class SQLite(Storage):
         with self._lock, _in_words(self.where):
             connection.execute(begin)
             try:
+                self._require_same_file()
                 yield lambda statement, *values: connection.execute(statement, values).fetchall()
+                self._require_same_file()
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+
+    def _require_same_file(self) -> None:
+        """Refuse to go on with a file that no longer has the ledger's name: others spend from what has it now."""
+        if _identity(self._path) != self._identity:
+            raise BadFile(
+                f"the ledger {self.where} was deleted or replaced while it was open; nothing was charged. Open it "
+                "anew, and compare its head with the latest report."
+            )
 
     def close(self) -> None:
         if self._owner == os.getpid():
@@ -92,6 +103,9 @@ class Memory(SQLite):
         with self.write("") as run:
             _create(run)
 
+    def _require_same_file(self) -> None:
+        """There is no file."""
+
     def _own(self) -> sqlite3.Connection:
         if self._owner != os.getpid():
             raise InvalidInput(
@@ -103,6 +117,15 @@ class Memory(SQLite):
 
 _LEFT_TO_PARENTS: list[sqlite3.Connection] = []
 """Connections inherited by a fork: closing them here would disturb the parent's locks."""
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another under the same name; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _connect(name: str) -> sqlite3.Connection:
@@ -128,6 +151,8 @@ def _make(path: Path) -> None:
     """A new ledger, complete when it appears under its name; where another process was first, its ledger stays."""
     if not path.parent.is_dir():
         raise BadFile(f"{path.parent} is not a folder; make it, or keep the ledger elsewhere.")
+    if path.with_name(f"{path.name}-wal").exists() and not path.exists():
+        raise BadFile(f"{path} is gone, but the log of a ledger lies beside it; restore the ledger, or move the log.")
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.new-")
         os.close(handle)
@@ -189,6 +214,8 @@ def _require_sound(run: Run, where: str) -> None:
 def _in_words(where: str) -> Iterator[None]:
     try:
         yield
+    except sqlite3.ProgrammingError as problem:
+        raise UtmostError(f"the ledger {where} is closed ({problem}); open it again.") from None
     except sqlite3.OperationalError as problem:
         if "locked" in str(problem) or "busy" in str(problem):
             raise UtmostError(f"the ledger {where} stayed busy for {PATIENCE:g} s; try again.") from None

@@ -88,9 +88,9 @@ def implies(level: Level | Number, other: Level | Number) -> bool:
     one, two = _approx(level), _approx(other)
     if one.delta > two.delta:
         return False
-    if two.delta == 1 or math.isinf(two.exponent):
+    if two.delta == 1 or two.exponent == math.inf:
         return True
-    if math.isinf(one.exponent):
+    if one.exponent == math.inf:
         return False
     left = _power(two).plus(1).times(1 - one.delta, as_rational(0))
     right = _power(one).plus(1).times(1 - two.delta, as_rational(0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,15 +18,16 @@ def noise_density(noise: NoiseMechanism, reach: float | None = None, title: str 
     """The density of noise: a curve in one dimension, shades of its logarithm in two (LIM Figure 2.2)."""
     if noise.dimension > 2:
         raise InvalidInput(f"the density in {noise.dimension} dimensions cannot be drawn; take one or two.")
-    edge = 4 * float(noise.sensitivity) if reach is None else reach
+    edge = 4 * float(noise.sensitivity) if reach is None else float(reach)
+    if not 0 < edge < math.inf:
+        raise InvalidInput(f"reach is {edge:g}; give how far to draw to each side, a number above 0.")
     if noise.dimension == 1:
         return _curve(noise, edge, title)
     figure, axes = canvas(title or f"Density at {noise.level}")
     ticks = np.linspace(-edge, edge, 601)
     points = np.stack(np.meshgrid(ticks, ticks), axis=-1)
-    image = axes.imshow(
-        np.log10(noise.density(points)), extent=(-edge, edge, -edge, edge), origin="lower", cmap="viridis"
-    )
+    shades = noise.log_density(points) / math.log(10)
+    image = axes.imshow(shades, extent=(-edge, edge, -edge, edge), origin="lower", cmap="viridis")
     axes.set_xlabel("noise on the first number")
     axes.set_ylabel("noise on the second")
     figure.colorbar(image, ax=axes, label="log10 of the density")
@@ -67,6 +69,8 @@ def noise_costs(epsilons: Sequence[float], title: str | None = None) -> Figure:
     Independent staircases get half of epsilon each. The asymptotes are those of LIM Corollary 2.3.2.
     """
     at = np.asarray(epsilons, dtype=float)
+    if not at.size or not ((at > 0) & np.isfinite(at)).all():
+        raise InvalidInput(f"epsilons are {list(epsilons)}; give finite numbers above 0.")
     small = 2 / at - at**2 / (36 * np.sqrt(3))
     large = 2 ** (1 / 3) * np.exp(-at / 3) + np.exp(-2 * at / 3) / 2 ** (1 / 3)
     figure, axes = canvas(title or "Noise on two numbers, sensitivity 1", size=(7.2, 4.8))

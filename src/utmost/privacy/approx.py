@@ -189,7 +189,7 @@ class ApproxDP(Level):
         return (1 - float(self.delta)) / (self.growth + 1), 1 - float(self.delta)
 
     def upper_exact(self, alpha: Real) -> Real:
-        if math.isinf(self.exponent):
+        if self.exponent == math.inf:
             return ONE if compare(alpha, ZERO) > 0 else ExpSum.rational(self.delta)
         ratio, exponent, delta = self.ratio, Fraction(self.exponent), self.delta
         if isinstance(alpha, Enclosed):
@@ -211,7 +211,7 @@ class ApproxDP(Level):
     def _epsilon_json(self) -> dict[str, str]:
         if self.ratio != 1:
             return {"ratio": str(self.ratio)}
-        return {"epsilon": "inf" if math.isinf(self.exponent) else str(self.exponent)}
+        return {"epsilon": "inf" if self.exponent == math.inf else str(self.exponent)}
 
     def _key(self) -> tuple[Any, ...]:
         return ("approx", self.ratio, self.exponent, self.delta)
@@ -219,7 +219,7 @@ class ApproxDP(Level):
     def _epsilon_text(self) -> str:
         if self.ratio != 1:
             return f"ln {show_rational(self.ratio)}"
-        return "inf" if math.isinf(self.exponent) else show_rational(Fraction(self.exponent))
+        return "inf" if self.exponent == math.inf else show_rational(Fraction(self.exponent))
 
     def __str__(self) -> str:
         return f"({self._epsilon_text()}, {show_rational(self.delta)})-DP"

@@ -54,7 +54,7 @@ class GaussianDP(Level):
         return float(gaussian_move(middle, half)), float(gaussian_move(middle, -half))
 
     def lines(self) -> tuple[tuple[float, float], ...] | None:
-        return ((1.0, 0.0),) if self.mu == 0 else () if math.isinf(self.mu) else None
+        return ((1.0, 0.0),) if self.mu == 0 else () if self.mu == math.inf else None
 
     def tangent(self, alpha: Floats) -> Floats:
         from scipy.special import ndtri
@@ -75,7 +75,7 @@ class GaussianDP(Level):
     def upper_exact(self, alpha: Real) -> Real:
         if self.mu == 0 or compare(alpha, ZERO) == 0 or compare(alpha, ONE) == 0:
             return alpha
-        if math.isinf(self.mu):
+        if self.mu == math.inf:
             return ONE
         shift = ExpSum.rational(Fraction(self.mu))
 
@@ -88,7 +88,7 @@ class GaussianDP(Level):
         return Enclosed(enclose)
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "mu": "inf" if math.isinf(self.mu) else str(self.mu)}
+        return {"kind": self.kind, "mu": "inf" if self.mu == math.inf else str(self.mu)}
 
     def _key(self) -> tuple[Any, ...]:
         return ("gaussian", self.mu)
@@ -100,7 +100,7 @@ class GaussianDP(Level):
         return f"GaussianDP({as_literal(self.mu)})"
 
     def _text(self) -> str:
-        return "inf" if math.isinf(self.mu) else show_rational(Fraction(self.mu))
+        return "inf" if self.mu == math.inf else show_rational(Fraction(self.mu))
 
 
 def gaussian_move(alpha: Floats, shift: ArrayLike) -> Floats:

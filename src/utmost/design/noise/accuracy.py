@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from utmost.design.noise.arguments import as_confidence
+from utmost.design.noise.discrete import IntegerNoise
 from utmost.design.noise.staircase import staircase
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
@@ -14,7 +15,11 @@ LEAST, MOST = 2.0**-60, 2.0**11
 
 
 def smallest_epsilon(
-    half_width: Number, confidence: Number, make: Callable[..., Any] = staircase, **options: Any
+    half_width: Number,
+    confidence: Number,
+    make: Callable[..., Any] = staircase,
+    grid: Number | None = None,
+    **options: Any,
 ) -> float:
     """The least epsilon at which noise stays within ±half_width with a given confidence.
 
@@ -23,6 +28,7 @@ def smallest_epsilon(
     half_width : how far off an answer may be (in l1 norm, of vectors)
     confidence : with what probability it must not be farther off
     make : which noise: `staircase`, `laplace`, `discrete_staircase` or `discrete_laplace`
+    grid : the grid of the release, whose rounding then counts too; only for noise on real numbers
     options : what `make` takes besides privacy, such as sensitivity
 
     The answer is rounded up by at most a relative 1e-9, and the half-width at it is checked. Every larger epsilon does
@@ -44,7 +50,11 @@ def smallest_epsilon(
         raise InvalidInput(f"half_width is {half_width!r}; it must be 0 or more.")
 
     def suffices(epsilon: float) -> bool:
-        return bool(make(epsilon, **options).half_width(chance) <= width)
+        noise = make(epsilon, **options)
+        return bool((noise.half_width(chance) if grid is None else noise.half_width(chance, grid)) <= width)
+
+    if grid is not None and isinstance(make(1, **options), IntegerNoise):
+        raise InvalidInput("whole numbers have no grid; leave grid out, or take staircase or laplace.")
 
     high = 1.0
     while not suffices(high):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import Number, as_rational, is_number
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
+
+MOST_INTEGER = 2**56
 
 
 def as_noise_level(privacy: Level | Number) -> ApproxDP:
@@ -58,28 +60,31 @@ def as_confidence(confidence: Number) -> Fraction:
     return chance
 
 
-def as_size(size: int | None) -> int:
+def as_size(size: Any) -> int:
     """How many draws."""
-    if size is None:
-        return 1
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
         raise InvalidInput(f"size is {size!r}; give how many draws, 0 or more.")
     return int(size)
 
 
 def as_integers(k: ArrayLike) -> NDArray[Any]:
-    """An array of whole numbers: of 64 bits where these hold them, else of Python's own."""
+    """An array of whole numbers: of 64 bits where these hold l1 norms of them, else of Python's own."""
     at = np.asarray(k)
+    if at.dtype.kind == "f" and not isinstance(k, np.ndarray):  # integers that share no dtype become floats
+        at = np.asarray(k, dtype=object)
     if at.dtype == object and all(is_number(x) and isinstance(x, int) for x in at.ravel().tolist()):
         return at
     if at.size and not np.issubdtype(at.dtype, np.integer):
         raise InvalidInput(f"k is {k!r}; give whole numbers.")
-    return at.astype(object if at.dtype == np.uint64 else np.int64)
+    fits = not at.size or (at.min() > -MOST_INTEGER and at.max() < MOST_INTEGER)
+    return at.astype(np.int64 if fits else object)
 
 
 def as_private_vector(value: Any, dimension: int, convert: Callable[[Any], Any], what: str) -> list[Any]:
     """A private answer as a list of its coordinates; what is wrong with it is said without repeating it."""
     try:
+        if dimension > 1 and (isinstance(value, Mapping) or not hasattr(value, "__getitem__")):
+            raise TypeError  # what has no order of its own is no vector
         parts = [value] if dimension == 1 else list(value)
         if len(parts) != dimension:
             raise ValueError

@@ -18,7 +18,7 @@ ZERO, ONE = ExpSum.rational(0), ExpSum.rational(1)
 def enclose_decay(level: ApproxDP, bits: int, steps: int = 1) -> arb:
     """A ball around e^(-epsilon/steps), epsilon finite."""
     with ctx.workprec(bits + 64):
-        return (_enclose_log(level) / -steps).exp()
+        return (enclose_epsilon(level) / -steps).exp()
 
 
 @lru_cache(maxsize=1024)
@@ -55,11 +55,11 @@ def keeps_level(level: ApproxDP, decay: Fraction, steps: int) -> bool:
 
     def slack(bits: int) -> arb:
         with ctx.workprec(bits + 64 + 2 * decay.denominator.bit_length()):
-            return arb(as_fmpq(decay)).log() * steps + _enclose_log(level)
+            return arb(as_fmpq(decay)).log() * steps + enclose_epsilon(level)
 
     return compare(Enclosed(slack), ZERO) >= 0
 
 
-def _enclose_log(level: ApproxDP) -> arb:
+def enclose_epsilon(level: ApproxDP) -> arb:
     """Epsilon, at the working precision."""
     return arb(as_fmpq(level.ratio)).log() + as_fmpq(Fraction(level.exponent))

@@ -131,7 +131,7 @@ class IntegerNoise:
 
         Arrays hold 64-bit integers where these hold every draw, else Python's own.
         """
-        count = as_size(size)
+        count = 1 if size is None else as_size(size)
         if self.dimension == 1 and self._draws.fits:
             drawn = self._draws.draw(count)
             return int(drawn[0]) if size is None else drawn

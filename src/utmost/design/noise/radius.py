@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from flint import arb, ctx
 
-from utmost.design.noise.decay import enclose_decay
+from utmost.design.noise.decay import enclose_decay, enclose_epsilon
 from utmost.exact import Enclosed, ExpSum, as_fmpq, compare, endpoints, to_float
 from utmost.privacy import ApproxDP, Floats
 
@@ -33,7 +33,7 @@ class RadiusLaw(Protocol):
         """The mean of the radius to a power."""
 
     def within(self, confidence: Fraction) -> float:
-        """The least radius that is not exceeded with this probability, as a float."""
+        """The least radius that is not exceeded with this probability, rounded up to a float."""
 
     def simulate(self, size: int, rng: np.random.Generator) -> Floats:
         """Radii in floating point, for study."""
@@ -179,9 +179,28 @@ class LaplaceRadius:
         return math.prod(range(self.dimension, self.dimension + power)) / self.level.log_growth**power
 
     def within(self, confidence: Fraction) -> float:
-        from scipy.special import gammainccinv  # slow to import, and rarely needed
+        """The least float for which it is proved: the tail is e^-x (1 + x + ... + x^(d-1)/(d-1)!), x = epsilon r."""
+        rest = as_fmpq(1 - confidence)
 
-        return float(gammainccinv(self.dimension, float(1 - confidence))) / self.level.log_growth
+        def suffices(radius: float) -> bool:
+            with ctx.workprec(working_bits(self.level, 128)):
+                x, term, terms = enclose_epsilon(self.level) * arb(radius), arb(1), arb(1)
+                for k in range(1, self.dimension):
+                    term *= x / k
+                    terms += term
+                return bool((-x).exp() * terms <= rest)
+
+        if confidence == 0:
+            return 0.0
+        high = 1.0
+        while high < math.inf and not suffices(high):
+            high *= 2
+        low = high / 2
+        while low > 0 and suffices(low):
+            low, high = low / 2, low
+        while low < (middle := low + (high - low) / 2) < high:
+            low, high = (low, middle) if suffices(middle) else (middle, high)
+        return high
 
     def simulate(self, size: int, rng: np.random.Generator) -> Floats:
         return rng.gamma(self.dimension, 1 / self.level.log_growth, size)

@@ -69,6 +69,12 @@ class NoiseMechanism:
 
     def density(self, x: ArrayLike) -> Any:
         """The density of the noise at x; in more dimensions the last axis of x holds the coordinates."""
+        with np.errstate(over="ignore"):  # beyond the floats, infinity
+            found = np.exp(self.log_density(x))
+        return float(found) if np.ndim(found) == 0 else found
+
+    def log_density(self, x: ArrayLike) -> Any:
+        """The logarithm of the density, which neither overflows nor vanishes."""
         at = np.asarray(x, dtype=float)
         if not np.isfinite(at).all():
             raise InvalidInput("x holds NaN or an infinity; give real numbers.")
@@ -76,8 +82,7 @@ class NoiseMechanism:
             raise InvalidInput(f"x has shape {at.shape}; its last axis must hold {self.dimension} coordinates.")
         norms = np.abs(at) if self.dimension == 1 else np.abs(at).sum(axis=-1)
         unit = to_float(self.sensitivity)
-        logs = self.radius.log_density(norms / unit) - self.dimension * math.log(unit)
-        found = np.exp(logs)
+        found = self.radius.log_density(norms / unit) - self.dimension * math.log(unit)
         return float(found) if np.ndim(found) == 0 else found
 
     def simulate(self, size: int, rng: Any = None) -> NDArray[np.float64]:
@@ -117,7 +122,7 @@ class NoiseMechanism:
         noise = _staircase_steps(self.level, reach, self.cost, self.dimension)
         if self.certificate.method != GIVEN:
             return noise
-        upper = min(max(1, round(self.radius.gamma * reach)), reach)
+        upper = max(1, round((self.radius.gamma or 1) * reach))  # gamma = 0 is the staircase of gamma = 1
         return _with_step(noise, upper)
 
     def release(self, value: Any, grid: Number) -> Any:
@@ -157,7 +162,8 @@ class NoiseMechanism:
         """
         chance = as_confidence(confidence)
         if grid is None:
-            return float_above(Fraction(self.radius.within(chance)) * self.sensitivity)
+            within = self.radius.within(chance)
+            return float_above(Fraction(within) * self.sensitivity) if math.isfinite(within) else math.inf
         step = as_positive(grid, "the grid")
         return float_above((self.on_grid(grid).half_width(chance) + Fraction(self.dimension, 2)) * step)
 
@@ -249,10 +255,12 @@ def _quantity(cost: str) -> str:
 
 def _checked(privacy: Level | Number, sensitivity: Number, dimension: int, cost: str) -> tuple[ApproxDP, Fraction, int]:
     level, unit, size = as_noise_level(privacy), as_positive(sensitivity, "sensitivity"), as_dimension(dimension)
-    if math.isinf(level.exponent):
+    if math.isinf(level.log_growth):
         raise InvalidInput(
             "epsilon is infinity, which promises nothing: the best noise is none; give a finite epsilon."
         )
+    if level.log_growth == 0:
+        raise InvalidInput(f"privacy is {level}: noise beyond all floats would be needed; allow a larger epsilon.")
     if not isinstance(cost, str) or cost not in POWERS:
         raise InvalidInput(f"cost is {cost!r}; say 'l1' or 'l2'.")
     return level, unit, size
