@@ -1,5 +1,6 @@
 """What engines compute: the right integers, and how far one neighbour moves them."""
 
+import csv
 import math
 import warnings
 from collections import Counter
@@ -297,6 +298,19 @@ def test_no_bytes_in_a_csv_file_cause_an_error(listed):
         (Path(folder) / "t.csv").write_bytes(b"age,name\n" + b"".join(listed))
         setting = Setting(engines.open_table(Path(folder) / "t.csv"), um.rows(at_most=99), "replace")
         assert 0 <= point(count(setting, "age >= 65", 1, "rows", "absolute", None))["count"] <= 99
+
+
+def test_no_entry_of_a_well_written_csv_file_changes_how_other_rows_are_read(tmp_path):
+    """Above 16 MB, where several threads would guess where rows start: quotes, commas and line breaks in entries."""
+    note = 'see "a", "b"\nand, c\n70,70,ok\n9,70,"x",\n' * 8
+    for longer in ("", "y" * 1000):
+        with (tmp_path / "t.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", "age", "note"])
+            writer.writerows((i, 70, note if i else longer + note) for i in range(60_000))
+        assert (tmp_path / "t.csv").stat().st_size > 2**24
+        setting = Setting(engines.open_table(tmp_path / "t.csv"), um.rows(at_most=10**6), "replace")
+        assert point(count(setting, "age >= 65", 1, "rows", "absolute", None)) == {"count": 60_000}
 
 
 @pytest.mark.parametrize(

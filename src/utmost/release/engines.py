@@ -146,7 +146,11 @@ def _open_path(path: str) -> Source:
 
 
 def _open_csv(file: Path) -> Source:
-    """A CSV file as text, its dialect and columns read off the header alone; rows that do not parse are dropped."""
+    """A CSV file as text, its dialect and columns read off the header alone; rows that do not parse are dropped.
+
+    Read by one thread: several would have to guess where a row starts in the middle of the file, and then one row's
+    length decides how others are read.
+    """
     opener = gzip.open if file.name.lower().endswith(".gz") else open
     try:
         with opener(file, "rb") as lines:  # in bytes, so that no other line is decoded
@@ -165,7 +169,7 @@ def _open_csv(file: Path) -> Source:
     query = (
         f"SELECT * FROM read_csv({_quoted(str(file))}, columns = {{{columns}}}, header = true, auto_detect = false, "
         f"delim = {_quoted(delimiter)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true, "
-        "strict_mode = false)"
+        "strict_mode = false, parallel = false)"
     )
     source = _view(_duckdb(), query, str(file))
     return Source(source.table, frozenset(names), source.connection)
