@@ -406,9 +406,7 @@ class Session(Questions):
 
     def _take(self, question: Question, fresh: bool) -> Answer:
         statement = question.statement(self.account.secret)  # before the spend: what fails here is public
-        entry = self.account.ask(
-            question.level, question.identity, lambda: question.release(statement), fresh=fresh
-        )
+        entry = self.account.ask(question.level, question.identity, lambda: question.release(statement), fresh=fresh)
         return make_answer(question, self.dataset, entry.answer, self._state(entry))
 
     def _state(self, entry: Entry) -> dict[str, Any]:
