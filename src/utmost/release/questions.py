@@ -8,6 +8,7 @@ the report, the ledger and the audit need nothing else.
 from __future__ import annotations
 
 import hashlib
+import json
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -45,6 +46,24 @@ class Setting:
         """Where the sum of contributions lies, and how far one neighbour moves it."""
         first, last = contribution.range(self.unit.at_most, rows_each)
         return Line(first, last, min(contribution.moves(self.neighbours, rows_each), last - first))
+
+    @cached_property
+    def table(self) -> str:
+        """A fingerprint of what is asked about, beside the data set's name: columns, types, and the rows taken.
+
+        Two Ibis tables that filter or project one base table differently are different, and so is a file read with
+        other types; which file or frame it is, the data set's name says.
+        """
+        import ibis
+
+        table = self.source.table
+        plain = isinstance(table.op(), ibis.expr.operations.DatabaseTable)
+        known = {
+            "columns": [[name, str(kind)] for name, kind in table.schema().items()],
+            "untyped": sorted(self.source.untyped),
+            "rows": None if plain else str(self.source.connection.compile(table)),
+        }
+        return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +147,7 @@ class Question:
     ----------
     kind : "count", "sum", "mean", "majority" or "threshold"
     words : the question in words
-    public : everything that defines it, as plain data: what the ledger compares
+    public : what the user asked, as plain data
     level : what asking it spends
     parts : the integers that are released, each by itself
     value : how the released integers become the answer
@@ -146,6 +165,11 @@ class Question:
     value: Callable[[Mapping[str, Any]], Any]
     again: Callable[[Level], Question]
     joint: Joint | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Everything that defines it, as plain data: what the ledger compares."""
+        return {**self.public, "table": self.setting.table}
 
     def statement(self, secret: bytes) -> Statement:
         """What the engine will be asked; nothing is read yet."""

@@ -374,7 +374,7 @@ class Session(Questions):
             raise InvalidInput("a plan of the batch was made by another session; plan it with this one.")
         statements = [question.statement(self.account.secret) for question in asked]
         public = {
-            "batch": [{"privacy": str(q.level), **q.public} for q in asked],
+            "batch": [{"privacy": str(q.level), **q.identity} for q in asked],
             "delta": None if delta is None else str(delta),
         }
         entry = None if fresh else self.account.find(public)
@@ -406,9 +406,7 @@ class Session(Questions):
 
     def _take(self, question: Question, fresh: bool) -> Answer:
         statement = question.statement(self.account.secret)  # before the spend: what fails here is public
-        entry = self.account.ask(
-            question.level, dict(question.public), lambda: question.release(statement), fresh=fresh
-        )
+        entry = self.account.ask(question.level, question.identity, lambda: question.release(statement), fresh=fresh)
         return make_answer(question, self.dataset, entry.answer, self._state(entry))
 
     def _state(self, entry: Entry) -> dict[str, Any]:
@@ -454,7 +452,7 @@ class Scheduled(Questions):
     def _take(self, question: Question, fresh: bool) -> Answer:
         session = self.session
         statement = question.statement(session.account.secret)
-        with self._slots.slot(dict(question.public)) as slot:
+        with self._slots.slot(question.identity) as slot:
             released = question.release(statement)
             entry = slot.complete(released)
         return make_answer(question, session.dataset, released, session._state(entry))

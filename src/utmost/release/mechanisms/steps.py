@@ -8,8 +8,9 @@ is private on the line (a pull-back along a morphism), and a path has closed for
 2j + 1 neighbours apart, so no private mechanism can tell both truths more often, on average, than the balanced one
 does: if no gets yes with probability q, yes gets it with at most U after 2j + 1 steps, and that less q is largest
 where the two errors are equal. Only points without a partner (where one side of the border is longer) can do better,
-and they are far from the border: what they could gain is the stated gap. Where that is not small, the boundary is
-chosen by linear programming.
+and they are far from the border: what they could gain is the stated gap. Where that is not small, and for every other
+prior or level, the boundary is chosen by linear programming. Where blocks are points, what no private mechanism errs
+less often than on the points that are told apart is a bound: those beyond them can only err more.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from utmost.release.mechanisms.line import Line
 from utmost.solution import Solution
 
 Floats = NDArray[np.float64]
-UNRESOLVED, CLOSED = 2.0**-64, 1e-12
+UNRESOLVED, CLOSED, ROUNDING = 2.0**-64, 1e-12, 1e-15
 MOST_BLOCKS, MOST_PROGRAM = 200_000, 2_000
 
 
@@ -89,10 +90,32 @@ def best_steps(line: Line, first_yes: int, level: Level, prior: Floats | None) -
             return best, bound
         tilted = Steps(line, first_yes, len(no), found, weights)
         best = tilted if tilted.expected("zero-one") < value - CLOSED else even
-        if line.reach == 1 and found.certificate.bound is not None:  # blocks are points
-            program = 1 - found.certificate.bound
+        if line.reach == 1:  # blocks are points
+            program = _least_errors(line, first_yes, len(no), level, prior, found)
             bound = program if bound is None else max(bound, program)
     return best, bound
+
+
+def _least_errors(line: Line, first_yes: int, no: int, level: Level, prior: Floats | None, found: Solution) -> float:
+    """What no private mechanism errs less often than on the points told apart, by duality.
+
+    The last blocks hold more than a point where points beyond are not told apart: a private mechanism need not treat
+    those alike, so their mass is left out.
+    """
+    size = len(found.problem.space.points)
+    near = np.full(size, 1 / line.points)
+    if prior is not None:
+        start = first_yes - line.first - no
+        near = prior[start : start + size]
+    mass = float(near.sum())
+    if mass == 0:
+        return 0.0
+    if size < line.points:
+        try:
+            found = best_boundary(path(size), lambda b: b >= no, level, prior=near / mass)
+        except (SolverFailed, TooLarge):
+            return 0.0
+    return 0.0 if found.certificate.bound is None else max(0.0, mass * (1 - found.certificate.bound) - ROUNDING)
 
 
 def _unpaired_errors(no: Floats, yes: Floats, told: Floats, line: Line) -> float:
@@ -110,7 +133,9 @@ def _unpaired_errors(no: Floats, yes: Floats, told: Floats, line: Line) -> float
 def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | None) -> tuple[Floats, Floats]:
     """The prior mass of the blocks on each side, nearest first; the last holds all beyond what can be told apart."""
     sizes = []
-    longest = _longest(level)
+    blocks = -(-(first_yes - line.first) // line.reach) - (-(line.last - first_yes + 1) // line.reach)
+    few = isinstance(level, ApproxDP) and level.delta > 0 and blocks <= MOST_PROGRAM
+    longest = blocks if few else _longest(level, prior is None)
     for points, start, direction in (
         (first_yes - line.first, first_yes - 1 - line.first, -1),
         (line.last - first_yes + 1, first_yes - line.first, 1),
@@ -127,9 +152,19 @@ def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | Non
     return sizes[0], sizes[1]
 
 
-def _longest(level: Level) -> int:
-    """How many blocks on a side answers can tell apart."""
+def _longest(level: Level, uniform: bool) -> int:
+    """How many blocks on a side answers can tell apart.
+
+    Under a uniform prior and a pure level, answers at the border are as often right on both sides, and errors start
+    from one half there. A tilted boundary may start from next to 1: from there down to one half it is as far as from
+    one half down to next to nothing.
+    """
     length = 1
     while length < MOST_BLOCKS and level.lower_after(length, 0.5) > UNRESOLVED:
         length *= 2
-    return min(length, MOST_BLOCKS)
+    low, length = length // 2, min(length, MOST_BLOCKS)
+    while length - low > 1:
+        middle = (low + length) // 2
+        low, length = (middle, length) if level.lower_after(middle, 0.5) > UNRESOLVED else (low, middle)
+    pure = isinstance(level, ApproxDP) and level.delta == 0
+    return length if uniform and pure else min(2 * length - 1, MOST_BLOCKS)
