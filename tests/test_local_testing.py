@@ -247,7 +247,7 @@ def test_a_limit_is_checked(tmp_path):
     assert limited.verify()
     assert um.Solution.load(limited.save(tmp_path / "s.json")).verify()
     fake = um.Solution(limited.problem, free.mechanism, free.value, limited.certificate)
-    assert [check.name for check in fake.verify().checks if not check.passed] == ["outputs"]
+    assert "outputs" in [check.name for check in fake.verify().checks if not check.passed]
 
 
 def test_a_false_value_at_a_small_epsilon_is_found_out():
