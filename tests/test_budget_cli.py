@@ -46,6 +46,9 @@ def test_compose_says_what_the_total_is():
         (("0.1,2", "--delta", "0.1"), "delta is '2'"),
         (("0.1", "--delta", "7"), "delta is '7'"),
         (("mu=x", "--delta", "0.1"), "is not a level"),
+        (("0.1,", "--delta", "0.1"), "no delta after its comma"),
+        (("0.1", "--delta", "0", "--picture", "x.xyz"), "end it in .png"),
+        (("0.1", "--delta", "0", "--picture", "/nodir/x.png"), "/nodir/x.png cannot be written"),
     ],
 )
 def test_compose_refuses_nonsense(arguments, words):
@@ -53,6 +56,28 @@ def test_compose_refuses_nonsense(arguments, words):
     done = utmost("compose", *arguments)
     assert done.returncode == 2
     assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "value"),
+    [
+        (("0.1,1", "--delta", "0.5"), "epsilon", "inf"),
+        (("inf", "--delta", "0.5"), "epsilon", "inf"),
+        (("1e400", "--delta", "1e-6"), "epsilon_at_least", "inf"),
+        (("0.1", "--epsilon", "1e400"), "delta", 0.0),
+        (("mu=1", "--delta", "0"), "epsilon", "inf"),
+    ],
+)
+def test_compose_writes_infinity_as_text(arguments, name, value):
+    """JSON that any reader takes, at exit code 0."""
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    done = utmost("compose", *arguments, "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout, parse_constant=refuse)[name] == value
+    assert utmost("compose", *arguments).stdout.startswith("1 release: ")
 
 
 def test_a_budget_is_opened_shown_and_checked(ledger, tmp_path):
@@ -90,6 +115,9 @@ def test_budget_refuses_what_it_does_not_know(ledger, tmp_path):
     assert "one data set" in utmost("budget", "check", ledger, "--head", "f" * 64).stderr
     wrong = ("--unit", "rows", "--neighbours", "replace", "--epsilon", "1", "--delta", "some")
     assert utmost("budget", "open", ledger, "third", *wrong).returncode == 2
+    gaussian = ("--unit", "rows", "--neighbours", "replace", "--mu", "1")
+    assert "drop delta" in utmost("budget", "open", ledger, "third", *gaussian, "--delta", "1e-5").stderr
+    assert utmost("budget", "open", ledger, "third", *gaussian).returncode == 0
 
 
 def test_a_spent_budget_is_exit_code_1(monkeypatch):

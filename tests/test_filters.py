@@ -56,6 +56,14 @@ def test_a_ledger_refuses_that_strategy(name):
     assert stopped == 2 if name == "zcdp" else stopped >= 1
 
 
+def test_tiny_levels_cost_the_grain():
+    """Rounded up to a multiple of 2^-80, whatever their digits."""
+    for epsilon in ("1e-19", "1e-100", "1e-4000"):
+        assert filters.gaussian_cost(um.PureDP(epsilon)) == Fraction(1, GRAIN)
+    assert filters.gaussian_cost(um.PureDP.from_ratio(1 + Fraction(1, 10**100))) == Fraction(1, GRAIN)
+    assert float(filters.gaussian_cost(um.PureDP("1e-9"))) == pytest.approx(math.pi / 2 * 1e-18, rel=1e-5)
+
+
 @given(st.integers(1, 5000).map(lambda n: Fraction(n, 250)))
 def test_the_gaussian_cost_covers_the_region(epsilon):
     """mu from the corner: the Gaussian curve lies below that of epsilon-DP everywhere, and touches it at the corner."""

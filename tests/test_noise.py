@@ -387,7 +387,7 @@ def test_a_gamma_of_ones_own_is_kept_on_the_grid():
     assert own.law.upper == 7
     assert own.certificate.claim == "unproved"
     assert own.verify().private
-    assert um.noise.staircase(1, 10, gamma=0).on_grid(1).law.upper == 1
+    assert um.noise.staircase(1, 10, gamma=0).on_grid(1).law.upper == 10  # the staircase of gamma = 1
 
 
 def naive_laplace(value, scale, rng, size):

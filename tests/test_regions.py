@@ -150,3 +150,34 @@ def test_theorems_refuse_what_they_do_not_cover():
     assert not theorems.implies(math.inf, um.ApproxDP(5, 0.5))
     assert theorems.delta_at(math.inf, 3) == 1
     assert isinstance(region(1), Region)
+
+
+def test_theorems_take_whole_numbers_of_releases():
+    """A count that is none is refused, by every theorem; epsilons and slacks of any size are computed with."""
+    for theorem in (theorems.advanced, theorems.closed_form, theorems.closed_form_small):
+        for times in (2.7, -3, 0, True, "3"):
+            with pytest.raises(InvalidInput, match="times is"):
+                theorem(0.1, times, 0.1)
+        assert theorem(0.1, np.int64(3), 0.1) == theorem(0.1, 3, 0.1)
+        assert theorem(0.1, 10**5, "1e-400") > theorem(0.1, 10**5, 1e-300)
+    assert theorems.advanced(1000, 2, 0.1) == math.inf
+    assert theorems.closed_form(0, 3, 0.1) == 0
+
+
+def test_small_levels_do_not_cancel():
+    """Against the first terms of the series."""
+    assert theorems.total_variation("1e-20") == pytest.approx(5e-21, rel=1e-12)
+    assert theorems.delta_at("1e-20", "1e-21") == pytest.approx(4.5e-21, rel=1e-12)
+    assert theorems.delta_at(um.ApproxDP("1e-20", "1e-30"), 0) == pytest.approx(5e-21 + 1e-30, rel=1e-12)
+    assert theorems.total_variation(math.inf) == 1
+    assert theorems.delta_at(1, "inf") == theorems.delta_at(1, 10**400) == 0
+
+
+def test_the_closed_form_at_a_total_delta():
+    """The slack is what the deltas leave of it."""
+    levels = [um.ApproxDP(0.1, 0.001)] * 30
+    slack = 1 - (1 - 0.05) / (1 - 0.001) ** 30
+    assert theorems.closed_form_within(levels, 0.05) == pytest.approx(theorems.closed_form_of(levels, slack), rel=1e-12)
+    assert theorems.closed_form_within(levels, 0.01) == math.inf
+    assert theorems.closed_form_within([um.ApproxDP(0.1, 1)], 0.5) == math.inf
+    assert theorems.closed_form_within([0.1], 1) == theorems.closed_form_of([0.1], 1)

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from utmost.design import binary, finite
 from utmost.edge_levels import EdgeLevels, per_edge
 from utmost.errors import InvalidInput
-from utmost.exact import Number
+from utmost.exact import Number, as_rational
 from utmost.families import space_from_json
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
 from utmost.solution import Solution
@@ -48,12 +48,17 @@ class LevelTable(_Strict):
         given = [name for name in ("epsilon", "ratio", "mu") if getattr(self, name) is not None]
         if len(given) != 1:
             raise InvalidInput(f"a level needs exactly one of epsilon, ratio and mu, not {given or 'none of them'}.")
+        delta = as_rational(self.delta, "delta")
         if self.mu is not None:
+            if delta:
+                raise InvalidInput(
+                    f"delta is {self.delta!r}, but a Gaussian level has none; drop delta, or give epsilon."
+                )
             return GaussianDP(self.mu)
         if self.ratio is not None:
-            return ApproxDP.from_ratio(self.ratio, self.delta) if self.delta else PureDP.from_ratio(self.ratio)
+            return ApproxDP.from_ratio(self.ratio, delta) if delta else PureDP.from_ratio(self.ratio)
         assert self.epsilon is not None
-        return ApproxDP(self.epsilon, self.delta) if self.delta else PureDP(self.epsilon)
+        return ApproxDP(self.epsilon, delta) if delta else PureDP(self.epsilon)
 
 
 class EdgeTable(LevelTable):

@@ -170,11 +170,9 @@ class Composition:
         if isinstance(level, ApproxDP) and self._parts[0][1] < 2 * lines:
             unit, count = epsilon_of(level), self._parts[0][1]
             chosen = [float(unit.times(count - 2 * i)) for i in range(count // 2 + 1)]
-        elif not self._parts and not self._squared_mu:
-            chosen = [0.0]
         else:
             most = self._least_epsilon(min(Fraction(1), self._infinite[1] + Fraction(1, 10**12)), 1)
-            chosen = np.linspace(0.0, most, lines).tolist()
+            chosen = np.linspace(0.0, most, lines).tolist() if 0 < most < math.inf else [0.0]
         return Region.from_levels([(e, self._bounds(e, False)[1]) for e in chosen])
 
     def _bounds(self, epsilon: float, beyond: bool, coarse: float = 1.0) -> tuple[float, float]:
@@ -238,8 +236,9 @@ class Composition:
     def _start(self) -> float:
         """An epsilon that most deltas of interest lie around."""
         if not self._parts:
-            return float(self.gaussian) * (float(self.gaussian) / 2 + 3)
-        start = self._transform.mean + 3 * self._transform.deviation
+            start = self.gaussian * (self.gaussian / 2 + 3)
+        else:
+            start = self._transform.mean + 3 * self._transform.deviation
         return start if 0 < start < math.inf else min(1.0, self._largest_float)
 
     def __add__(self, other: Composition) -> Composition:
@@ -396,6 +395,8 @@ def _solve(value: Callable[[float], float], delta: float, start: float, most: fl
         if high >= most:
             return most
         low, high = high, min(2 * high, most)
+    if math.isinf(high):  # beyond the floats
+        return low
     return float(brentq(above, low, high, xtol=precision, rtol=max(precision / 4, 1e-13)))
 
 

@@ -9,11 +9,12 @@ from flint import arb, ctx
 from utmost.accounting.amounts import BITS, downward, upward
 from utmost.accounting.losses import ULP
 from utmost.accounting.outcomes import Outcomes
-from utmost.exact import as_fmpq, endpoints
+from utmost.exact import MOST_BITS, as_fmpq, endpoints
 
 ENOUGH_BITS = 60
-VANISHES = Fraction(1, 10**400)
-"""What is smaller than this needs no digits: no float holds it."""
+FAR = 44
+SLIVER = arb(0, arb("1e-400"))
+"""What no float can tell from 0."""
 
 
 def gaussian_delta(squared_mu: Fraction, epsilon: Fraction) -> tuple[float, float]:
@@ -21,22 +22,31 @@ def gaussian_delta(squared_mu: Fraction, epsilon: Fraction) -> tuple[float, floa
 
     Of any real epsilon: mixed with other losses, the rest of epsilon may be negative.
     """
-    ball = enclose_delta(squared_mu, epsilon)
-    low, high = endpoints(ball)
+    with ctx.workprec(BITS):  # wider by a sliver, since the ends of an all but exact ball have millions of digits
+        ball = _enclose_delta(squared_mu, abs(epsilon)) + SLIVER
+        if epsilon < 0:  # delta(-e) = 1 - e^-e + e^-e delta(e), by symmetry
+            ball = 1 - (1 - ball) * arb(as_fmpq(epsilon)).exp() + SLIVER
+        if not abs(ball) < 2:
+            return 0.0, 1.0
+        low, high = endpoints(ball)
     return max(0.0, downward(low)), min(1.0, upward(max(Fraction(0), high)))
 
 
-def enclose_delta(squared_mu: Fraction, epsilon: Fraction) -> arb:
-    """A ball around the delta of mu-Gaussian DP, with as many bits as its digits need."""
-    reach = epsilon / 2 - squared_mu / 4 if epsilon > 0 else Fraction(0)
-    if reach > 0 and reach**2 > 500 * squared_mu:  # eps/mu - mu/2 > 44, and a normal number exceeds 44 with e^-968/2
-        return arb(0, arb("1e-400"))
+def _enclose_delta(squared_mu: Fraction, epsilon: Fraction) -> arb:
+    """A ball around the delta at an epsilon of 0 or more, with as many bits as its digits need.
+
+    Where a = eps/mu - mu/2 is beyond 44, both terms are below e^-968 (the second is the density at a times a Mills
+    ratio below 2), and so is what they lack to 1 and 0 where a is below -44.
+    """
+    above = epsilon - squared_mu / 2
+    if above**2 > FAR**2 * squared_mu:
+        return SLIVER if above > 0 else 1 + SLIVER
     bits = BITS
     while True:
         with ctx.workprec(bits):
             mu, e, root = arb(as_fmpq(squared_mu)).sqrt(), arb(as_fmpq(epsilon)), arb(2).sqrt()
             ball = ((e / mu - mu / 2) / root).erfc() / 2 - e.exp() * ((e / mu + mu / 2) / root).erfc() / 2
-        if ball.rel_accuracy_bits() >= ENOUGH_BITS or bits > 2**14 or abs(ball) < as_fmpq(VANISHES):
+        if ball.rel_accuracy_bits() >= ENOUGH_BITS or bits > MOST_BITS:
             return ball
         bits *= 4
 

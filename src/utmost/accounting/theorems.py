@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
+from utmost.accounting.amounts import epsilon_of
+from utmost.accounting.composition import compose
 from utmost.errors import InvalidInput
-from utmost.exact import ExpSum, Number, as_rational
+from utmost.exact import Number, as_rational, to_float
 from utmost.privacy import ApproxDP, Level, as_level
+from utmost.privacy.level import nonnegative
 
 
 def basic(levels: Iterable[Level | Number]) -> ApproxDP:
@@ -41,8 +46,9 @@ def advanced(level: Level | Number, times: int, slack: Number) -> float:
     >>> round(advanced(0.1, 30, 0.02), 6)
     1.847575
     """
-    epsilon, room = _approx(level).log_growth, _slack(slack)
-    return times * epsilon * math.expm1(epsilon) + epsilon * math.sqrt(2 * times * math.log(1 / room))
+    epsilon, count, room = _approx(level).log_growth, _whole(times), _log_inverse(slack)
+    growth = math.expm1(epsilon) if epsilon < 700 else math.inf
+    return count * epsilon * growth + epsilon * math.sqrt(2 * count * room)
 
 
 def closed_form(level: Level | Number, times: int, slack: Number) -> float:
@@ -53,26 +59,40 @@ def closed_form(level: Level | Number, times: int, slack: Number) -> float:
     >>> round(closed_form(0.1, 30, 0.02), 6)
     1.579142
     """
-    return closed_form_of([level] * int(times), slack)
+    return closed_form_of([level] * _whole(times), slack)
 
 
 def closed_form_small(level: Level | Number, times: int, slack: Number) -> float:
     """The simpler form of LIM (2.12) for epsilon <= 0.9, a little larger."""
-    epsilon, room = _approx(level).log_growth, _slack(slack)
+    epsilon, count, room = _approx(level).log_growth, _whole(times), _log_inverse(slack)
     if epsilon > 0.9:
         raise InvalidInput(f"this form needs epsilon <= 0.9, not {epsilon:g}; use closed_form.")
-    drift, spread = times * epsilon**2, math.sqrt(2 * times) * epsilon
-    wide = math.sqrt(math.log(math.e + math.sqrt(times) * epsilon / room))
-    return min(times * epsilon, drift + spread * wide, drift + spread * math.sqrt(math.log(1 / room)))
+    drift, spread = count * epsilon**2, math.sqrt(2 * count) * epsilon
+    wide = math.sqrt(_log_of_e_plus(math.sqrt(count) * epsilon, room))
+    return min(count * epsilon, drift + spread * wide, drift + spread * math.sqrt(room))
 
 
 def closed_form_of(levels: Iterable[Level | Number], slack: Number) -> float:
     """LIM (2.13), different levels: this epsilon at the total delta 1 - (1 - slack) prod(1 - delta_l)."""
-    epsilons, room = np.array([_approx(level).log_growth for level in levels]), _slack(slack)
+    epsilons, room = np.array([_approx(level).log_growth for level in levels]), _log_inverse(slack)
     drift = float((np.tanh(epsilons / 2) * epsilons).sum())
     square = float((epsilons**2).sum())
-    wide = math.sqrt(2 * square * math.log(math.e + math.sqrt(square) / room))
-    return min(float(epsilons.sum()), drift + wide, drift + math.sqrt(2 * square * math.log(1 / room)))
+    wide = math.sqrt(2 * square * _log_of_e_plus(math.sqrt(square), room))
+    return min(float(epsilons.sum()), drift + wide, drift + math.sqrt(2 * square * room))
+
+
+def closed_form_within(levels: Iterable[Level | Number], delta: Number) -> float:
+    """LIM (2.13) at a total delta: its slack is what the deltas leave; infinite if they leave nothing.
+
+    Examples
+    --------
+    >>> round(closed_form_within([ApproxDP(0.1, 0.001)] * 30, 0.05), 6)
+    1.569329
+    """
+    listed = [_approx(level) for level in levels]
+    lost = Fraction(compose(listed).bounds(math.inf)[1])
+    left = as_rational(delta, "delta") - lost
+    return closed_form_of(listed, left / (1 - lost)) if left > 0 else math.inf
 
 
 def implies(level: Level | Number, other: Level | Number) -> bool:
@@ -92,15 +112,16 @@ def implies(level: Level | Number, other: Level | Number) -> bool:
         return True
     if one.exponent == math.inf:
         return False
-    left = _power(two).plus(1).times(1 - one.delta, as_rational(0))
-    right = _power(one).plus(1).times(1 - two.delta, as_rational(0))
+    left = epsilon_of(two).power().plus(1).times(1 - one.delta, as_rational(0))
+    right = epsilon_of(one).power().plus(1).times(1 - two.delta, as_rational(0))
     return left.compare(right) >= 0
 
 
 def total_variation(level: Level | Number) -> float:
     """The largest total variation between neighbours: 1 - 2 (1 - delta)/(1 + E) (LIM Remark 2b)."""
     one = _approx(level)
-    return 1 - 2 * (1 - float(one.delta)) / (1 + one.growth)
+    finite = math.tanh(one.log_growth / 2)  # written so that nothing cancels
+    return finite + float(one.delta) * (1 - finite)
 
 
 def delta_at(level: Level | Number, epsilon: Number) -> float:
@@ -111,18 +132,13 @@ def delta_at(level: Level | Number, epsilon: Number) -> float:
     >>> round(delta_at(1, 0.5), 6)
     0.287649
     """
-    one, exponent = _approx(level), float(as_rational(epsilon, "epsilon"))
-    if exponent < 0:
-        raise InvalidInput(f"epsilon is {epsilon!r}; it must be 0 or more.")
+    one, exponent = _approx(level), to_float(nonnegative(epsilon, "epsilon"))
     if exponent >= one.log_growth:
         return float(one.delta)
     if math.isinf(one.log_growth):
         return 1.0
-    return 1 - (1 - float(one.delta)) * (1 + math.exp(exponent)) / (1 + one.growth)
-
-
-def _power(level: ApproxDP) -> ExpSum:
-    return ExpSum.rational(level.ratio).times(as_rational(1), as_rational(level.exponent))
+    missing, decay = exponent - one.log_growth, math.exp(-one.log_growth)  # written so that nothing cancels
+    return (float(one.delta) * (decay + math.exp(missing)) - math.expm1(missing)) / (1 + decay)
 
 
 def _approx(level: Level | Number) -> ApproxDP:
@@ -132,8 +148,20 @@ def _approx(level: Level | Number) -> ApproxDP:
     return known
 
 
-def _slack(slack: Number) -> float:
-    room = float(as_rational(slack, "slack"))
+def _whole(times: Any) -> int:
+    if not isinstance(times, int | np.integer) or isinstance(times, bool) or times < 1:
+        raise InvalidInput(f"times is {times!r}; give a whole number, 1 or more.")
+    return int(times)
+
+
+def _log_inverse(slack: Number) -> float:
+    """ln(1/slack), of slacks below all floats too."""
+    room = as_rational(slack, "slack")
     if not 0 < room <= 1:
         raise InvalidInput(f"slack is {slack!r}; give a delta above 0, at most 1.")
-    return room
+    return max(0.0, math.log(room.denominator) - math.log(room.numerator))
+
+
+def _log_of_e_plus(size: float, log_inverse: float) -> float:
+    """ln(e + size/slack)."""
+    return float(np.logaddexp(1.0, math.log(size) + log_inverse)) if size > 0 else 1.0

@@ -15,7 +15,6 @@ from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
 from utmost.cli.output import Json, print_json
 from utmost.errors import BadFile, InvalidInput
-from utmost.exact import as_rational
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
 from utmost.problem_file import LevelTable
 
@@ -53,11 +52,11 @@ def compose(
     if picture:
         from utmost import plot
 
-        plot.save(plot.regions({f"{total.count} releases": total.region()}), picture)
+        plot.save(plot.regions({_releases(total): total.region()}), picture)
     if as_json:
         print_json(found)
         return
-    print(f"{total.count} releases: epsilon = {found['epsilon']}, delta = {found['delta']}")
+    print(f"{_releases(total)}: epsilon = {found['epsilon']}, delta = {found['delta']}")
     for name in ("epsilon_at_least", "delta_at_least", "basic", "closed_form"):
         if name in found:
             print(f"  {name.replace('_', ' ')}: {found[name]}")
@@ -77,7 +76,7 @@ def open_account(
     as_json: Json = False,
 ) -> None:
     """Open an account for a data set, or see that it is open on these terms."""
-    level = LevelTable(epsilon=epsilon, delta=_zero(delta), mu=mu).level()
+    level = LevelTable(epsilon=epsilon, delta=delta, mu=mu).level()
     _present([Ledger(ledger).open(dataset, level, unit, neighbours, filter)], as_json, None)
 
 
@@ -204,21 +203,21 @@ def _parse(text: str) -> tuple[Level, int]:
         raise InvalidInput(f"{text!r} is not a level; write 0.1 or 0.1,1e-6 or mu=0.5, many at once as 30x0.1,0.001.")
     if rest.startswith("mu="):
         return GaussianDP(rest.removeprefix("mu=")), int(times)
-    epsilon, _, delta = rest.partition(",")
-    return (ApproxDP(epsilon, delta) if delta else PureDP(epsilon)), int(times)
+    epsilon, comma, delta = rest.partition(",")
+    if comma and not delta:
+        raise InvalidInput(f"{text!r} has no delta after its comma; write one, or leave the comma out.")
+    return (ApproxDP(epsilon, delta) if comma else PureDP(epsilon)), int(times)
+
+
+def _releases(total: Composition) -> str:
+    return "1 release" if total.count == 1 else f"{total.count} releases"
 
 
 def _beside(total: Composition, delta: str) -> dict[str, Any]:
-    """What basic composition says, where it applies; and the closed form at the same delta, if one is left for it."""
+    """What basic composition says, where it applies; and the closed form at the same delta, if it says anything."""
     levels = [item for item, count in total.releases for _ in range(min(count, 10**5))]
     if len(levels) != total.count or not all(isinstance(level, ApproxDP) and level.ratio == 1 for level in levels):
         return {}
-    basic = theorems.basic(levels)
-    slack = 1 - (1 - float(as_rational(delta))) / (1 - total.bounds(math.inf)[1])
-    closed = {"closed_form": theorems.closed_form_of(levels, slack)} if 0 < slack <= 1 else {}
-    return {"basic": f"epsilon {float(basic.epsilon):g} at delta {float(basic.delta):g}", **closed}
-
-
-def _zero(delta: str) -> str | int:
-    """A delta of 0 however it is written, so that the budget is pure."""
-    return 0 if as_rational(delta, "delta") == 0 else delta
+    basic, closed = theorems.basic(levels), theorems.closed_form_within(levels, delta)
+    said = {"basic": f"epsilon {basic.log_growth:g} at delta {float(basic.delta):g}"}
+    return {**said, "closed_form": closed} if math.isfinite(closed) else said

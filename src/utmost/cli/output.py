@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from getpass import getpass
@@ -17,8 +18,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 
 
 def print_json(content: dict[str, Any]) -> None:
-    """One JSON object on standard output."""
-    print(json.dumps(content, indent=2, ensure_ascii=False))
+    """One JSON object on standard output; infinity, which JSON does not have, is the text "inf"."""
+    print(json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return str(content) if isinstance(content, float) and math.isinf(content) else content
 
 
 def ask_private(prompt: str) -> str:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from utmost.errors import UtmostError
+from utmost.errors import InvalidInput, UtmostError
 
 Figure: TypeAlias = Any
 
@@ -30,5 +30,11 @@ def caption(figure: Figure, text: str) -> None:
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Write a picture; the ending of the path says how (.png, .svg, .pdf)."""
-    figure.savefig(path, dpi=150, bbox_inches="tight")
-    return Path(path)
+    target = Path(path)
+    if target.suffix.lower().removeprefix(".") not in figure.canvas.get_supported_filetypes():
+        raise InvalidInput(f"{target} does not end like a picture; end it in .png, .svg or .pdf.")
+    try:
+        figure.savefig(target, dpi=150, bbox_inches="tight")
+    except OSError as problem:
+        raise InvalidInput(f"{target} cannot be written: {problem.strerror or problem}; name another place.") from None
+    return target
