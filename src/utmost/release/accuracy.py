@@ -103,7 +103,11 @@ def _joint_before(design: Any) -> dict[str, Any]:
 
 def _joint_after(design: Any, released: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(design, SelectionDesign):
-        return {"probability_right": design.chance_right(released)}
+        known = design.chance_right(released)
+        if known is None:
+            return {}
+        chance, error = known
+        return {"probability_right": chance} | ({"standard_error": error} if error else {})
     intervals = {
         name: list(interval(points, chances, CONFIDENCE))
         for name, (points, chances) in design.posterior(released).items()

@@ -212,7 +212,9 @@ def _lines(details: Mapping[str, Any]) -> list[str]:
         shown = [f"{name} {show(low)} to {show(high)}" for name, (low, high) in known["intervals"].items()]
         lines.append(f"  accuracy after, with {known['confidence']:.0%} each: {'; '.join(shown)}, {given}")
     elif "probability_right" in known:
-        lines.append(f"  accuracy after: right with probability {known['probability_right']:.6g}, {given}")
+        error = f" (estimated, standard error {known['standard_error']:.2g})" if "standard_error" in known else ""
+        chance = f"{known['probability_right']:.6g}{error}"
+        lines.append(f"  accuracy after: right with probability {chance}, {given} and this answer")
     loss = first["loss"]
     others = ", ".join(f"{name} {by[loss]:.4g}" for name, by in details["compared"].items() if loss in by)
     lines.append(f"  {loss} loss: {others}")

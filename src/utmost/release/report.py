@@ -155,8 +155,11 @@ def _before(d: Any) -> str:
 
 def _after(d: Any) -> str:
     known = d["accuracy"]["after"]
+    if not known:
+        return "not known: too few tallies drawn from the prior have this answer"
     if "probability_right" in known:
-        return f"right with probability {known['probability_right']:.6g}, given the prior and this answer"
+        error = f" (estimated, standard error {known['standard_error']:.2g})" if "standard_error" in known else ""
+        return f"right with probability {known['probability_right']:.6g}{error}, given the prior and this answer"
     if "intervals" in known:
         shown = [f"{name} {show(low)} to {show(high)}" for name, (low, high) in known["intervals"].items()]
         return f"with {known['confidence']:.0%} each, given the prior and these answers: {'; '.join(shown)}"

@@ -82,12 +82,16 @@ class Contest(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Tallies:
-    """Tallies with weights; those left out cost nothing. `lines` says on which of the drawn lines each is."""
+    """Tallies with weights; those left out cost nothing. `lines` says on which of the drawn lines each is.
+
+    `far` has the mass of the tallies left out, by line and by who wins there: as good as certainly named.
+    """
 
     tallies: Integers
     weights: Floats
     lines: Integers | None
     words: str
+    far: Floats | None = None
 
 
 def prior_tallies(contest: Contest, level: Level, prior: Mapping[Any, float] | None = None) -> Tallies:
@@ -101,11 +105,11 @@ def prior_tallies(contest: Contest, level: Level, prior: Mapping[Any, float] | N
         listed = _between_bars(bars)
         return Tallies(listed, np.full(len(listed), 1 / len(listed)), None, "exact, over all tallies")
     near = math.ceil(_steps_told_apart(level, contest.most_lead) * contest.row_reach)
-    rows, weights, lines = [], [], []
+    rows, weights, lines, far = [], [], [], np.zeros((LINES, m))
     for i, tally in enumerate(_between_bars(_draw_bars(most + m, m))):
         first, second, low, high = contest.line(tally)
         both = int(tally[first] + tally[second])
-        middle = _turning_point(contest, tally, first, second, low, high)
+        middle, winners = _turning_point(contest, tally, first, second, low, high)
         a, b = max(low, middle - near), min(high, middle + near)
         step = max(1, (b - a + 1) // PLACES)
         places = np.arange(a + (b - a) % step // 2, b + 1, step)
@@ -114,8 +118,10 @@ def prior_tallies(contest: Contest, level: Level, prior: Mapping[Any, float] | N
         rows.append(here)
         weights.append(np.full(len(places), (b - a + 1) / len(places) / (high - low + 1) / LINES))
         lines.append(np.full(len(places), i))
+        for winner, left_out in zip(winners, (a - low, high - b), strict=True):
+            far[i, winner] += left_out / (high - low + 1) / LINES
     words = f"estimated on {LINES} lines of tallies drawn from the prior with a public seed"
-    return Tallies(np.concatenate(rows), np.concatenate(weights), np.concatenate(lines), words)
+    return Tallies(np.concatenate(rows), np.concatenate(weights), np.concatenate(lines), words, far)
 
 
 def _steps_told_apart(level: Level, most: int) -> float:
@@ -128,8 +134,13 @@ def _steps_told_apart(level: Level, most: int) -> float:
     return steps
 
 
-def _turning_point(contest: Contest, tally: Integers, first: int, second: int, low: int, high: int) -> int:
-    """Where on a line the winner changes: the last number of rows in the first cell with the winner there at `low`."""
+def _turning_point(
+    contest: Contest, tally: Integers, first: int, second: int, low: int, high: int
+) -> tuple[int, tuple[int, int]]:
+    """Where on a line the winner changes (the last number of rows in the first cell with the winner there at `low`).
+
+    Also who wins at both ends.
+    """
     both = int(tally[first] + tally[second])
 
     def winner(rows: int) -> int:
@@ -137,18 +148,18 @@ def _turning_point(contest: Contest, tally: Integers, first: int, second: int, l
         here[first], here[second] = rows, both - rows
         return int(contest.winners(here[None, :])[0])
 
-    start = winner(low)
-    if winner(high) == start:
+    ends = winner(low), winner(high)
+    if ends[0] == ends[1]:
         leads = []
         for rows in (low, high):
             here = tally.copy()
             here[first], here[second] = rows, both - rows
             leads.append(int(contest.leads(here[None, :])[0]))
-        return low if leads[0] <= leads[1] else high
+        return (low if leads[0] <= leads[1] else high), ends
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if winner(middle) == start else (low, middle)
-    return low
+        low, high = (middle, high) if winner(middle) == ends[0] else (low, middle)
+    return low, ends
 
 
 def _draw_bars(places: int, m: int) -> Integers:

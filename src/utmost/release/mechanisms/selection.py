@@ -43,6 +43,9 @@ from utmost.release.mechanisms.choice import Proof, require_releasable
 from utmost.release.mechanisms.contests import LINES, Contest, Floats, Integers, Tallies, prior_tallies
 from utmost.sampling import uniform_integer
 
+FEWEST_LINES, MOST_ERROR = 10, 0.05
+"""What is estimated about one candidate is stated if it wins on so many lines, and with at most this error."""
+
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
@@ -143,14 +146,19 @@ class SelectionDesign:
     expected: Mapping[str, float]
     alternatives: Mapping[str, Mapping[str, float]]
     holds: str
+    right: tuple[tuple[float, float] | None, ...]
+    """For every candidate, if it is named: the probability that it is right, and its standard error (0: exact)."""
 
     def draw(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """A private answer: the place of the candidate that is named."""
         return {"place": self.mechanism.draw(np.array(point["tally"], dtype=np.int64))}
 
-    def chance_right(self, released: Mapping[str, Any]) -> float:
-        """After an answer: the probability that it is right, given the prior (all candidates treated alike)."""
-        return 1 - self.expected["zero-one"]
+    def chance_right(self, released: Mapping[str, Any]) -> tuple[float, float] | None:
+        """After an answer: the probability that it is right, given the prior, and the standard error of that.
+
+        None where the tallies drawn from the prior are too few to say.
+        """
+        return self.right[released["place"]]
 
     @cached_property
     def worst(self) -> float:
@@ -217,6 +225,7 @@ def _design(contest: Contest, level: Level, loss: str, prior: Mapping[Any, float
         {k: v[0] for k, v in expected[name].items()},
         others,
         holds,
+        _right(options[name], contest, tallies),
     )
 
 
@@ -235,9 +244,7 @@ def _proof(chosen: Weighted | Rainbow, level: Level) -> Proof:
 def _expected(option: Weighted | Rainbow, contest: Contest, prior: Tallies) -> dict[str, tuple[float, float]]:
     """Every loss's average under the prior, and its standard error."""
     found = {}
-    chances = np.concatenate(
-        [option.probabilities(block) for block in np.array_split(prior.tallies, max(1, len(prior.tallies) // 20_000))]
-    )
+    chances = _chances(option, prior)
     for loss in contest.losses:
         costs = prior.weights * (chances * contest.loss(loss, prior.tallies)).sum(axis=1)
         error = 0.0
@@ -246,6 +253,34 @@ def _expected(option: Weighted | Rainbow, contest: Contest, prior: Tallies) -> d
             error = float(by_line.std(ddof=1) / math.sqrt(LINES))
         found[loss] = (float(costs.sum()), error)
     return found
+
+
+def _right(option: Weighted | Rainbow, contest: Contest, prior: Tallies) -> tuple[tuple[float, float] | None, ...]:
+    """Bayes' rule for every candidate: how often it is named where it wins, of how often it is named at all."""
+    said = _chances(option, prior) * prior.weights[:, None]
+    true = said * (contest.winners(prior.tallies)[:, None] == np.arange(said.shape[1]))
+    if prior.lines is None or prior.far is None:
+        named, right = said.sum(axis=0), true.sum(axis=0)
+        return tuple((float(r / n), 0.0) if n > 0 else None for r, n in zip(right, named, strict=True))
+    found: list[tuple[float, float] | None] = []
+    for j in range(said.shape[1]):
+        named, right = (
+            np.bincount(prior.lines, weights=each[:, j], minlength=LINES) + prior.far[:, j] for each in (said, true)
+        )
+        total, wins = float(named.sum()), np.count_nonzero(right)
+        if total == 0 or wins < FEWEST_LINES:
+            found.append(None)
+            continue
+        chance = float(right.sum() / total)
+        error = float((right - chance * named).std(ddof=1) * math.sqrt(LINES) / total)
+        found.append((chance, error) if error <= MOST_ERROR else None)
+    return tuple(found)
+
+
+def _chances(option: Weighted | Rainbow, prior: Tallies) -> Floats:
+    """The probability of every candidate at every tally of the prior."""
+    blocks = np.array_split(prior.tallies, max(1, len(prior.tallies) // 20_000))
+    return np.concatenate([option.probabilities(block) for block in blocks])
 
 
 # ---- exact draws ----
