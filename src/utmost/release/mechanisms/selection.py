@@ -158,7 +158,8 @@ class SelectionDesign:
 
         None where the tallies drawn from the prior are too few to say.
         """
-        return self.right[released["place"]]
+        place: int = released["place"]
+        return self.right[place]
 
     @cached_property
     def worst(self) -> float:
