@@ -85,9 +85,9 @@ def bounds_of(transform: Transform, epsilon: float, coarse: float = 1.0) -> tupl
 
     Where the integral is beyond floating point, what the largest loss alone says is all that is known.
     """
-    if epsilon >= transform.most:
-        return 0.0, 0.0
     low, high = _by_largest(transform, epsilon)
+    if epsilon >= transform.most:  # up to rounding: the exact sum of losses may still be a little larger
+        return low, high
     if transform.deviation > LEAST_DEVIATION and max(transform.deviation, transform.size, epsilon) < MOST_SIZE:
         theta = _best_tilt(transform, epsilon)
         least, most = _invert(transform, epsilon, theta, coarse * _smoothing(transform, theta))
