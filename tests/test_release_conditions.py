@@ -245,3 +245,67 @@ def test_random_conditions_against_python(data):
 
     text, value = tree(3)
     assert how_many(text) == sum(value(age) is True for age in ages)
+
+
+def test_conditions_fail_on_no_value_of_a_type():
+    """Decimals of different scales, and times at the ends of their range: the engine is never left to convert them."""
+    end = pyarrow.array([2**63 - 1, -(2**63) + 1, 0, None], pyarrow.int64())
+    table = pyarrow.table(
+        {
+            "a": pyarrow.array(["9" * 38, "-" + "9" * 38, "1", None]).cast(pyarrow.decimal128(38, 0)),
+            "b": pyarrow.array(["0.5", "-0.5", "0", None]).cast(pyarrow.decimal128(38, 38)),
+            **{unit: end.cast(pyarrow.timestamp(unit)) for unit in ("s", "ms", "us", "ns")},
+        }
+    )
+    source = open_table(table)
+    for where, wanted in (
+        ("a > b", 2),
+        (lambda t: t.a > t.b, 2),
+        (lambda t: t.a.between(t.b, t.a), 2),
+        (lambda t: t.a.isin([t.b, 1]), 1),
+        (lambda t: t.b > 5, 0),
+        ("b < 0.25", 2),
+        *((f"{unit} < '2000-01-01'", 1 if unit in ("s", "ms") else 2) for unit in ("s", "ms", "us", "ns")),
+        *((f"year({unit}) = 1970", 1) for unit in ("s", "ms", "us", "ns")),
+    ):
+        assert how_many(where, source) == wanted, where
+    text = pyarrow.table({"t": ["290000-01-01", "294247-01-10 04:00:54", "x", None]})
+    for kind in ("timestamp(0)", "timestamp(3)", "timestamp(9)", "timestamp"):
+        assert how_many("t > '2000-01-01'", open_table(text, {"t": kind})) == 2
+
+
+def test_times_that_an_engine_cannot_convert_are_refused(tmp_path):
+    """DuckDB's TIMESTAMP_S holds more than its TIMESTAMP, and its TRY_CAST stops there."""
+    connection = ibis.duckdb.connect()
+    connection.con.execute("CREATE TABLE t (a TIMESTAMP_S, b TIMESTAMP_NS)")
+    source = open_table(connection.table("t"))
+    with pytest.raises(NotRowWise, match="TIMESTAMP"):
+        as_condition("a > '2000-01-01'", source)
+    for where in ("TRY_CAST(b AS TEXT) = 'x'", lambda t: t.b.cast("string") == "x"):
+        with pytest.raises(NotRowWise, match="time as text"):
+            as_condition(where, source)
+    assert how_many("b > '2500-01-01'", source) == 0
+    connection.con.close()
+
+
+def test_sql_is_not_rebuilt_with_another_meaning():
+    """Words that are not read are refused, and named widths are kept."""
+    for where in (
+        "age BETWEEN SYMMETRIC 80 AND 20",
+        "TRY_CAST(name AS FLOAT) > 1",
+        "TRY_CAST(seen AS TIMESTAMP(3)) > seen",
+    ):
+        with pytest.raises(NotRowWise):
+            how_many(where)
+    numbers = open_table(pyarrow.table({"x": ["300", "70000", "5000000000", "1.25", "123.4"]}))
+    for where, wanted in {
+        "TRY_CAST(x AS TINYINT) IS NULL": 3,
+        "TRY_CAST(x AS SMALLINT) IS NULL": 2,
+        "TRY_CAST(x AS INT) IS NULL": 1,
+        "TRY_CAST(x AS BIGINT) IS NULL": 0,
+        "TRY_CAST(x AS DECIMAL(3, 1)) = 1.3": 1,
+        "TRY_CAST(x AS DECIMAL(3, 1)) IS NULL": 4,
+    }.items():
+        assert how_many(where, numbers) == wanted, where
+    assert how_many("seen >= TIMESTAMP '2026-01-01 13:00:00'") == 2
+    assert how_many("TRY_CAST('2026-01-02' AS TIMESTAMP) <= seen") == 1

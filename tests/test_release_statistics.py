@@ -1,7 +1,9 @@
 """What engines compute: the right integers, and how far one neighbour moves them."""
 
 import csv
+import gzip
 import math
+import os
 import warnings
 from collections import Counter
 from fractions import Fraction
@@ -315,7 +317,13 @@ def test_no_entry_of_a_well_written_csv_file_changes_how_other_rows_are_read(tmp
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"", "header"), (b"a,,b\n", "header"), (b"a,A\n", "header"), (b"\xff\xfe,b\n", "header")],
+    [
+        (b"", "header"),
+        (b"a,,b\n", "header"),
+        (b"a,A\n", "header"),
+        (b"\xff\xfe,b\n", "header"),
+        (b'a,"b\nc"\n1,2\n', "header"),
+    ],
 )
 def test_csv_without_a_header_is_refused(content, words, tmp_path):
     """The header is public, so what is wrong with it is said."""
@@ -326,6 +334,13 @@ def test_csv_without_a_header_is_refused(content, words, tmp_path):
 
 def test_wrong_tables_are_refused(tmp_path):
     """Each with what to give instead."""
+    for name, content in (
+        ("cut", gzip.compress(b"a,b\n")[:-12]),
+        ("bent", gzip.compress(b"a,b\n")[:10] + b"\xff" * 20),
+    ):
+        (tmp_path / f"{name}.csv.gz").write_bytes(content)
+        with pytest.raises(BadFile):
+            engines.open_table(tmp_path / f"{name}.csv.gz")
     (tmp_path / "t.txtx").write_text("a\n")
     (tmp_path / "bad.parquet").write_text("not parquet")
     (tmp_path / "bad.duckdb").write_text("not duckdb")
@@ -393,3 +408,106 @@ def test_an_engine_that_fails_says_one_fixed_sentence():
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     assert str(s.spent) == "epsilon 1 of 1000"
+
+
+def test_no_value_of_a_frame_causes_an_error():
+    """Lone surrogates, mixed objects, bytes that are no UTF-8 and times out of range are null, not errors."""
+    import ibis
+    import pandas
+
+    mixed = pandas.DataFrame({"a": ["x", 1, "\ud800", None]})
+    strings = pandas.DataFrame({"a": pandas.Series(["x", "1", "\ud800", None], dtype=pandas.StringDtype("python"))})
+    broken = pyarrow.Array.from_buffers(
+        pyarrow.string(),
+        4,
+        [None, pyarrow.py_buffer(np.array([0, 1, 2, 4, 6], "int32")), pyarrow.py_buffer(b"x1\xff\xfe\xfe\xff")],
+    )
+    for table in (mixed, strings, ibis.memtable(mixed), pyarrow.table({"a": broken})):
+        setting = Setting(engines.open_table(table), um.rows(at_most=9), "replace")
+        assert point(count(setting, "a ILIKE 'X%'", 1, "rows", "absolute", None)) == {"count": 1}
+        assert point(count(setting, "a IS NULL", 1, "rows", "absolute", None)) == {"count": 2}
+    for unit in ("s", "ms", "us", "ns"):
+        raw = pyarrow.array([-(2**63), -(2**63) + 1, 2**63 - 1, 10**9, None], pyarrow.int64())
+        times = pyarrow.table({"t": raw.cast(pyarrow.timestamp(unit))})
+        setting = Setting(engines.open_table(times), um.rows(at_most=9), "replace")
+        for where in ("t > '2020-01-01'", "year(t) = 1990", "TRY_CAST(t AS DATE) IS NULL", "t IS NULL"):
+            assert point(count(setting, where, 1, "rows", "absolute", None))["count"] < 9
+    runs = pyarrow.table({"n": pyarrow.RunEndEncodedArray.from_arrays([2, 4], [1, 70])})
+    setting = Setting(engines.open_table(runs), um.rows(at_most=9), "replace")
+    assert point(count(setting, "n >= 65", 1, "rows", "absolute", None)) == {"count": 2}
+
+
+def test_what_always_fails_does_so_before_the_spend():
+    """Literals and types that no row can be compared with: public errors, with nothing charged."""
+    import datetime
+    from decimal import Decimal
+
+    table = pyarrow.table(
+        {
+            "txt": ["a"],
+            "age": [70],
+            "ts": pyarrow.array([0], pyarrow.int64()).cast(pyarrow.timestamp("ns")),
+            "b": pyarrow.array([Decimal("0.5")], pyarrow.decimal128(38, 38)),
+        }
+    )
+    s = um.Session(table, "d", um.rows(at_most=9), "replace", budget=1)
+    for where in ("txt = 'a\x00b'", lambda t: t.age.try_cast("decimal(76,2)") > 1):
+        with pytest.raises(InvalidInput):
+            s.count(where, 0.1)
+    assert str(s.left) == "epsilon 1 of 1"
+    s.count(lambda t: t.ts > datetime.datetime(3020, 1, 1), 0.1)
+    s.count(lambda t: t.b > 5, 0.1)
+    s.count("b > 5", 0.1)
+    with pytest.raises(InvalidInput, match="timestamp"):
+        engines.open_table(pyarrow.table({"t": ["a"]}), {"t": "timestamp('UTC')"})
+
+
+def test_rows_that_do_not_fit_into_memory_are_put_where_nobody_else_reads():
+    """The directory is made for this process, not guessed, and closed to others."""
+    source = engines.open_table(as_table([]))
+    folder = Path(source.connection.con.execute("SELECT current_setting('temp_directory')").fetchone()[0])
+    assert folder.is_dir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert folder.name != f"utmost-duckdb-{os.getpid()}"
+
+
+def test_views_are_refused_under_any_spelling_and_collations_too(tmp_path):
+    """DuckDB reads names in any case; a collation would make one person of two."""
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as made:
+        made.execute("CREATE TABLE t AS SELECT 1 AS id; CREATE VIEW Several AS SELECT count(*) AS n FROM t")
+        made.execute("CREATE SCHEMA other; CREATE TABLE other.several AS SELECT 1 AS n")
+        made.execute("CREATE TABLE people(id VARCHAR COLLATE nocase)")
+    for name in ("Several", "several", "SEVERAL"):
+        with pytest.raises(NotRowWise):
+            engines.open_table(f"{tmp_path}/t.duckdb#{name}")
+    with pytest.raises(InvalidInput, match="COLLATE"):
+        engines.open_table(f"{tmp_path}/t.duckdb#people")
+    assert engines.open_table(f"{tmp_path}/t.duckdb#T").columns == ("id",)
+
+
+def test_frames_of_types_no_engine_reads_are_refused():
+    """By the type alone."""
+    from decimal import Decimal
+
+    for column in (
+        pyarrow.array(np.array([1], np.float16)),
+        pyarrow.array([Decimal(1)], pyarrow.decimal256(50, 2)),
+    ):
+        with pytest.raises(InvalidInput, match="type"):
+            engines.open_table(pyarrow.table({"a": column}))
+
+
+def test_a_file_without_a_header_shows_nobody_in_an_error(tmp_path):
+    """The first line may be a person's."""
+    (tmp_path / "t.csv").write_text("Ann,71,ann@example.org\n")
+    source = engines.open_table(tmp_path / "t.csv")
+    for ask in (
+        lambda: values(source, "age", as_grid(0, 9, 1), None),
+        lambda: engines.open_table(tmp_path / "t.csv", {"age": int}),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            ask()
+        assert "71" not in str(caught.value)
+        assert "first line" in str(caught.value)

@@ -25,16 +25,24 @@ ALLOWED = (
     "NOT, TRY_CAST and parts of dates such as EXTRACT(year FROM born)"
 )
 COMPARISONS = {"EQ": "__eq__", "NEQ": "__ne__", "GT": "__gt__", "GTE": "__ge__", "LT": "__lt__", "LTE": "__le__"}
+COMPARED = ("Equals", "NotEquals", "Greater", "GreaterEqual", "Less", "LessEqual", "IdenticalTo")
 PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
 OPERATIONS = frozenset(
     (
         *("Field", "Literal", "And", "Or", "Xor", "Not", "IsNull", "NotNull", "TryCast", "Cast"),
-        *("Equals", "NotEquals", "Greater", "GreaterEqual", "Less", "LessEqual", "Between", "InValues", "IdenticalTo"),
+        *(*COMPARED, "Between", "InValues"),
         *("StringSQLLike", "StringSQLILike", "StartsWith", "EndsWith", "StringContains", "IfElse", "IsNan", "IsInf"),
         *(f"Extract{part.title()}" for part in PARTS),
     )
 )
 """Operations of Ibis that look at one row and fail on none; comparisons and casts are looked at more closely below."""
+READ = {
+    "Between": ("low", "high"),
+    "Literal": ("is_string",),
+    "In": ("expressions",),
+    **{"Cast": ("to",), "TryCast": ("to", "safe")},
+}
+"""What is read of a node of parsed SQL, besides `this` and `expression`; a node that says more is refused."""
 ROW_WISE_TABLES = frozenset(("DatabaseTable", "InMemoryTable", "UnboundTable", "Project", "Filter", "DropColumns"))
 REMEDIES = {
     "JoinChain": "join beforehand, into a table with one row per unit",
@@ -72,7 +80,7 @@ def as_condition(where: Any, source: Source) -> Any:
     require_row_wise(value, table)
     if not value.op().find(ibis.expr.operations.Field):
         raise InvalidInput("the condition looks at no column, so it is public already; leave it out to take every row.")
-    return source.adapted(_with_nan_as_null(value))
+    return source.adapted(_made_total(value))
 
 
 def require_row_wise(value: Any, table: Any) -> None:
@@ -94,14 +102,56 @@ def require_row_wise(value: Any, table: Any) -> None:
         _require_total(node, name)
 
 
-def _with_nan_as_null(value: Any) -> Any:
-    """The same condition with NaN read as null in every column of floating-point numbers.
+def _made_total(value: Any) -> Any:
+    """The same condition, with conversions that an engine would make by itself, and fail in, made so that they cannot.
 
-    Not a matter of taste: engines skip blocks of rows by their least and greatest value, in which NaN may not be
-    counted. Then whether `x >= 65` is true of a NaN depends on the *other* rows of its block.
+    NaN is null in every column of floating-point numbers. Not a matter of taste: engines skip blocks of rows by their
+    least and greatest value, in which NaN may not be counted. Then whether `x >= 65` is true of a NaN depends on the
+    *other* rows of its block. Times are compared in microseconds, decimals of different types as floating-point
+    numbers.
     """
-    guarded = {node: _unless_nan(node.to_expr()).op() for node in _floating(value.op())}
-    return value.op().replace(guarded, filter=_operations().Value).to_expr() if guarded else value
+    return value.op().replace(_made_total_here, filter=_operations().Value).to_expr()
+
+
+def _made_total_here(node: Any, parts: Any) -> Any:
+    import ibis
+
+    operations, micro = _operations(), ibis.dtype("timestamp(6)")
+    node = node.__recreate__(parts) if parts else node
+    name = type(node).__name__
+    odd_time = kind_of(node.dtype) == "timestamp" and node.dtype.scale not in (None, 6)
+    if name == "Field" and node.dtype.is_floating():
+        return _unless_nan(node.to_expr()).op()
+    if name == "Field" and odd_time and node.dtype.scale != 9:
+        raise NotRowWise(
+            f"column {node.name!r} holds {node.dtype}, of which engines fail to read some; make it a TIMESTAMP."
+        )
+    if name == "Field" and odd_time:
+        return operations.TryCast(node, to=micro)
+    if name == "Literal" and odd_time:
+        return operations.Literal(node.value, dtype=micro)
+    if name in ("Cast", "TryCast"):
+        return operations.TryCast(node.arg, to=micro) if odd_time else node
+    if name == "InValues":
+        alike = _in_one_type(node.value, *node.options)
+        return operations.InValues(alike[0], alike[1:])
+    if name == "IfElse":
+        return operations.IfElse(node.bool_expr, *_in_one_type(node.true_expr, node.false_null_expr))
+    if name == "Between":
+        return operations.Between(*_in_one_type(node.arg, node.lower_bound, node.upper_bound))
+    return type(node)(*_in_one_type(node.left, node.right)) if name in COMPARED else node
+
+
+def _in_one_type(*nodes: Any) -> tuple[Any, ...]:
+    """Numbers of which one is a decimal number, as floating-point numbers, unless all are of one type."""
+    if not any(node.dtype.is_decimal() for node in nodes):
+        return nodes
+    if len({(node.dtype.is_decimal(), str(node.dtype)) for node in nodes}) == 1:
+        return nodes
+    return tuple(
+        node if node.dtype.is_float64() or node.dtype.is_null() else node.to_expr().cast("float64").op()
+        for node in nodes
+    )
 
 
 def _unless_nan(value: Any) -> Any:
@@ -129,6 +179,11 @@ def require_base_table(table: Any) -> None:
                     "the table filters by, or computes with, a column of floating-point numbers, where engines "
                     "differ about NaN; give the table without that, and the condition as where=."
                 )
+            if type(value).__name__ != "Field" and _made_total(value.to_expr()).op() != value:
+                raise NotRowWise(
+                    "the table filters by, or computes with, times or decimal numbers in a way that engines fail in on "
+                    "some rows; give the table without that, and the condition as where=."
+                )
         node = below
 
 
@@ -138,12 +193,14 @@ def _require_total(node: Any, name: str) -> None:
         source, target = kind_of(node.arg.dtype), kind_of(node.to)
         widening = target == "text" or (source in ("number", "truth") and node.to.is_float64())
         known = "other" not in (source, target)
+        if source == "timestamp" and target == "text":  # DuckDB's TRY_CAST stops at its first times as well
+            raise NotRowWise("a time as text fails on some times; compare with a time: seen >= '2026-01-31 12:00:00'.")
         if not known or (name == "Cast" and not widening):
             raise NotRowWise(
                 f"a cast from {node.arg.dtype} to {node.to} fails on values that do not fit; use TRY_CAST(... AS "
                 "...) in SQL or .try_cast(...) in Ibis, which makes them null."
             )
-    elif name in ("Equals", "NotEquals", "Greater", "GreaterEqual", "Less", "LessEqual", "IdenticalTo"):
+    elif name in COMPARED:
         _require_comparable(node.left, node.right)
     elif name == "IfElse":
         _require_comparable(node.true_expr, node.false_null_expr)
@@ -165,8 +222,7 @@ def _require_comparable(left: Any, right: Any) -> None:
     one, other = kind_of(left.dtype), kind_of(right.dtype)
     decimals = left.dtype.is_decimal() != right.dtype.is_decimal()
     literal = type(left).__name__ == "Literal" or type(right).__name__ == "Literal"
-    scales = one == "timestamp" and left.dtype.scale != right.dtype.scale
-    if one != other or one == "other" or ((decimals or scales) and not literal):
+    if one != other or one == "other" or (decimals and not literal):
         raise NotRowWise(
             f"comparing {left.dtype} with {right.dtype} makes an engine convert rows, which may fail on some; use "
             "TRY_CAST so that both are of one kind."
@@ -264,6 +320,9 @@ class _Builder:
     def build(self, node: Any) -> _Operand:
         name = type(node).__name__
         maker = getattr(self, f"_{name.lower()}", None)
+        known = ("this", "expression", *READ.get(name, ()))
+        if any(said for part, said in node.args.items() if part not in known) and name != "Column":
+            _refuse(node.sql(dialect="duckdb")[:80])
         if name in COMPARISONS:
             left, right = self._alike(self.build(node.this), self.build(node.expression))
             return _truth(getattr(left.value, COMPARISONS[name])(right.value))
@@ -286,7 +345,7 @@ class _Builder:
         if name not in columns:
             alike = [c for c in columns if c.lower() == name.lower()]
             if len(alike) != 1:
-                raise InvalidInput(f"there is no column {name!r}; the columns are {', '.join(columns)}.")
+                raise InvalidInput(f"there is no column {name!r}; {self.source.naming}.")
             name = alike[0]
         value = self.source.table[name]
         if kind_of(value.type()) == "timestamp" and value.type().scale == 9:  # ends in 2262, before some literals
@@ -466,19 +525,27 @@ def _dated(operand: _Operand, kind: str) -> _Operand:
 def _target(node: Any) -> str:
     """The type a TRY_CAST names."""
     name = node.this.name.lower() if hasattr(node.this, "name") else str(node.this).lower()
+    said = [str(part.this) for part in node.expressions]
+    if name == "decimal":
+        return f"decimal({', '.join([*said, '0'][:2] if said else ('18', '3'))})"  # as DuckDB reads it
     known = {
-        **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "int64"),
-        **dict.fromkeys(("float", "double", "decimal"), "float64"),
+        **{"tinyint": "int8", "smallint": "int16", "int": "int32", "bigint": "int64", "double": "float64"},
         **dict.fromkeys(("text", "varchar", "char"), "string"),
         **{"date": "date", "boolean": "boolean"},
-        **dict.fromkeys(("timestamp", "datetime"), "timestamp"),
+        **dict.fromkeys(("timestamp", "timestampntz", "datetime"), "timestamp"),
     }
-    if name not in known:
-        raise NotRowWise(f"TRY_CAST to {name} is not known here; use BIGINT, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP.")
+    if name not in known or (said and known[name] != "string"):
+        raise NotRowWise(
+            f"TRY_CAST to {node.sql(dialect='duckdb')} is not known here; use BIGINT, DOUBLE, DECIMAL(p, s), TEXT, "
+            "BOOLEAN, DATE or TIMESTAMP."
+        )
     return known[name]
 
 
 def _dtype(name: str) -> Any:
     import ibis
 
-    return ibis.dtype(name)
+    try:
+        return ibis.dtype(name)
+    except Exception:
+        raise InvalidInput(f"there is no type {name}; a DECIMAL has 1 to 38 digits.") from None

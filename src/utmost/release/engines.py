@@ -13,13 +13,17 @@ question says how to read one, and an entry that cannot be read that way counts 
 
 from __future__ import annotations
 
+import atexit
 import csv
 import gzip
 import os
+import shutil
 import tempfile
 import warnings
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +75,38 @@ class Source:
         """The names of the columns."""
         return tuple(self.table.columns)
 
+    @property
+    def naming(self) -> str:
+        """Which columns there are, for an error; unless a file may lack its header, and a person's entries be shown."""
+        if self.untyped and not all(name.replace(" ", "_").isidentifier() for name in self.untyped):
+            return "the first line of the file must name the columns"
+        return f"the columns are {', '.join(self.columns)}"
+
     def statement(self, query: Any) -> Statement:
         """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
         try:
-            return Statement(self.connection.compile(query), tuple(query.columns))
+            made = Statement(self.connection.compile(query), tuple(query.columns))
+            self.rehearse(query)
+            return made
         except Exception:  # the engine's words would show the statement, and with it the secret
             pass
-        raise InvalidInput(f"{self.connection.name} cannot be asked this question; ask it of a DuckDB table.")
+        raise InvalidInput(
+            f"{self.connection.name} cannot be asked this question, whatever the rows; compare columns with values of "
+            "their own type and range, or ask it of a table with plainer types."
+        )
+
+    def rehearse(self, query: Any) -> None:
+        """Run it on made-up rows of the same columns, so that what always fails does so before anything is spent."""
+        operations = _ibis().expr.operations
+        stand_ins = {}
+        for base in query.op().find(operations.DatabaseTable):
+            rows = _made_up_rows(self.connection, base)
+            if rows is None:  # the table is gone: what the engine then says is not for now
+                return
+            stand_ins[base] = operations.SQLQueryResult(rows, base.schema, self.connection)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.connection.con.execute(self.connection.compile(query.op().replace(stand_ins).to_expr())).fetchone()
 
     def adapted(self, condition: Any) -> Any:
         """A row-wise condition as this engine needs it written."""
@@ -155,9 +184,11 @@ def _open_csv(file: Path) -> Source:
     try:
         with opener(file, "rb") as lines:  # in bytes, so that no other line is decoded
             first = lines.readline(MOST_HEADER).decode("utf-8-sig")
+        if first.count('"') % 2:
+            raise csv.Error("a name goes over the end of the line")
         delimiter = max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
         header = next(csv.reader([first], delimiter=delimiter), [])
-    except (OSError, UnicodeDecodeError, csv.Error):
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error):
         raise BadFile(f"the first line of {str(file)!r} cannot be read as a CSV header in UTF-8.") from None
     names = [name.strip() for name in header]
     if not names or any(not name for name in names) or len({name.lower() for name in names}) < len(names):
@@ -193,6 +224,9 @@ def _open_pandas(frame: Any) -> Source:
             columns[name] = pyarrow.array([_as_text(x) for x in column], type=pyarrow.string())
             text.add(name)
             continue
+        if column.dtype.name in ("string", "str") and getattr(column.dtype, "storage", "") != "pyarrow":
+            columns[name] = pyarrow.array([_as_text(x) for x in column], type=pyarrow.string())
+            continue
         try:
             columns[name] = pyarrow.array(column, from_pandas=True)
         except Exception:
@@ -210,7 +244,13 @@ def _open_polars(frame: Any) -> Source:
     for name, kind in frame.schema.items():
         if str(kind) == "Object":
             raise InvalidInput(f"column {name!r} holds Python objects; give it a polars type, or leave it out.")
-    return _open_arrow(frame.to_arrow())
+    try:
+        table = frame.to_arrow()
+    except Exception:
+        table = None
+    if table is None:
+        raise InvalidInput("the polars frame has a column of a type that Arrow does not know; cast it beforehand.")
+    return _open_arrow(table)
 
 
 def _open_arrow(table: Any, untyped: frozenset[str] = frozenset()) -> Source:
@@ -221,18 +261,66 @@ def _open_arrow(table: Any, untyped: frozenset[str] = frozenset()) -> Source:
     if not isinstance(table, pyarrow.Table):
         raise InvalidInput(f"a pyarrow {type(table).__name__} is not a table; give a pyarrow.Table.")
     _require_names(table.column_names)
-    for i, kind in enumerate(table.schema.types):
-        if pyarrow.types.is_dictionary(kind):  # which categories there are is private; the values' type is not
-            name = table.column_names[i]
-            table = table.set_column(i, name, table.column(i).cast(kind.value_type))
+    for i, name in enumerate(table.column_names):
+        table = table.set_column(i, name, _plain(table.column(i)))
     connection = _duckdb()
-    connection.con.register("private_rows", table)
-    return Source(connection.table("private_rows"), untyped, connection)
+    try:
+        connection.con.register("private_rows", table)
+        return Source(connection.table("private_rows"), untyped, connection)
+    except Exception:
+        pass
+    raise InvalidInput("a column is of a type that DuckDB does not know, such as float16 or decimal256; cast it first.")
+
+
+def _plain(column: Any) -> Any:
+    """An Arrow column in a type DuckDB reads without fail; which type depends on the column's type alone.
+
+    A dictionary and runs become their values (which there are is private); times are counted in microseconds, and what
+    does not fit is null; so is text that is not UTF-8.
+    """
+    import pyarrow
+    import pyarrow.compute
+
+    known = pyarrow.types
+    if known.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if known.is_run_end_encoded(column.type):
+        column = pyarrow.compute.run_end_decode(column)
+    if known.is_timestamp(column.type) and column.type.unit in ("s", "ms"):
+        most = (2**63 - 2) // {"s": 10**6, "ms": 10**3}[column.type.unit]
+        number = column.cast(pyarrow.int64())
+        fits = pyarrow.compute.less_equal(pyarrow.compute.abs(number), most)  # of -2^63 it is negative
+        fits = pyarrow.compute.and_(fits, pyarrow.compute.greater_equal(number, -most))
+        kept = pyarrow.compute.if_else(fits, number, pyarrow.scalar(None, pyarrow.int64()))
+        return kept.cast(column.type).cast(pyarrow.timestamp("us", column.type.tz))
+    if known.is_string(column.type) or known.is_large_string(column.type) or known.is_string_view(column.type):
+        return pyarrow.chunked_array([_valid_text(chunk) for chunk in column.chunks], type=column.type)
+    return column
+
+
+def _valid_text(chunk: Any) -> Any:
+    import pyarrow
+
+    try:
+        chunk.validate(full=True)
+        return chunk
+    except pyarrow.ArrowInvalid:
+        pass
+    binary = pyarrow.large_binary() if pyarrow.types.is_large_string(chunk.type) else pyarrow.binary()
+    raw = chunk.cast(pyarrow.binary_view() if pyarrow.types.is_string_view(chunk.type) else binary).to_pylist()
+    return pyarrow.array([None if x is None else _decoded(x) for x in raw], type=chunk.type)
+
+
+def _decoded(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _as_text(value: Any) -> str | None:
     try:
-        return None if value is None or value != value else str(value)
+        return None if value is None or value != value else str(value).encode().decode()  # no lone surrogates
     except Exception:  # a private value has no say in what happens
         return None
 
@@ -259,7 +347,7 @@ def _open_ibis(table: Any) -> Source:
     require_base_table(table)
     operations = ibis.expr.operations
     if isinstance(table.op(), operations.InMemoryTable):
-        return _open_arrow(table.to_pyarrow())
+        return _open_in_memory(table.op().data)
     if table.op().find(operations.InMemoryTable):
         raise InvalidInput("the Ibis table is made of one in memory; give the frame that one was made of.")
     try:
@@ -277,24 +365,39 @@ def _open_ibis(table: Any) -> Source:
     return Source(table, frozenset(), connection)
 
 
+def _open_in_memory(data: Any) -> Source:
+    """The frame that a table of `ibis.memtable` was made of: Ibis would convert it, and fail on some values."""
+    frame = getattr(data, "obj", None)
+    opener = OPENERS.get(type(frame).__module__.partition(".")[0])
+    if opener is None or opener is _open_ibis:
+        raise InvalidInput("the Ibis table is one in memory; give the frame it was made of.")
+    return opener(frame)
+
+
 def _require_not_a_view(connection: Any, base: Any) -> None:
     """A view may join, group or limit: only base tables keep one row to one unit."""
     if connection.name != "duckdb":
         raise InvalidInput(
             f"tables in {connection.name} cannot be opened; give a DuckDB or PostgreSQL table, a file or a frame."
         )
-    schema = base.namespace.database
-    named = "FROM {} WHERE {} = ? AND (schema_name = ? OR ? IS NULL)"
-    of_tables = connection.con.execute(
-        "SELECT count(*) " + named.format("duckdb_tables()", "table_name"), [base.name, schema, schema]
-    ).fetchone()
-    of_views = connection.con.execute(
-        "SELECT count(*) " + named.format("duckdb_views()", "view_name"), [base.name, schema, schema]
-    ).fetchone()
-    if not of_tables[0] or of_views[0]:
+    named = (  # as DuckDB reads names: in any case; one without a schema or catalog may be any of that name
+        "FROM duckdb_{0}s() WHERE lower({0}_name) = lower($1) "
+        "AND lower(schema_name) = lower(coalesce($2, schema_name)) "
+        "AND lower(database_name) = lower(coalesce($3, database_name))"
+    )
+    place = [base.name, base.namespace.database, base.namespace.catalog]
+    tables = [text for (text,) in connection.con.execute("SELECT sql " + named.format("table"), place).fetchall()]
+    views = connection.con.execute("SELECT count(*) " + named.format("view"), place).fetchone()[0]
+    if not tables or views:
         raise NotRowWise(
             f"{base.name!r} is a view, which may join, group or limit; give the base table, and the condition as "
             "where=."
+        )
+    collation = connection.con.execute("SELECT current_setting('default_collation')").fetchone()[0]
+    if collation or any("collate" in text.lower() for text in tables):
+        raise InvalidInput(
+            f"{base.name!r} has a collation, which calls different texts, and so different people, equal; make a table "
+            "without COLLATE."
         )
 
 
@@ -317,6 +420,16 @@ OPENERS: dict[str, Callable[[Any], Source]] = {
 # ---- DuckDB and types ----
 
 
+def _made_up_rows(connection: Any, base: Any) -> str | None:
+    """SQL for a few rows of the columns and types of a table, none of them of the table."""
+    try:
+        found = connection.con.execute("DESCRIBE " + connection.compile(base.to_expr())).fetchall()
+    except Exception:
+        return None
+    columns = ", ".join(f"TRY_CAST(made_up AS {kind}) AS {_named(name)}" for name, kind, *_ in found)
+    return f"SELECT {columns} FROM (VALUES (NULL), ('0'), ('2000-01-01'), ('a')) AS made_up_rows(made_up)"
+
+
 def _duckdb(file: Path | None = None) -> Any:
     """A connection that never fetches anything: DuckDB's extensions are neither installed nor loaded by themselves."""
     ibis = _ibis()
@@ -328,9 +441,21 @@ def _duckdb(file: Path | None = None) -> Any:
         ) from None
     for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "enable_progress_bar"):
         connection.con.execute(f"SET {setting} = false")
-    spill = Path(tempfile.gettempdir()) / f"utmost-duckdb-{os.getpid()}"  # made if needed, removed with the connection
-    connection.con.execute(f"SET temp_directory = {_quoted(str(spill))}")
+    connection.con.execute(f"SET temp_directory = {_quoted(_spill(os.getpid()))}")
     return connection
+
+
+@lru_cache(maxsize=1)
+def _spill(process: int) -> str:
+    """Where DuckDB puts rows that do not fit into memory: a directory only this user can read, gone at exit."""
+    folder = tempfile.mkdtemp(prefix="utmost-duckdb-")
+
+    def removed() -> None:
+        if os.getpid() == process:  # not at the end of a fork
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(removed)
+    return folder
 
 
 def _view(connection: Any, query: str, name: str) -> Source:
@@ -350,9 +475,7 @@ def _with_types(source: Source, types: Mapping[str, Any]) -> Source:
     changed = {}
     for name, kind in types.items():
         if name not in source.columns:
-            raise InvalidInput(
-                f"types names {name!r}, which is not a column; the columns are {', '.join(source.columns)}."
-            )
+            raise InvalidInput(f"types names {name!r}, which is not a column; {source.naming}.")
         if not source.table[name].type().is_string():
             raise InvalidInput(
                 f"column {name!r} has the type {source.table[name].type()} already; leave it out of types."
@@ -363,8 +486,16 @@ def _with_types(source: Source, types: Mapping[str, Any]) -> Source:
             raise InvalidInput(
                 f"the type of {name!r} is {kind!r}; say int, float, str, bool, 'date' or 'timestamp'."
             ) from None
+        if target.is_timestamp() and target.timezone is None:
+            target = ibis.dtype("timestamp(6)")  # of the others, DuckDB fails to convert the last and first
+        if target.is_nested() or target.is_binary() or (target.is_timestamp() and target.timezone is not None):
+            raise InvalidInput(f"columns are not read as {target}; say int, float, str, bool, 'date' or 'timestamp'.")
         changed[name] = source.table[name] if target.is_string() else source.table[name].try_cast(target)
     return Source(source.table.mutate(**changed), source.untyped - set(types), source.connection)
+
+
+def _named(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
 
 
 def _quoted(text: str) -> str:

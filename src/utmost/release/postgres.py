@@ -49,6 +49,9 @@ class PostgresSource(Source):
             pass
         raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
 
+    def rehearse(self, query: Any) -> None:
+        """PostgreSQL plans with what it knows of private rows: it is not asked beforehand."""
+
     def adapted(self, condition: Any) -> Any:
         """A condition that means the same here as in DuckDB, or `NotRowWise`; numbers with a point become floats."""
         import ibis

@@ -137,7 +137,7 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     import ibis
 
     if not isinstance(column, str) or column not in source.columns:
-        raise InvalidInput(f"there is no column {column!r}; the columns are {', '.join(source.columns)}.")
+        raise InvalidInput(f"there is no column {column!r}; {source.naming}.")
     value = source.table[column]
     if column in source.untyped:
         value = value.try_cast("float64")
@@ -226,7 +226,7 @@ def require_id(source: Source, column: str | None) -> None:
     if column is None:
         return
     if column not in source.columns:
-        raise InvalidInput(f"there is no id column {column!r}; the columns are {', '.join(source.columns)}.")
+        raise InvalidInput(f"there is no id column {column!r}; {source.naming}.")
     kind = source.table[column].type()
     if not (kind.is_integer() or kind.is_string() or kind.is_uuid()):
         raise InvalidInput(

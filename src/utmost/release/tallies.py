@@ -101,7 +101,7 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
     import ibis
 
     if not isinstance(column, str) or column not in source.columns:
-        raise InvalidInput(f"there is no column {column!r}; the columns are {', '.join(source.columns)}.")
+        raise InvalidInput(f"there is no column {column!r}; {source.naming}.")
     if isinstance(categories, str | bytes) or not isinstance(categories, Sequence) or not len(categories):
         raise InvalidInput(f"the categories of {column!r} are {categories!r}; list them, such as ['yes', 'no'].")
     value, kinds = source.table[column], {_kind(c) for c in categories}
@@ -136,7 +136,7 @@ def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:
     import ibis
 
     if not isinstance(column, str) or column not in source.columns:
-        raise InvalidInput(f"there is no column {column!r}; the columns are {', '.join(source.columns)}.")
+        raise InvalidInput(f"there is no column {column!r}; {source.naming}.")
     value = source.table[column]
     if column in source.untyped:
         value = value.try_cast("float64")
