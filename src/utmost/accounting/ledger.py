@@ -24,7 +24,7 @@ from utmost.accounting.filters import Filter, choose
 from utmost.accounting.sqlite import Memory, SQLite
 from utmost.accounting.storage import Run, Storage
 from utmost.certification import Check
-from utmost.errors import BudgetMismatch, BudgetSpent, InvalidInput, UnknownDataset
+from utmost.errors import BudgetMismatch, BudgetSpent, InvalidInput, UnknownDataset, shown
 from utmost.exact import Number
 from utmost.privacy import Level, as_level
 
@@ -78,9 +78,9 @@ class Ledger:
         """
         for name, value in (("dataset", dataset), ("unit", unit)):
             if not isinstance(value, str) or not value.strip():
-                raise InvalidInput(f"{name} is {value!r}; give a text that says which.")
-        if neighbours not in NEIGHBOURS:
-            raise InvalidInput(f"neighbours is {neighbours!r}; say 'replace' or 'add-remove'.")
+                raise InvalidInput(f"{name} is {shown(value)}; give a text that says which.")
+        if not isinstance(neighbours, str) or neighbours not in NEIGHBOURS:
+            raise InvalidInput(f"neighbours is {shown(neighbours)}; say 'replace' or 'add-remove'.")
         chosen = choose(budget, filter)
         with self._storage.write(dataset) as run:
             if not run("SELECT 1 FROM utmost_accounts WHERE dataset = ?", dataset):
@@ -248,7 +248,7 @@ class Account:
         """
         level = as_level(level)
         if not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
-            raise InvalidInput(f"slots is {slots!r}; give a whole number, 1 or more.")
+            raise InvalidInput(f"slots is {shown(slots)}; give a whole number, 1 or more.")
         cost = self.filter.batch_cost([(level, slots)], delta)
         return Schedule(self, self._reserve((level,), cost, question, slots).number)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 
 CONFIDENCE = 0.999
 
@@ -69,7 +69,7 @@ def audit(question: Callable[[Any], Any], table_a: Any, table_b: Any, runs: int 
     False
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 100:
-        raise InvalidInput(f"runs is {runs!r}; give 100 or more: fewer releases tell nothing.")
+        raise InvalidInput(f"runs is {shown(runs)}; give 100 or more: fewer releases tell nothing.")
     drawn, level = [], None
     for table in (table_a, table_b):
         answer = question(table)

@@ -62,7 +62,7 @@ class Source:
     connection : the Ibis backend that holds it
     """
 
-    table: Any
+    table: Any = field(repr=False)  # an interactive Ibis would print its rows
     untyped: frozenset[str]
     connection: Any = field(repr=False)
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from utmost.accounting import Account, Entry, Ledger, Schedule
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.privacy import Level, PureDP, as_level
 from utmost.release.accuracy import average
@@ -261,12 +261,14 @@ class Session(Questions):
     ) -> None:
         if not isinstance(unit, Unit):
             raise InvalidInput(
-                f"unit is {unit!r}; say whose data are protected: um.rows(at_most=...) or um.people(id, "
+                f"unit is {shown(unit)}; say whose data are protected: um.rows(at_most=...) or um.people(id, "
                 "rows_each=..., at_most=...)."
             )
         if budget is None:
             raise InvalidInput("say what all answers together may spend, such as budget=1: there is no default.")
         kind = require_neighbours(neighbours)
+        if types is not None and not isinstance(types, Mapping):
+            raise InvalidInput(f"types is {shown(types)}; say how to read columns of text, such as {{'age': int}}.")
         source = open_table(table, types)
         require_id(source, unit.id)
         self.setting = Setting(source, unit, kind)
@@ -325,7 +327,7 @@ class Session(Questions):
         wanted = float(as_rational(accuracy, "accuracy"))
         if wanted <= 0:
             raise InvalidInput(
-                f"accuracy is {accuracy!r}; give an expected loss above 0: only epsilon = infinity has none."
+                f"accuracy is {shown(accuracy)}; give an expected loss above 0: only epsilon = infinity has none."
             )
 
         def suffices(epsilon: float) -> bool:

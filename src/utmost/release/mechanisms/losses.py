@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 
 SHOWN = ("absolute", "squared", "zero-one")
 """What every report shows, whichever was asked for."""
@@ -18,7 +18,7 @@ def as_loss(loss: Any, choices: tuple[str, ...] = SHOWN) -> str:
     if isinstance(loss, str) and (loss in choices or (len(choices) > 1 and _within(loss) is not None)):
         return loss
     names = ", ".join(map(repr, choices)) + (" or such as 'within 5'" if len(choices) > 1 else "")
-    raise InvalidInput(f"loss is {loss!r}; say {names}.")
+    raise InvalidInput(f"loss is {shown(loss)}; say {names}.")
 
 
 def cost(loss: str, distance: NDArray[Any]) -> NDArray[np.float64]:

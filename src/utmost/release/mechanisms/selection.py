@@ -158,7 +158,8 @@ class SelectionDesign:
 
         None where the tallies drawn from the prior are too few to say.
         """
-        return self.right[released["place"]]
+        known: tuple[float, float] | None = self.right[released["place"]]
+        return known
 
     @cached_property
     def worst(self) -> float:
