@@ -29,6 +29,7 @@ from utmost.release.mechanisms.losses import as_loss
 from utmost.release.statistics import Contribution, Grid, as_grid, ones, statement, values, votes
 from utmost.release.units import Neighbours, Unit
 
+LOSSES_OF_MEANS = ("absolute", "squared")
 SHARE_OF_SUM = {"add-remove": Fraction(1, 2), "replace": Fraction(7, 12)}
 """How much of a mean's epsilon its sum gets: next to √s : √c for the errors s and c that sum and count "
 "bring into it."""
@@ -258,7 +259,7 @@ def mean(
     setting: Setting, column: str, lower: Number, upper: Number, grid: Number, where: Any, privacy: Any, loss: str
 ) -> Question:
     """The mean of a column clamped to a range: from a sum around the middle of the range and a count, both released."""
-    level, loss, steps = as_releasable(privacy), as_loss(loss, ("absolute", "squared")), as_grid(lower, upper, grid)
+    level, loss, steps = as_releasable(privacy), as_loss(loss, LOSSES_OF_MEANS), as_grid(lower, upper, grid)
     if not isinstance(level, ApproxDP) or level.delta != 0:
         raise UnsupportedLevel(f"a mean is released at a pure level, not {level}; give an epsilon, such as PureDP(1).")
     if steps.least == steps.most:
