@@ -6,7 +6,12 @@ knows nothing of Utmost treats them as it should.
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
+
+import numpy as np
+
+MOST_SHOWN, MOST_LISTED = 200, 20
 
 
 class UtmostError(Exception):
@@ -112,3 +117,29 @@ class BudgetMismatch(InvalidInput):
 
 class UnknownDataset(InvalidInput):
     """A ledger has no account of this name."""
+
+
+def shown(value: Any) -> str:
+    """A value as an error may show it: a text, a number, or a short list of these; of anything else, its type.
+
+    Where a public value belongs, somebody may give a frame or a column by mistake, and its text would be private rows.
+
+    Examples
+    --------
+    >>> shown("yes"), shown(["a", 1]), shown({"age": [70, 71]})
+    ("'yes'", "['a', 1]", 'a dict')
+    """
+    if _is_plain(value):
+        text = repr(value)
+        return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+    if type(value) in (list, tuple) and len(value) <= MOST_LISTED and all(_is_plain(part) for part in value):
+        listed = ", ".join(map(shown, value))
+        if isinstance(value, list):
+            return f"[{listed}]"
+        return f"({listed},)" if len(value) == 1 else f"({listed})"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | Number | np.bool_)

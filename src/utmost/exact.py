@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from flint import arb, ctx, fmpq
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
@@ -37,7 +37,7 @@ def as_rational(value: Number, name: str = "the value") -> Fraction:
     (Fraction(1, 10), Fraction(1, 1000000000), Fraction(3, 1))
     """
     if isinstance(value, bool | np.bool_):
-        raise InvalidInput(f"{name} is {value!r}, a truth value; give a number.")
+        raise InvalidInput(f"{name} is {shown(value)}, a truth value; give a number.")
     if _is_beyond_reason(value):
         raise InvalidInput(f"{name} has an exponent beyond {MOST_EXPONENT}; numbers of that size mean nothing here.")
     try:
@@ -46,7 +46,7 @@ def as_rational(value: Number, name: str = "the value") -> Fraction:
         return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):
         raise InvalidInput(
-            f"{name} is {value!r}; give a finite number (int, float, Fraction, Decimal or a string such as '1/3')."
+            f"{name} is {shown(value)}; give a finite number (int, float, Fraction, Decimal or a string such as '1/3')."
         ) from None
 
 

@@ -26,7 +26,7 @@ from flint import arb, ctx
 
 from utmost.accounting.amounts import BITS, GRAIN, Amount, enclose_epsilon, epsilon_of, rounded_down, rounded_up
 from utmost.accounting.composition import compose
-from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Number, as_fmpq, as_rational
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level, level_from_json
 
@@ -121,7 +121,9 @@ def choose(budget: Level | Number, name: str | None = None) -> Filter:
         fitting = ("basic", "zcdp") if budget.delta > 0 else ("pure",)
     chosen = name or fitting[0]
     if chosen not in fitting:
-        raise InvalidInput(f"filter is {chosen!r}, but a budget of {budget} takes {' or '.join(map(repr, fitting))}.")
+        raise InvalidInput(
+            f"filter is {shown(chosen)}, but a budget of {budget} takes {' or '.join(map(repr, fitting))}."
+        )
     return Filter(chosen, budget, _limits(budget, chosen))
 
 

@@ -38,7 +38,7 @@ from utmost.accounting.filters import Filter, choose
 from utmost.accounting.sqlite import Memory, SQLite
 from utmost.accounting.storage import Run, Storage
 from utmost.certification import Check
-from utmost.errors import BudgetMismatch, BudgetSpent, InvalidInput, UnknownDataset
+from utmost.errors import BudgetMismatch, BudgetSpent, InvalidInput, UnknownDataset, shown
 from utmost.exact import Number
 from utmost.privacy import Level, as_level
 
@@ -92,8 +92,8 @@ class Ledger:
         filter : None for the one of the budget's kind; "basic" or "zcdp" for an (epsilon, delta) budget
         """
         dataset, unit = _name(dataset), _text(unit, "unit")
-        if neighbours not in NEIGHBOURS:
-            raise InvalidInput(f"neighbours is {neighbours!r}; say 'replace' or 'add-remove'.")
+        if not isinstance(neighbours, str) or neighbours not in NEIGHBOURS:
+            raise InvalidInput(f"neighbours is {shown(neighbours)}; say 'replace' or 'add-remove'.")
         chosen = choose(budget, filter)
         with self._storage.write(dataset) as run:
             if not run("SELECT 1 FROM utmost_accounts WHERE dataset = ?", dataset):
@@ -240,7 +240,7 @@ class Account:
         epsilon 0.792467 of 3, delta 9e-06 of 1e-05
         """
         if isinstance(levels, str | Level) or not isinstance(levels, Iterable):
-            raise InvalidInput(f"levels is {levels!r}; give a list of levels, or use reserve for one.")
+            raise InvalidInput(f"levels is {shown(levels)}; give a list of levels, or use reserve for one.")
         listed = tuple(as_level(level) for level in levels)
         if not listed:
             raise InvalidInput("a batch needs at least one level.")
@@ -267,7 +267,7 @@ class Account:
         """
         level = as_level(level)
         if not isinstance(slots, int | np.integer) or isinstance(slots, bool) or slots < 1:
-            raise InvalidInput(f"slots is {slots!r}; give a whole number, 1 or more.")
+            raise InvalidInput(f"slots is {shown(slots)}; give a whole number, 1 or more.")
         cost = self.filter.batch_cost([(level, int(slots))], delta)
         return Schedule(self, self._reserved((level,), cost, question, int(slots)).number)
 
@@ -338,7 +338,7 @@ class Account:
 
     def _entry(self, number: int) -> Entry:
         if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 1:
-            raise InvalidInput(f"the entry is {number!r}; entries are numbered from 1.")
+            raise InvalidInput(f"the entry is {shown(number)}; entries are numbered from 1.")
         with self._storage.read() as run:
             return self._folded(run, int(number))
 
@@ -465,7 +465,7 @@ def _name(dataset: Any) -> str:
 
 def _text(value: Any, name: str) -> str:
     if not isinstance(value, str) or not value.strip() or any(unicodedata.category(c) == "Cs" for c in value):
-        raise InvalidInput(f"{name} is {value!r}; give a text that says which.")
+        raise InvalidInput(f"{name} is {shown(value)}; give a text that says which.")
     return value
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Number
 from utmost.privacy.approx import ApproxDP, PureDP, approx_lower, approx_upper
 from utmost.privacy.gaussian import GaussianDP
@@ -49,7 +49,7 @@ def as_level(privacy: Level | Number) -> Level:
         return PureDP(privacy)
     except InvalidInput:
         raise InvalidInput(
-            f"privacy is {privacy!r}; give a number 0 or more (an epsilon), or a level such as PureDP(1), "
+            f"privacy is {shown(privacy)}; give a number 0 or more (an epsilon), or a level such as PureDP(1), "
             "ApproxDP(1, 1e-6) or GaussianDP(1)."
         ) from None
 

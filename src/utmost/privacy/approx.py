@@ -10,7 +10,7 @@ import numpy as np
 from flint import ctx
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 from utmost.exact import (
     Enclosed,
     ExpSum,
@@ -58,7 +58,7 @@ class ApproxDP(Level):
         """The level with e^epsilon equal to a rational number exactly."""
         value = as_rational(ratio, "the ratio e^epsilon")
         if value < 1:
-            raise InvalidInput(f"the ratio e^epsilon is {ratio!r}; it must be 1 or more (1 is epsilon = 0).")
+            raise InvalidInput(f"the ratio e^epsilon is {shown(ratio)}; it must be 1 or more (1 is epsilon = 0).")
         level = cls.__new__(cls)
         level._set(value, Fraction(0), delta)
         return level
@@ -66,7 +66,7 @@ class ApproxDP(Level):
     def _set(self, ratio: Fraction, exponent: Fraction | float, delta: Number) -> None:
         share = as_rational(delta, "delta")
         if not 0 <= share <= 1:
-            raise InvalidInput(f"delta is {delta!r}; it is a probability, so give a number between 0 and 1.")
+            raise InvalidInput(f"delta is {shown(delta)}; it is a probability, so give a number between 0 and 1.")
         for name, value in (("ratio", ratio), ("exponent", exponent), ("delta", share)):
             object.__setattr__(self, name, value)
 
@@ -258,7 +258,7 @@ class PureDP(ApproxDP):
         ln 1.5-DP
         """
         if delta:
-            raise InvalidInput(f"delta is {delta!r} in a pure level; use ApproxDP.from_ratio for a delta above 0.")
+            raise InvalidInput(f"delta is {shown(delta)} in a pure level; use ApproxDP.from_ratio for a delta above 0.")
         return super().from_ratio(ratio)
 
     def to_json(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import ExpSum, Number, Real, as_rational
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -48,7 +48,7 @@ class Level(ABC):
     def _steps(self, steps: ArrayLike, alpha: ArrayLike) -> tuple[NDArray[np.int64], Floats]:
         count = np.asarray(steps)
         if count.size and (not np.issubdtype(count.dtype, np.integer) or count.min() < 0 or count.max() > 2**62):
-            raise InvalidInput(f"steps is {steps!r}; give whole numbers of edges, 0 or more.")
+            raise InvalidInput(f"steps is {shown(steps)}; give whole numbers of edges, 0 or more.")
         wide_steps, wide_alpha = np.broadcast_arrays(count, as_probabilities(alpha))
         return wide_steps.astype(np.int64), wide_alpha.astype(float)
 
@@ -128,7 +128,7 @@ def as_probabilities(alpha: ArrayLike) -> Floats:
     try:
         values = np.asarray(alpha, dtype=float)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{alpha!r} is not a probability; give numbers between 0 and 1.") from None
+        raise InvalidInput(f"{shown(alpha)} is not a probability; give numbers between 0 and 1.") from None
     wrong = ~((values >= 0) & (values <= 1))
     if wrong.any():
         raise InvalidInput(f"{float(values[wrong].flat[0])!r} is not a probability; give numbers between 0 and 1.")
@@ -137,11 +137,11 @@ def as_probabilities(alpha: ArrayLike) -> Floats:
 
 def nonnegative(value: Number, name: str) -> Fraction | float:
     """A parameter that is 0 or more, infinity included."""
-    if (isinstance(value, float) and value == math.inf) or value == "inf":
+    if (isinstance(value, float) and value == math.inf) or (isinstance(value, str) and value == "inf"):
         return math.inf
     exact = as_rational(value, name)
     if exact < 0:
-        raise InvalidInput(f"{name} is {value!r}; it must be 0 or more.")
+        raise InvalidInput(f"{name} is {shown(value)}; it must be 0 or more.")
     return exact
 
 

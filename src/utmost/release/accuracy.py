@@ -17,7 +17,7 @@ from utmost.release.mechanisms.losses import cost, scaled
 from utmost.release.mechanisms.noisy_line import NoisyLine
 from utmost.release.mechanisms.selection import SelectionDesign
 from utmost.release.mechanisms.steps import Steps
-from utmost.release.questions import Part, Question
+from utmost.release.questions import LOSSES_OF_MEANS, Part, Question
 
 CONFIDENCE = 0.95
 
@@ -37,7 +37,7 @@ def average(question: Question) -> float:
     if question.joint is not None:
         return question.joint.design.expected[question.joint.design.loss]
     if question.kind == "mean":
-        return _mean_error(question, None)["absolute"]
+        return _mean_error(question, None)[question.parts[0].design.loss]
     part = question.parts[0]
     return scaled(part.design.loss, part.design.expected[part.design.loss], float(part.step))
 
@@ -123,19 +123,28 @@ def _whole(value: Fraction) -> int | float:
 
 
 def _mean_error(question: Question, name: str | None) -> dict[str, float]:
-    """About how far off the mean is if every unit takes part: the sum's error, and the count's times half a range."""
+    """About how far off the mean is if every unit takes part: the sum's error, and the count's times half a range.
+
+    The two are drawn independently and lie on either side, so their squares add up.
+    """
     of_sum, of_count = question.parts
     rows = question.setting.unit.at_most * question.rows_each
     half = max(abs(of_sum.contribution.least), abs(of_sum.contribution.most)) * float(of_sum.step)
     laws = [part.design.expected if name is None else part.design.alternatives[name] for part in (of_sum, of_count)]
-    return {"absolute": (laws[0]["absolute"] * float(of_sum.step) + half * laws[1]["absolute"]) / rows}
+    scales = (float(of_sum.step) / rows, half / rows)
+    return {
+        loss: sum(scaled(loss, law[loss], scale) for law, scale in zip(laws, scales, strict=True))
+        for loss in LOSSES_OF_MEANS
+    }
 
 
 def _mean_before(question: Question) -> dict[str, Any]:
-    part = question.parts[0]
-    widest = (part.contribution.most - part.contribution.least) * float(part.step)
+    part, loss = question.parts[0], question.parts[0].design.loss
+    widest = scaled(
+        loss, float(cost(loss, np.array(part.contribution.most - part.contribution.least))), float(part.step)
+    )
     holds = "average: about, if every unit has a value; worst: the whole range, if nobody has one"
-    return {"loss": "absolute", "average": average(question), "worst": widest, "holds": holds}
+    return {"loss": loss, "average": average(question), "worst": widest, "holds": holds}
 
 
 def _mean_after(question: Question, released: Mapping[str, Any]) -> dict[str, Any]:

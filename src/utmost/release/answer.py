@@ -13,6 +13,7 @@ from typing import Any
 from utmost.privacy import Level
 from utmost.release.accuracy import after, before, compared
 from utmost.release.mechanisms.losses import scaled
+from utmost.release.mechanisms.steps import Steps
 from utmost.release.questions import Question
 
 
@@ -148,7 +149,8 @@ def _described(name: str, design: Any, space: str, step: float = 1.0) -> dict[st
 
 def _notes(question: Question) -> list[str]:
     """What somebody about to spend should know."""
-    if question.is_choice and question.parts[0].design.worst > 1 - 1e-9:
+    mechanism = question.parts[0].design.mechanism if question.is_choice else None
+    if isinstance(mechanism, Steps) and mechanism.constant:
         return [
             "under this prior the answer that is right most often is the same whatever the table says; give a prior, "
             "or a larger epsilon"

@@ -3,8 +3,9 @@
 `audit` releases the answer to one question many times from each of two tables that differ in one row or person, looks
 for the event whose probabilities differ most, on the first half of the draws, and estimates it on the second half.
 The bound it states holds with the stated confidence (Clopper and Pearson for each of the two probabilities, so that
-the event, having been chosen on other draws, is not chosen to please). A bound above the promised epsilon proves the
-promise broken; a bound below proves nothing.
+the event, having been chosen on other draws, is not chosen to please). Where the
+level does not allow the one probability beside the other, whichever kind of level it is, the promise is broken; where
+it does, nothing is proved.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
+from utmost.privacy import Level
 
-CONFIDENCE = 0.999
+CONFIDENCE, ROUNDING = 0.999, 1e-12
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,11 @@ class Audit:
 
     Attributes
     ----------
-    epsilon_at_least : the empirical lower bound
-    promised : the epsilon (or mu) of the level, as text
+    epsilon_at_least : the empirical lower bound, at the delta of the level
+    promised : the level, as text
     event : the answers that told the tables apart best
     runs : how often each table was asked
-    broken : whether the bound exceeds the promise
+    broken : whether the level forbids what was seen
     """
 
     epsilon_at_least: float
@@ -69,23 +71,30 @@ def audit(question: Callable[[Any], Any], table_a: Any, table_b: Any, runs: int 
     False
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 100:
-        raise InvalidInput(f"runs is {runs!r}; give 100 or more: fewer releases tell nothing.")
-    drawn, level = [], None
+        raise InvalidInput(f"runs is {shown(runs)}; give 100 or more: fewer releases tell nothing.")
+    drawn: list[list[tuple[Any, ...]]] = []
+    level: Level | None = None
     for table in (table_a, table_b):
         answer = question(table)
         if not hasattr(answer, "question"):
             raise InvalidInput("the question did not return an answer of a session; return s.count(...) or the like.")
+        if level is not None and answer.question.level != level:
+            raise InvalidInput(
+                f"the question was asked at {level} of one table and at {answer.question.level} of the other; ask "
+                "both at one level."
+            )
         level = answer.question.level
         drawn.append(_draw(answer, runs))
     half = runs // 2
     first = [Counter(draws[:half]) for draws in drawn]
-    event, swapped = _best_event(*first)
+    assert level is not None
+    delta = float(getattr(level, "delta", 0))
+    event, swapped = _best_event(first[0], first[1], delta)
     counts = [sum(value in event for value in draws[half:]) for draws in drawn]
     here, there = counts[::-1] if swapped else counts
     low, high = _least(here, runs - half), _most(there, runs - half)
-    found = max(0.0, math.log(low / high)) if low > 0 else 0.0
-    promised = float(getattr(level, "log_growth", math.inf))
-    broken = found > promised and float(getattr(level, "delta", 0)) == 0
+    found = max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
+    broken = low > float(level.upper(high)) + ROUNDING
     return Audit(found, str(level), _shown(event), runs, broken)
 
 
@@ -96,7 +105,7 @@ def _draw(answer: Any, runs: int) -> list[tuple[Any, ...]]:
     return [tuple(asked.draw(point).values()) for _ in range(runs)]
 
 
-def _best_event(first: Counter[Any], second: Counter[Any]) -> tuple[set[Any], bool]:
+def _best_event(first: Counter[Any], second: Counter[Any], delta: float) -> tuple[set[Any], bool]:
     """The answers on one side of a cut, or one answer, whose counts differ most; whether the second table has more."""
     values = sorted(set(first) | set(second))
     events = [{value} for value in values] + [set(values[:k]) for k in range(1, len(values))]
@@ -107,7 +116,7 @@ def _best_event(first: Counter[Any], second: Counter[Any]) -> tuple[set[Any], bo
         a, b = sum(first[v] for v in event), sum(second[v] for v in event)
         for here, there, turned in ((a, b, False), (b, a, True)):
             low, high = _least(here, size), _most(there, size)
-            score = math.log(low / high) if low > 0 else -math.inf
+            score = math.log((low - delta) / high) if low > delta else -math.inf
             if score > most:
                 best, most, swapped = event, score, turned
     return best, swapped

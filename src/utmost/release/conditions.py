@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from utmost.errors import InvalidInput, NotRowWise
+from utmost.errors import InvalidInput, NotRowWise, shown
 from utmost.release.engines import Source
 
 MOST_TEXT = 10_000
@@ -72,7 +72,7 @@ def as_condition(where: Any, source: Source) -> Any:
         value = _guarded(lambda: where(table))
     else:
         raise InvalidInput(
-            f"the condition is {where!r}; give SQL text such as 'age >= 65', or a function of the table such as "
+            f"the condition is {shown(where)}; give SQL text such as 'age >= 65', or a function of the table such as "
             "lambda t: t.age >= 65."
         )
     if not isinstance(value, ibis.expr.types.Value) or not value.type().is_boolean():

@@ -27,7 +27,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise, UtmostError
+from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise, UtmostError, shown
 
 FAILED = (
     "the engine could not compute this answer. What was reserved stays spent, because when an engine fails may "
@@ -66,7 +66,7 @@ class Source:
     connection : the Ibis backend that holds it
     """
 
-    table: Any
+    table: Any = field(repr=False)  # an interactive Ibis would print its rows
     untyped: frozenset[str]
     connection: Any = field(repr=False)
 
@@ -484,7 +484,7 @@ def _with_types(source: Source, types: Mapping[str, Any]) -> Source:
             target = ibis.dtype(TYPES.get(kind, kind))
         except Exception:
             raise InvalidInput(
-                f"the type of {name!r} is {kind!r}; say int, float, str, bool, 'date' or 'timestamp'."
+                f"the type of {name!r} is {shown(kind)}; say int, float, str, bool, 'date' or 'timestamp'."
             ) from None
         if target.is_timestamp() and target.timezone is None:
             target = ibis.dtype("timestamp(6)")  # of the others, DuckDB fails to convert the last and first

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.several import design_disjoint
 from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, shared, text_of
@@ -19,7 +19,9 @@ def histogram(
     """How many rows each category has; values that are not listed are dropped, or counted under the name `other`."""
     level, loss, listed = as_releasable(privacy), as_loss(loss), _columns(column, categories)
     if other is not None and (not isinstance(other, str) or any(other in found for found in listed.values())):
-        raise InvalidInput(f"other is {other!r}; give a name that is not a category, or None to drop what is unlisted.")
+        raise InvalidInput(
+            f"other is {shown(other)}; give a name that is not a category, or None to drop what is unlisted."
+        )
     rows_each = rows_that_count(setting, of)
     cells = category_cells(setting.source, listed, other is not None)
     labels = [[str(c) for c in found] + ([other] if other is not None else []) for found in listed.values()]
@@ -62,7 +64,7 @@ def _columns(column: Any, categories: Any) -> dict[str, Sequence[Any]]:
     """One or two columns with their categories."""
     if isinstance(column, str):
         return {column: categories}
-    names = list(column) if isinstance(column, Sequence) else []
+    names = list(column) if isinstance(column, Sequence) and all(isinstance(name, str) for name in column) else []
     lists = list(categories.values()) if isinstance(categories, Mapping) else categories
     fits = isinstance(lists, Sequence) and not isinstance(lists, str) and len(names) == len(lists)
     if not 1 <= len(names) <= 2 or len(set(names)) < len(names) or not fits:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.release.mechanisms.contests import Floats, Integers
 from utmost.release.mechanisms.losses import as_loss
@@ -165,7 +165,8 @@ def _share(q: Number) -> Fraction:
     share = as_rational(q, "q")
     if not 0 < share < 1 or share.denominator > MOST_DENOMINATOR:
         raise InvalidInput(
-            f"q is {q!r}; give a share between 0 and 1 with a denominator of at most {MOST_DENOMINATOR}, such as 0.5."
+            f"q is {shown(q)}; give a share between 0 and 1 with a denominator of at most {MOST_DENOMINATOR}, such as "
+            "0.5."
         )
     return share
 
@@ -178,7 +179,7 @@ def _values(candidates: Any) -> tuple[Any, ...]:
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 2**53 for x in listed)
     if not numbers or not 2 <= len(listed) <= MOST_CANDIDATES or any(a >= b for a, b in pairwise(listed)):
         raise InvalidInput(
-            f"candidates is {candidates!r}; give 2 to {MOST_CANDIDATES} public numbers in increasing order, such as "
-            "range(0, 101, 5)."
+            f"candidates is {shown(candidates)}; give 2 to {MOST_CANDIDATES} public numbers in increasing order, such "
+            "as range(0, 101, 5)."
         )
     return tuple(listed)

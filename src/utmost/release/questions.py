@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Number, as_literal
 from utmost.privacy import ApproxDP, Level, PureDP, as_level
 from utmost.release.conditions import as_condition
@@ -29,6 +29,7 @@ from utmost.release.mechanisms.losses import as_loss
 from utmost.release.statistics import Contribution, Grid, as_grid, ones, statement, values, votes
 from utmost.release.units import Neighbours, Unit
 
+LOSSES_OF_MEANS = ("absolute", "squared")
 SHARE_OF_SUM = {"add-remove": Fraction(1, 2), "replace": Fraction(7, 12)}
 """How much of a mean's epsilon its sum gets: next to √s : √c for the errors s and c that sum and count "
 "bring into it."""
@@ -204,13 +205,7 @@ class Question:
 def count(setting: Setting, where: Any, privacy: Any, of: Literal["rows", "people"], loss: str, prior: Any) -> Question:
     """How many rows, or people with such a row, there are of which a condition is true."""
     level, loss = as_releasable(privacy), as_loss(loss)
-    if of not in ("rows", "people"):
-        raise InvalidInput(f"of is {of!r}; say 'rows' or 'people'.")
-    if of == "people" and setting.unit.id is None:
-        raise InvalidInput(
-            "people cannot be counted where the unit is a row; open the session with unit=um.people(...)."
-        )
-    rows_each = setting.unit.rows_each if of == "rows" else 1
+    rows_each = rows_that_count(setting, of)
     contribution = ones(setting.source, where)
     line = setting.line(contribution, rows_each)
     weights = line.prior(prior)
@@ -264,11 +259,13 @@ def mean(
     setting: Setting, column: str, lower: Number, upper: Number, grid: Number, where: Any, privacy: Any, loss: str
 ) -> Question:
     """The mean of a column clamped to a range: from a sum around the middle of the range and a count, both released."""
-    level, loss, steps = as_releasable(privacy), as_loss(loss, ("absolute", "squared")), as_grid(lower, upper, grid)
+    level, loss, steps = as_releasable(privacy), as_loss(loss, LOSSES_OF_MEANS), as_grid(lower, upper, grid)
     if not isinstance(level, ApproxDP) or level.delta != 0:
         raise UnsupportedLevel(f"a mean is released at a pure level, not {level}; give an epsilon, such as PureDP(1).")
     if steps.least == steps.most:
-        raise InvalidInput(f"lower and upper are both {lower!r}, so the mean is public already; give a wider range.")
+        raise InvalidInput(
+            f"lower and upper are both {shown(lower)}, so the mean is public already; give a wider range."
+        )
     middle = (steps.least + steps.most) // 2 * steps.step
     around = Grid(steps.lower, steps.upper, steps.step, middle)
     share = SHARE_OF_SUM[setting.neighbours]
@@ -331,9 +328,7 @@ def threshold(
 ) -> Question:
     """Whether a condition is true of at least so many rows, or people."""
     level, loss = as_releasable(privacy), as_loss(loss, ("zero-one",))
-    if of not in ("rows", "people") or (of == "people" and setting.unit.id is None):
-        raise InvalidInput(f"of is {of!r}; say 'rows', or 'people' where the unit is um.people(...).")
-    rows_each = setting.unit.rows_each if of == "rows" else 1
+    rows_each = rows_that_count(setting, of)
     contribution = ones(setting.source, where)
     line = setting.line(contribution, rows_each)
     try:
@@ -342,7 +337,7 @@ def threshold(
         border = 0
     if isinstance(at_least, bool) or not 1 <= border <= line.last:
         raise InvalidInput(
-            f"at_least is {at_least!r}; give a whole number from 1 to {line.last}, the most there can be: the "
+            f"at_least is {shown(at_least)}; give a whole number from 1 to {line.last}, the most there can be: the "
             "answer to any other is public."
         )
     weights = line.prior(prior)
@@ -366,8 +361,12 @@ def threshold(
 
 def rows_that_count(setting: Setting, of: Any) -> int:
     """How many rows of a unit take part: all that are kept, or one where people are counted."""
-    if of not in ("rows", "people") or (of == "people" and setting.unit.id is None):
-        raise InvalidInput(f"of is {of!r}; say 'rows', or 'people' where the unit is um.people(...).")
+    if not isinstance(of, str) or of not in ("rows", "people"):
+        raise InvalidInput(f"of is {shown(of)}; say 'rows' or 'people'.")
+    if of == "people" and setting.unit.id is None:
+        raise InvalidInput(
+            "people cannot be counted where the unit is a row; open the session with unit=um.people(...)."
+        )
     return setting.unit.rows_each if of == "rows" else 1
 
 

@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any, Literal
 
 from utmost.accounting import Account, Entry, Ledger, Schedule
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
-from utmost.privacy import Level, PureDP, as_level
+from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.accuracy import average
 from utmost.release.answer import Answer, Plan, make_answer, make_plan
 from utmost.release.budget import Budget
@@ -261,12 +261,14 @@ class Session(Questions):
     ) -> None:
         if not isinstance(unit, Unit):
             raise InvalidInput(
-                f"unit is {unit!r}; say whose data are protected: um.rows(at_most=...) or um.people(id, "
+                f"unit is {shown(unit)}; say whose data are protected: um.rows(at_most=...) or um.people(id, "
                 "rows_each=..., at_most=...)."
             )
         if budget is None:
             raise InvalidInput("say what all answers together may spend, such as budget=1: there is no default.")
         kind = require_neighbours(neighbours)
+        if types is not None and not isinstance(types, Mapping):
+            raise InvalidInput(f"types is {shown(types)}; say how to read columns of text, such as {{'age': int}}.")
         source = open_table(table, types)
         require_id(source, unit.id)
         self.setting = Setting(source, unit, kind)
@@ -306,6 +308,9 @@ class Session(Questions):
     def smallest_privacy(self, question: Plan, accuracy: Number) -> Level:
         """The smallest epsilon, to three digits, whose expected loss under the prior is at most `accuracy`.
 
+        A plan with a delta keeps it; for a plan at a Gaussian level it is the smallest mu. Nothing below 0.0001 is
+        tried: where that suffices, it is the answer.
+
         Parameters
         ----------
         question : a plan, at any level, such as s.plan.count("age >= 65", privacy=1)
@@ -325,27 +330,31 @@ class Session(Questions):
         wanted = float(as_rational(accuracy, "accuracy"))
         if wanted <= 0:
             raise InvalidInput(
-                f"accuracy is {accuracy!r}; give an expected loss above 0: only epsilon = infinity has none."
+                f"accuracy is {shown(accuracy)}; give an expected loss above 0: only epsilon = infinity has none."
             )
 
         def suffices(epsilon: float) -> bool:
-            return average(question.question.again(PureDP(epsilon))) <= wanted
+            return average(question.question.again(_with_epsilon(question.privacy, epsilon))) <= wanted
 
-        high = min(max(float(getattr(question.privacy, "log_growth", 1.0)), LEAST_EPSILON), MOST_EPSILON)
+        start = getattr(question.privacy, "log_growth", getattr(question.privacy, "mu", 1.0))
+        high = min(max(float(start), LEAST_EPSILON), MOST_EPSILON)
         while not suffices(high):
             if high == MOST_EPSILON:
                 raise InvalidInput(
-                    f"no epsilon up to {MOST_EPSILON:g} has an expected loss of {wanted:g}; ask for less accuracy."
+                    f"no epsilon (or mu) up to {MOST_EPSILON:g} has an expected loss of {wanted:g}; ask for less "
+                    "accuracy."
                 )
             high = min(2 * high, MOST_EPSILON)
-        low = high / 2
-        while low > LEAST_EPSILON and suffices(low):
-            low, high = low / 2, low
+        low = max(high / 2, LEAST_EPSILON)
+        while suffices(low):
+            if low == LEAST_EPSILON:
+                return _with_epsilon(question.privacy, low)
+            low, high = max(low / 2, LEAST_EPSILON), low
         while high / low > 1.0005:
             middle = (low * high) ** 0.5
             low, high = (low, middle) if suffices(middle) else (middle, high)
         digit = 10.0 ** (math.floor(math.log10(high)) - 2)
-        return PureDP(float(f"{math.ceil(high / digit - 1e-9) * digit:.3g}"))
+        return _with_epsilon(question.privacy, float(f"{math.ceil(high / digit - 1e-9) * digit:.3g}"))
 
     def batch(self, plans: Sequence[Plan], delta: Number | None = None, *, fresh: bool = False) -> list[Answer]:
         """Answers to several questions that are declared together, before any of them is answered.
@@ -421,6 +430,15 @@ class Session(Questions):
 
     def __repr__(self) -> str:
         return f"Session on {self.dataset!r} ({self.setting.unit}, {self.setting.neighbours}): {self.left} left"
+
+
+def _with_epsilon(level: Level, epsilon: float) -> Level:
+    """A level of the same kind with another epsilon, or mu."""
+    if isinstance(level, GaussianDP):
+        return GaussianDP(epsilon)
+    if isinstance(level, ApproxDP) and level.delta > 0:
+        return ApproxDP(epsilon, level.delta)
+    return PureDP(epsilon)
 
 
 class Planner(Questions):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.several import design_overlapping
 from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, shared, text_of
@@ -49,7 +49,7 @@ def _named(conditions: Any, setting: Setting) -> dict[str, Any]:
     elif isinstance(conditions, Sequence) and not isinstance(conditions, str):
         listed = {str(text_of(where, setting.source)): where for where in conditions}
     else:
-        raise InvalidInput(f"conditions is {conditions!r}; list them, such as ['age >= 65', \"town = 'Briar'\"].")
+        raise InvalidInput(f"conditions is {shown(conditions)}; list them, such as ['age >= 65', \"town = 'Briar'\"].")
     if (
         not 1 <= len(listed) <= MOST_CONDITIONS
         or len(listed) < len(conditions)

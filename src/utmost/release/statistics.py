@@ -24,18 +24,20 @@ permuted rows give the same point, and DuckDB adds 64-bit integers in 128 bits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational, show_rational
 from utmost.release.conditions import as_condition, kind_of
 from utmost.release.engines import Source, Statement
 from utmost.release.units import Neighbours, Unit
 
 TINY = 1e-290
+MOST_SIZE = 10**120
+"""The square of a sum of the most numbers of this size is a float still."""
 MOST_STEPS = 2**48
 """Contributions are below this, so that scaling in floating point errs by less than half a step at the ends."""
 
@@ -51,8 +53,8 @@ class Contribution:
     least, most : what the value lies between wherever the row takes part
     """
 
-    taking_part: Any
-    value: Any
+    taking_part: Any = field(repr=False)  # an interactive Ibis would print what they are of every row
+    value: Any = field(repr=False)
     least: int
     most: int
 
@@ -118,10 +120,17 @@ def as_grid(lower: Number, upper: Number, grid: Number) -> Grid:
     low, high, step = as_rational(lower, "lower"), as_rational(upper, "upper"), as_rational(grid, "grid")
     if low > high or (low == high == 0):
         raise InvalidInput(
-            f"lower is {lower!r} and upper {upper!r}; give a range of values, such as lower=0, upper=100."
+            f"lower is {shown(lower)} and upper {shown(upper)}; give a range of values, such as lower=0, upper=100."
         )
     if step <= 0:
-        raise InvalidInput(f"grid is {grid!r}; give the step that values are rounded to, above 0, such as 1 or '0.01'.")
+        raise InvalidInput(
+            f"grid is {shown(grid)}; give the step that values are rounded to, above 0, such as 1 or '0.01'."
+        )
+    if max(-low, high, Fraction(step.numerator), Fraction(step.denominator)) > MOST_SIZE:
+        raise InvalidInput(
+            "lower, upper or grid is too large or too fine a number to compute with; keep them, and the numerator and "
+            "denominator of the grid, below 1e120, in another unit if need be."
+        )
     if (low / step).denominator != 1 or (high / step).denominator != 1:
         raise InvalidInput(
             f"lower {show_rational(low)} or upper {show_rational(high)} is not a multiple of the grid "
@@ -137,7 +146,7 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     import ibis
 
     if not isinstance(column, str) or column not in source.columns:
-        raise InvalidInput(f"there is no column {column!r}; {source.naming}.")
+        raise InvalidInput(f"there is no column {shown(column)}; {source.naming}.")
     value = source.table[column]
     if column in source.untyped:
         value = value.try_cast("float64")
@@ -145,7 +154,8 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
         raise InvalidInput(
             f"column {column!r} holds {value.type()}, not numbers; open the table with types={{{column!r}: float}}."
         )
-    whole = value.type().is_integer() and grid.step.denominator == 1
+    within = max(abs(grid.lower), abs(grid.upper)) < 2**63
+    whole = value.type().is_integer() and grid.step.denominator == 1 and within
     low: Any = int(grid.lower) if whole else float(grid.lower)
     high: Any = int(grid.upper) if whole else float(grid.upper)
     present = value.notnull()

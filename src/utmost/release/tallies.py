@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 from utmost.release.conditions import as_condition, kind_of
 from utmost.release.engines import Source, Statement
 from utmost.release.statistics import keep_rows
@@ -37,7 +37,7 @@ class Cells:
     size : how many cells there are
     """
 
-    keys: Mapping[str, Any]
+    keys: Mapping[str, Any] = field(repr=False)
     number: Callable[[Any], Any]
     size: int
 
@@ -101,9 +101,9 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
     import ibis
 
     if not isinstance(column, str) or column not in source.columns:
-        raise InvalidInput(f"there is no column {column!r}; {source.naming}.")
+        raise InvalidInput(f"there is no column {shown(column)}; {source.naming}.")
     if isinstance(categories, str | bytes) or not isinstance(categories, Sequence) or not len(categories):
-        raise InvalidInput(f"the categories of {column!r} are {categories!r}; list them, such as ['yes', 'no'].")
+        raise InvalidInput(f"the categories of {column!r} are {shown(categories)}; list them, such as ['yes', 'no'].")
     value, kinds = source.table[column], {_kind(c) for c in categories}
     if len(kinds) != 1 or None in kinds:
         raise InvalidInput(f"the categories of {column!r} must be all texts, all finite numbers or all truth values.")
@@ -136,7 +136,7 @@ def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:
     import ibis
 
     if not isinstance(column, str) or column not in source.columns:
-        raise InvalidInput(f"there is no column {column!r}; {source.naming}.")
+        raise InvalidInput(f"there is no column {shown(column)}; {source.naming}.")
     value = source.table[column]
     if column in source.untyped:
         value = value.try_cast("float64")

@@ -6,7 +6,7 @@ import operator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 
 Neighbours: TypeAlias = Literal["replace", "add-remove"]
 MOST_UNITS = 10**12
@@ -58,7 +58,7 @@ def people(id: str, rows_each: int | None = None, at_most: int | None = None) ->
     people by 'patient', 3 rows each, at most 5000
     """
     if not isinstance(id, str) or not id:
-        raise InvalidInput(f"the id column is {id!r}; give the name of the column that says whose row it is.")
+        raise InvalidInput(f"the id column is {shown(id)}; give the name of the column that says whose row it is.")
     example = 'um.people("patient", rows_each=3, at_most=5_000)'
     each = _public_number(rows_each, "rows_each", "rows of one person that may take part", example)
     return Unit(_public_number(at_most, "at_most", "people", example), id, each)
@@ -66,9 +66,9 @@ def people(id: str, rows_each: int | None = None, at_most: int | None = None) ->
 
 def require_neighbours(neighbours: Any) -> Neighbours:
     """Either "replace" or "add-remove"; there is no default, because the promise differs."""
-    if neighbours not in ("replace", "add-remove"):
+    if not isinstance(neighbours, str) or neighbours not in ("replace", "add-remove"):
         raise InvalidInput(
-            f"neighbours is {neighbours!r}; say 'replace' (one unit's data become others: how many there are is "
+            f"neighbours is {shown(neighbours)}; say 'replace' (one unit's data become others: how many there are is "
             "public) or 'add-remove' (one unit comes or goes: whether it is there at all is protected)."
         )
     return "replace" if neighbours == "replace" else "add-remove"
@@ -81,7 +81,7 @@ def _public_number(value: Any, name: str, what: str, example: str) -> int:
         number = 0
     if isinstance(value, bool) or not 1 <= number <= MOST_UNITS:
         raise InvalidInput(
-            f"{name} is {value!r}; state how many {what} there are at most, a public whole number of 1 or more, "
+            f"{name} is {shown(value)}; state how many {what} there are at most, a public whole number of 1 or more, "
             f"such as {example}. It cannot be counted from the table: the count itself would not be private."
         )
     return number

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
+from utmost.exact import as_rational
 from utmost.release.mechanisms.contests import Floats, Integers
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.selection import design_selection
@@ -105,6 +106,8 @@ def plurality(
     """Which candidate most rows name; other values do not vote."""
     level, loss = as_releasable(privacy), as_loss(loss, LOSSES)
     rows_each = rows_that_count(setting, of)
+    if not isinstance(column, str):
+        raise InvalidInput(f"the column is {shown(column)}; give its name.")
     cells = category_cells(setting.source, {column: candidates}, other=False)
     if not 2 <= cells.size <= MOST_CANDIDATES:
         raise InvalidInput(f"there are {cells.size} candidates; give 2 to {MOST_CANDIDATES}.")
@@ -155,8 +158,10 @@ def tally_prior(prior: Any, size: int, most: int) -> dict[tuple[int, ...], float
         listed = tuple(tally) if isinstance(tally, Sequence) else ()
         whole = all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in listed)
         if len(listed) != size or not whole or sum(listed) > most:
-            raise InvalidInput(f"the prior lists {tally!r}; give {size} whole numbers that add up to at most {most}.")
-        found[listed] = float(weight)
+            raise InvalidInput(
+                f"the prior lists {shown(tally)}; give {size} whole numbers that add up to at most {most}."
+            )
+        found[listed] = float(as_rational(weight, "a probability of the prior"))
     if not all(w >= 0 for w in found.values()) or abs(sum(found.values()) - 1) > 1e-9:
         raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1.")
     return found

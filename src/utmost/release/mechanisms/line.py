@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.errors import InvalidInput, TooLarge
+from utmost.errors import InvalidInput, TooLarge, shown
 from utmost.families import path, sums
 from utmost.space import Space
 
@@ -59,12 +60,19 @@ class Line:
             return None
         if self.points > MOST_LISTED:
             raise TooLarge(f"a prior over {self.points} points is too long a list; leave it out (uniform).")
-        weights = np.asarray(prior, dtype=float)
+        try:
+            if type(prior).__module__.startswith("ibis."):  # it would be read from the table
+                raise TypeError
+            weights = np.asarray(prior, dtype=float)
+        except (TypeError, ValueError):
+            raise InvalidInput(f"the prior is {shown(prior)}; give one probability for each point, in order.") from None
         if weights.shape != (self.points,):
             raise InvalidInput(
                 f"the prior has shape {weights.shape}; give one probability for each of {self.points} points."
             )
-        return Space(range(self.points), np.zeros((0, 2))).as_prior(weights)
+        if not (weights >= 0).all() or not abs(math.fsum(weights) - 1) <= 1e-9:  # no value is shown: is it public?
+            raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")
+        return weights
 
     def __str__(self) -> str:
         apart = f"at most {self.reach} apart" if self.reach > 1 else "next to each other"

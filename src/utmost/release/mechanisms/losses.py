@@ -7,18 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 
 SHOWN = ("absolute", "squared", "zero-one")
 """What every report shows, whichever was asked for."""
 
 
 def as_loss(loss: Any, choices: tuple[str, ...] = SHOWN) -> str:
-    """A loss by name: "absolute", "squared", "zero-one", or "within k": nothing is lost up to k steps off, else 1."""
-    if isinstance(loss, str) and (loss in choices or (len(choices) > 1 and _within(loss) is not None)):
+    """A loss by name: "absolute", "squared", "zero-one", or "within k": nothing is lost up to k steps off, else 1.
+
+    "within k" is a loss of integers on a line; where only some losses are offered, it is not among them.
+    """
+    everything = choices == SHOWN
+    if isinstance(loss, str) and (loss in choices or (everything and _within(loss) is not None)):
         return loss
-    names = ", ".join(map(repr, choices)) + (" or such as 'within 5'" if len(choices) > 1 else "")
-    raise InvalidInput(f"loss is {loss!r}; say {names}.")
+    names = ", ".join(map(repr, choices)) + (" or such as 'within 5'" if everything else "")
+    raise InvalidInput(f"loss is {shown(loss)}; say {names}.")
 
 
 def cost(loss: str, distance: NDArray[Any]) -> NDArray[np.float64]:

@@ -29,7 +29,7 @@ from utmost.release.mechanisms.line import Line
 from utmost.solution import Solution
 
 Floats = NDArray[np.float64]
-UNRESOLVED, CLOSED, ROUNDING = 2.0**-64, 1e-12, 1e-15
+UNRESOLVED, CLOSED, ROUNDING, NOTHING = 2.0**-64, 1e-12, 1e-15, 1e-6
 MOST_BLOCKS, MOST_PROGRAM = 200_000, 2_000
 
 
@@ -63,6 +63,12 @@ class Steps:
     def worst(self) -> float:
         """The probability of a wrong answer at the worst point."""
         return float((1 - self.told).max())
+
+    @property
+    def constant(self) -> bool:
+        """Whether the answer is the same, but for next to nothing, whatever the point."""
+        yes = self.solution.mechanism.matrix[:, 1]
+        return bool(yes.max() - yes.min() <= NOTHING)
 
     def chance_right(self, answer: bool) -> float:
         """After an answer: the probability that it is right, given the prior."""

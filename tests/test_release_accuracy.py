@@ -1,0 +1,144 @@
+"""What is said about accuracy, needed levels and broken promises is about the declared loss and level."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow
+import pytest
+
+import utmost as um
+from utmost.errors import InvalidInput
+
+TABLE = pyarrow.table({"x": [1.0, 2.0], "town": ["a", "b"]})
+
+
+def opened(at_most=200, budget=100):
+    return um.Session(TABLE, "d", um.rows(at_most=at_most), "add-remove", budget=budget)
+
+
+# ---- losses ----
+
+
+def test_a_mean_takes_the_losses_it_reports():
+    for loss in ("within 5", "zero-one"):
+        with pytest.raises(InvalidInput, match="'absolute', 'squared'"):
+            opened().plan.mean("x", 0, 10, 1, loss=loss)
+
+
+@pytest.mark.parametrize("ask", ["plurality", "quantile"])
+def test_a_choice_among_candidates_takes_no_loss_of_integers(ask):
+    asked = {"plurality": ("town", ["a", "b"], 1), "quantile": ("x", 0.5, [1, 2], 1)}[ask]
+    with pytest.raises(InvalidInput, match="loss is 'within 5'"):
+        getattr(opened().plan, ask)(*asked, loss="within 5")
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_a_mean_is_compared_in_the_declared_loss(loss):
+    plan = opened().plan.mean("x", 0, 10, 1, loss=loss)
+    before, compared = plan.accuracy["before"], plan.details["compared"]
+    assert before["loss"] == loss
+    assert before["average"] == compared["Utmost"][loss]
+    assert before["worst"] == {"absolute": 10, "squared": 100}[loss]
+    assert all(compared["Utmost"][loss] <= by[loss] * (1 + 1e-9) for by in compared.values())
+    assert f"{loss} loss: Utmost" in str(plan)
+
+
+def test_the_squared_error_of_a_mean_is_about_what_draws_have():
+    question = opened().plan.mean("x", 0, 10, 1, loss="squared").question
+    of_sum, _of_count = question.parts
+    truth = {"sum": 3 * of_sum.contribution.most, "count": 200}
+    aim = question.value(truth)
+    found = np.mean([(question.value(question.draw(truth)) - aim) ** 2 for _ in range(2000)])
+    stated = opened().plan.mean("x", 0, 10, 1, loss="squared").accuracy["before"]["average"]
+    assert 0.3 * stated <= found <= 1.5 * stated
+
+
+def test_the_smallest_privacy_of_a_mean_is_for_its_loss():
+    s = opened()
+    for loss in ("absolute", "squared"):
+        plan = s.plan.mean("x", 0, 10, 1, loss=loss)
+        level = s.smallest_privacy(plan, 0.5)
+        assert s.plan.mean("x", 0, 10, level, loss=loss).accuracy["before"]["average"] <= 0.5
+        below = um.PureDP(level.log_growth * 0.98)
+        assert s.plan.mean("x", 0, 10, below, loss=loss).accuracy["before"]["average"] > 0.5
+
+
+# ---- the smallest level ----
+
+
+@pytest.mark.parametrize("level", [um.ApproxDP(1, 0.001), um.GaussianDP(1), um.PureDP(1)])
+def test_the_smallest_level_is_of_the_plans_kind(level):
+    s = opened(at_most=60)
+    found = s.smallest_privacy(s.plan.threshold(None, 30, level), 0.05)
+    assert type(found) is type(level)
+    assert getattr(found, "delta", None) == getattr(level, "delta", None)
+    assert s.plan.threshold(None, 30, found).accuracy["before"]["average"] <= 0.05
+
+
+def test_where_next_to_nothing_suffices_the_floor_is_the_answer():
+    s = opened(at_most=20)
+    for start in (1, 0.0001, 0.00001):
+        assert s.smallest_privacy(s.plan.count(None, start), 1000) == um.PureDP(0.0001)
+
+
+# ---- notes ----
+
+
+def notes(prior, level=0.1):
+    return opened(at_most=20).plan.threshold(None, 10, level, prior=prior).details["notes"]
+
+
+def test_the_note_says_so_where_the_answer_is_the_same_whatever_the_table():
+    low, high = np.r_[[1.0] * 10, [0.001] * 11], np.r_[[0.001] * 10, [1.0] * 11]
+    assert notes(low / low.sum())
+    assert notes(high / high.sum())
+    assert not notes(None)
+
+
+def test_an_answer_that_is_wrong_at_one_point_for_sure_is_not_called_the_same_everywhere():
+    prior = np.r_[[1.0] * 10, [1e-9], [1.0] * 10]
+    plan = opened(at_most=20).plan.threshold(None, 10, um.ApproxDP(3, 0.5), prior=prior / prior.sum())
+    mechanism = plan.question.parts[0].design.mechanism
+    assert np.ptp(mechanism.solution.mechanism.matrix[:, 1]) > 0.5
+    assert plan.details["notes"] == []
+
+
+# ---- audits ----
+
+
+def fake(level, chances):
+    """Answers at a level that are drawn with other chances than it allows."""
+    rng = np.random.default_rng(1)
+
+    def asked(table):
+        drawn = SimpleNamespace(
+            level=level(table) if callable(level) else level,
+            statement=lambda secret: None,
+            point=lambda statement: None,
+            draw=lambda point: {"yes": bool(rng.random() < chances[table])},
+        )
+        return SimpleNamespace(question=drawn)
+
+    return asked
+
+
+@pytest.mark.parametrize("level", [um.PureDP(0.5), um.ApproxDP(0.5, 0.1), um.GaussianDP(0.5)])
+def test_an_audit_finds_a_broken_promise_at_every_kind_of_level(level):
+    found = um.audit(fake(level, {"a": 0.9, "b": 0.1}), "a", "b", runs=4000)
+    assert found.broken
+    assert "BROKEN" in str(found)
+    allowed = float(level.upper(0.4))
+    kept = um.audit(fake(level, {"a": allowed, "b": 0.4}), "a", "b", runs=4000)
+    assert not kept.broken
+
+
+def test_an_audit_at_a_delta_states_epsilon_at_that_delta():
+    found = um.audit(fake(um.ApproxDP(0.1, 0.3), {"a": 0.35, "b": 0.1}), "a", "b", runs=20_000)
+    assert found.epsilon_at_least < 0.1
+    assert not found.broken
+
+
+def test_an_audit_of_two_levels_is_refused():
+    levels = {"a": um.PureDP(1), "b": um.PureDP(2)}
+    with pytest.raises(InvalidInput, match="one level"):
+        um.audit(fake(levels.get, {"a": 0.5, "b": 0.5}), "a", "b")
