@@ -149,6 +149,8 @@ def _described(name: str, design: Any, space: str, step: float = 1.0) -> dict[st
 
 def _notes(question: Question) -> list[str]:
     """What somebody about to spend should know."""
+    if question.kind == "mean":
+        return ["the proofs are of the sum and the count; that nothing gives a better mean is not proved"]
     mechanism = question.parts[0].design.mechanism if question.is_choice else None
     if isinstance(mechanism, Steps) and mechanism.constant:
         return [
@@ -201,7 +203,8 @@ def _lines(details: Mapping[str, Any]) -> list[str]:
     for part in details["parts"]:
         proof = part["proof"]
         gap = f" (gap {proof['gap']:.2g})" if proof["gap"] is not None else ""
-        lines.append(f"  optimal: {proof['optimal']}{gap}: {proof['because']}")
+        of = f", the {part['part']}" if len(details["parts"]) > 1 else ""
+        lines.append(f"  optimal{of}: {proof['optimal']}{gap}: {proof['because']}")
     what = "probability of a wrong answer" if first["loss"] == "zero-one" else f"expected {first['loss']} error"
     lines.append(f"  accuracy before: {what} {first['average']:.4g} on average, {first['worst']:.4g} at worst")
     known = details["accuracy"].get("after", {})
