@@ -6,6 +6,7 @@ import pytest
 from oracle import binary_lp
 
 import utmost as um
+from utmost.release.mechanisms.alternatives import choice_alternatives
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.steps import best_steps
 
@@ -13,8 +14,8 @@ ACCURACY = 1e-8
 """Linear programs of others keep their constraints to 1e-7 or so."""
 
 
-def least_errors(points, first_yes, level, prior):
-    edges = [(i, i + 1) for i in range(points - 1)]
+def least_errors(points, first_yes, level, prior, reach=1):
+    edges = [(i, j) for i in range(points) for j in range(i + 1, min(i + reach + 1, points))]
     truth = np.arange(points) >= first_yes
     yes = binary_lp(points, edges, truth, {}, [level.log_growth] * len(edges), [float(level.delta)] * len(edges), prior)
     return float(prior @ np.where(truth, 1 - yes, yes))
@@ -36,6 +37,52 @@ def test_the_bound_is_the_optimum_over_all_private_mechanisms(level, first_yes, 
     assert bound <= least + ACCURACY
     assert found.expected("zero-one") == pytest.approx(least, abs=ACCURACY)
     assert found.expected("zero-one") >= bound
+
+
+@pytest.mark.parametrize("level", [um.PureDP(0.3), um.PureDP(2), um.ApproxDP(0.5, 0.01)])
+@pytest.mark.parametrize(("reach", "first_yes"), [(2, 15), (3, 4), (5, 29)])
+@pytest.mark.parametrize("kind", ["spread", "two points", "uniform"])
+def test_neighbours_several_points_apart_are_answered_best(level, reach, first_yes, kind):
+    """On blocks as wide as the reach, points of one block are treated alike, which noise does not."""
+    prior = np.random.default_rng(reach).dirichlet(np.full(31, 0.5))
+    if kind == "two points":
+        prior = np.zeros(31)
+        prior[[max(first_yes - reach, 0), min(first_yes + reach - 1, 30)]] = 0.5
+    given = None if kind == "uniform" else prior
+    prior = np.full(31, 1 / 31) if given is None else prior
+    found, bound = best_steps(Line(0, 30, reach), first_yes, level, given)
+    least = least_errors(31, first_yes, level, prior, reach)
+    assert bound is not None
+    assert bound <= least + ACCURACY
+    if kind != "uniform":
+        assert found.expected("zero-one") == pytest.approx(least, abs=ACCURACY)
+    others = choice_alternatives(Line(0, 30, reach), first_yes, level, given)
+    assert all(
+        found.expected("zero-one") <= by["zero-one"] + ACCURACY for name, by in others.items() if "=" not in name
+    )
+    assert found.solution.verify()
+
+
+def test_what_is_drawn_is_what_is_claimed_on_narrow_blocks():
+    line, first_yes = Line(0, 30, 3), 15
+    prior = np.zeros(31)
+    prior[[12, 17]] = 0.5
+    found, _ = best_steps(line, first_yes, um.PureDP(2), prior)
+    assert found.width == 1
+    yes = found.solution.mechanism.matrix[:, 1]
+    assert found.expected("zero-one") == pytest.approx(0.5 * yes[12] + 0.5 * (1 - yes[17]), abs=1e-15)
+    drawn = [sum(found.release(point) for _ in range(400)) / 400 for point in (12, 17)]
+    assert drawn == pytest.approx([yes[12], yes[17]], abs=0.12)
+
+
+def test_a_long_line_is_answered_on_wider_blocks():
+    line = Line(0, 9_999, 100)
+    prior = np.zeros(10_000)
+    prior[[4_925, 5_074]] = 0.5
+    found, _ = best_steps(line, 5_000, um.PureDP(1), prior)
+    assert 1 < found.width < 100
+    others = choice_alternatives(line, 5_000, um.PureDP(1), prior)
+    assert found.expected("zero-one") <= others["geometric"]["zero-one"] < others["Laplace"]["zero-one"]
 
 
 def test_points_that_are_not_told_apart_do_not_make_the_bound_false():

@@ -5,7 +5,7 @@
 | a number, neighbours next to each other | geometric noise, best remap | theorem (Ghosh, Roughgarden, Sundararajan) |
 | a number with a larger reach, up to 150 points | the linear program's optimum | bound from dual prices, its gap |
 | a number with a larger reach, more points | staircase or geometric noise, best remap | bound from shorter lines |
-| yes or no | balanced, or the best boundary, on the path of blocks | bound, with its gap |
+| yes or no | balanced, or the linear program's best boundary, on blocks | bound, with its gap |
 
 Every candidate's expected loss under the declared prior and loss is computed from its law, and the least is taken.
 """
@@ -251,7 +251,9 @@ def design_choice(line: Line, first_yes: int, level: Level, prior: Floats | None
     value = mechanism.expected("zero-one")
     even = mechanism.solution.problem.question == "binary.balanced"
     name = "balanced mechanism" if even else "mechanism with the best boundary"
-    private = f"{level} proved in exact arithmetic on the path of blocks; neighbours lie in the same or adjacent blocks"
+    apart = -(-line.reach // mechanism.width)
+    blocks = "the same or adjacent blocks" if apart == 1 else f"blocks at most {apart} apart"
+    private = f"{level} proved in exact arithmetic on blocks of points; neighbours lie in {blocks}"
     if bound is None:
         proof = Proof(
             private, "unproved", "BIN Theorem 2: best at every point for its boundary; the best boundary is not proved"

@@ -9,8 +9,9 @@ is private on the line (a pull-back along a morphism), and a path has closed for
 does: if no gets yes with probability q, yes gets it with at most U after 2j + 1 steps, and that less q is largest
 where the two errors are equal. Only points without a partner (where one side of the border is longer) can do better,
 and they are far from the border: what they could gain is the stated gap. Where that is not small, and for every other
-prior or level, the boundary is chosen by linear programming. Where blocks are points, what no private mechanism errs
-less often than on the points that are told apart is a bound: those beyond them can only err more.
+prior or level, a linear program chooses, on blocks as narrow as its size allows (of which several in a row are then
+neighbours). Where blocks are points, what no private mechanism errs less often than on the points that are told apart
+is a bound: those beyond them can only err more.
 """
 
 from __future__ import annotations
@@ -24,21 +25,24 @@ from numpy.typing import NDArray
 from utmost.design.binary import balanced, best_boundary
 from utmost.errors import SolverFailed, TooLarge
 from utmost.families import path
-from utmost.privacy import ApproxDP, Level
+from utmost.privacy import ApproxDP, GaussianDP, Level
 from utmost.release.mechanisms.line import Line
 from utmost.solution import Solution
 
 Floats = NDArray[np.float64]
 UNRESOLVED, CLOSED, ROUNDING, NOTHING = 2.0**-64, 1e-12, 1e-15, 1e-6
 MOST_BLOCKS, MOST_PROGRAM = 200_000, 2_000
+MOST_PAIRS, MOST_PAIRS_GAUSSIAN = 20_000, 500
+"""How many pairs of neighbouring blocks a linear program may have; Gaussian levels need many rounds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """A certified mechanism on the blocks of a line, `no` of them before the border."""
+    """A certified mechanism on the blocks of a line, each of `width` points, `no` of them before the border."""
 
     line: Line
     first_yes: int
+    width: int
     no: int
     solution: Solution
     weights: Floats
@@ -46,7 +50,7 @@ class Steps:
 
     def release(self, point: int) -> bool:
         """A private answer: drawn exactly from the certified row of the point's block."""
-        block = (point - self.first_yes) // self.line.reach + self.no
+        block = (point - self.first_yes) // self.width + self.no
         return bool(self.solution.certified.sample(min(max(block, 0), len(self.weights) - 1)))
 
     @cached_property
@@ -79,49 +83,62 @@ class Steps:
 
 def best_steps(line: Line, first_yes: int, level: Level, prior: Floats | None) -> tuple[Steps, float | None]:
     """The best mechanism found, and what no private mechanism errs less than (None where that is not known)."""
-    no, yes = _block_weights(line, first_yes, level, prior)
+    no, yes = _block_weights(line, first_yes, level, prior, line.reach)
     weights = np.concatenate([no[::-1], yes])
-    blocks = path(len(weights))
-    even = Steps(line, first_yes, len(no), balanced(blocks, lambda b: b >= len(no), level), weights)
-    best, bound = even, None
-    value = even.expected("zero-one")
+    solution = balanced(path(len(weights)), lambda b: b >= len(no), level)
+    even = Steps(line, first_yes, line.reach, len(no), solution, weights)
+    value, bound = even.expected("zero-one"), None
     if prior is None and isinstance(level, ApproxDP) and level.delta == 0:
         bound = max(0.0, value - _unpaired_errors(no, yes, even.told, line))
-    if bound is not None and value - bound <= CLOSED:
+        if value - bound <= CLOSED:
+            return even, bound
+    width = _narrowest(len(weights), line.reach, level)
+    if width is None:
         return even, bound
-    if len(weights) <= MOST_PROGRAM:
-        try:
-            found = best_boundary(blocks, lambda b: b >= len(no), level, prior=weights / weights.sum())
-        except (SolverFailed, TooLarge):
-            return best, bound
-        tilted = Steps(line, first_yes, len(no), found, weights)
-        best = tilted if tilted.expected("zero-one") < value - CLOSED else even
-        if line.reach == 1:  # blocks are points
-            program = _least_errors(line, first_yes, len(no), level, prior, found)
-            bound = program if bound is None else max(bound, program)
-    return best, bound
+    no, yes = _block_weights(line, first_yes, level, prior, width)
+    weights = np.concatenate([no[::-1], yes])
+    blocks = Line(0, len(weights) - 1, -(-line.reach // width)).space()
+    try:
+        found = best_boundary(blocks, lambda b: b >= len(no), level, prior=weights / weights.sum())
+    except (SolverFailed, TooLarge):
+        return even, bound
+    tilted = Steps(line, first_yes, width, len(no), found, weights)
+    if width == 1:  # blocks are points
+        program = _least_errors(tilted, level, prior)
+        bound = program if bound is None else max(bound, program)
+    return tilted if tilted.expected("zero-one") < value - CLOSED else even, bound
 
 
-def _least_errors(line: Line, first_yes: int, no: int, level: Level, prior: Floats | None, found: Solution) -> float:
+def _narrowest(blocks: int, reach: int, level: Level) -> int | None:
+    """The least width of a block for which the linear program is small enough; None if the widest is too many."""
+    most = MOST_PAIRS_GAUSSIAN if isinstance(level, GaussianDP) else MOST_PAIRS
+    for width in range(1, reach):
+        together = -(-reach // width)
+        if together * width == reach and blocks * together**2 <= most:
+            return width
+    return reach if blocks <= MOST_PROGRAM else None
+
+
+def _least_errors(found: Steps, level: Level, prior: Floats | None) -> float:
     """What no private mechanism errs less often than on the points told apart, by duality.
 
     The last blocks hold more than a point where points beyond are not told apart: a private mechanism need not treat
     those alike, so their mass is left out.
     """
-    size = len(found.problem.space.points)
-    near = np.full(size, 1 / line.points)
+    line, no, size = found.line, found.no, len(found.weights)
+    solution, near = found.solution, np.full(size, 1 / line.points)
     if prior is not None:
-        start = first_yes - line.first - no
+        start = found.first_yes - line.first - no
         near = prior[start : start + size]
     mass = float(near.sum())
     if mass == 0:
         return 0.0
     if size < line.points:
         try:
-            found = best_boundary(path(size), lambda b: b >= no, level, prior=near / mass)
+            solution = best_boundary(solution.problem.space, lambda b: b >= no, level, prior=near / mass)
         except (SolverFailed, TooLarge):
             return 0.0
-    return 0.0 if found.certificate.bound is None else max(0.0, mass * (1 - found.certificate.bound) - ROUNDING)
+    return 0.0 if solution.certificate.bound is None else max(0.0, mass * (1 - solution.certificate.bound) - ROUNDING)
 
 
 def _unpaired_errors(no: Floats, yes: Floats, told: Floats, line: Line) -> float:
@@ -136,7 +153,7 @@ def _unpaired_errors(no: Floats, yes: Floats, told: Floats, line: Line) -> float
     return float(np.abs(here - there) @ errors + beyond)
 
 
-def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | None) -> tuple[Floats, Floats]:
+def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | None, width: int) -> tuple[Floats, Floats]:
     """The prior mass of the blocks on each side, nearest first; the last holds all beyond what can be told apart."""
     sizes = []
     blocks = -(-(first_yes - line.first) // line.reach) - (-(line.last - first_yes + 1) // line.reach)
@@ -146,14 +163,14 @@ def _block_weights(line: Line, first_yes: int, level: Level, prior: Floats | Non
         (first_yes - line.first, first_yes - 1 - line.first, -1),
         (line.last - first_yes + 1, first_yes - line.first, 1),
     ):
-        count = min(-(-points // line.reach), longest)
+        count = min(-(-points // width), longest * line.reach // width)
         if prior is None:
-            masses = np.full(count, float(line.reach))
-            masses[-1] = points - (count - 1) * line.reach
+            masses = np.full(count, float(width))
+            masses[-1] = points - (count - 1) * width
             sizes.append(masses / line.points)
         else:
             ordered = prior[start::direction] if direction > 0 else prior[start::-1]
-            block = np.minimum(np.arange(len(ordered)) // line.reach, count - 1)
+            block = np.minimum(np.arange(len(ordered)) // width, count - 1)
             sizes.append(np.bincount(block, weights=ordered, minlength=count).astype(float))
     return sizes[0], sizes[1]
 
