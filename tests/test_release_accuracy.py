@@ -43,14 +43,52 @@ def test_a_mean_is_compared_in_the_declared_loss(loss):
     assert f"{loss} loss: Utmost" in str(plan)
 
 
-def test_the_squared_error_of_a_mean_is_about_what_draws_have():
-    question = opened().plan.mean("x", 0, 10, 1, loss="squared").question
-    of_sum, _of_count = question.parts
-    truth = {"sum": 3 * of_sum.contribution.most, "count": 200}
-    aim = question.value(truth)
-    found = np.mean([(question.value(question.draw(truth)) - aim) ** 2 for _ in range(2000)])
-    stated = opened().plan.mean("x", 0, 10, 1, loss="squared").accuracy["before"]["average"]
-    assert 0.3 * stated <= found <= 1.5 * stated
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("epsilon", [0.3, 2])
+def test_the_stated_error_of_a_mean_is_that_of_its_laws(loss, neighbours, epsilon):
+    """Every sum of 30 rows, every released pair: no quadrature, no bins, no vectors."""
+    s = um.Session(TABLE, "d", um.rows(at_most=30), neighbours, budget=100)
+    plan = s.plan.mean("x", 0, 4, epsilon, loss=loss)
+    of_sum, of_count = plan.question.parts
+    count_law = law(of_count, 30)
+    total = 0.0
+    for truth in range(-60, 61):
+        aim = 2 + truth / 30
+        for released, chance in law(of_sum, truth).items():
+            for count, how_often in count_law.items():
+                error = abs(plan.question.value({"sum": released, "count": count}) - aim)
+                total += chance * how_often * (error if loss == "absolute" else error**2) / 121
+    assert plan.accuracy["before"]["average"] == pytest.approx(total, rel=0.02)
+    compared = plan.details["compared"]
+    assert all(compared["Utmost"][loss] <= by[loss] for by in compared.values())
+
+
+def law(part, truth):
+    """What is released and how often, from draws of the noise that are listed one by one."""
+    mechanism, position = part.design.mechanism, truth - part.line.first
+    found = {}
+    if not hasattr(mechanism, "noise"):
+        row = mechanism.solution.mechanism.matrix[position]
+        return {part.line.first + i: float(chance) for i, chance in enumerate(row)}
+    far = 3000
+    for noise, chance in zip(range(-far, far + 1), mechanism.noise.probability(np.arange(-far, far + 1)), strict=True):
+        output = mechanism._fold(position + noise)
+        released = part.line.first + int(mechanism.guess(np.array([output]))[0])
+        found[released] = found.get(released, 0.0) + float(chance)
+    assert sum(found.values()) == pytest.approx(1)
+    return found
+
+
+def test_draws_of_a_mean_err_as_stated():
+    plan = opened().plan.mean("x", 0, 10, 1, loss="squared")
+    rng = np.random.default_rng(5)
+    errors = []
+    for total in rng.integers(-1000, 1001, 3000).tolist():
+        drawn = plan.question.value(plan.question.draw({"sum": total, "count": 200}))
+        errors.append((drawn - 5 - total / 200) ** 2)
+    spread = np.std(errors) / len(errors) ** 0.5
+    assert abs(np.mean(errors) - plan.accuracy["before"]["average"]) <= 5 * spread
 
 
 def test_the_smallest_privacy_of_a_mean_is_for_its_loss():
@@ -73,6 +111,15 @@ def test_the_smallest_level_is_of_the_plans_kind(level):
     assert type(found) is type(level)
     assert getattr(found, "delta", None) == getattr(level, "delta", None)
     assert s.plan.threshold(None, 30, found).accuracy["before"]["average"] <= 0.05
+
+
+@pytest.mark.parametrize(("start", "accuracy"), [(1, 2.263), (0.3, 2.263), (0.77, 0.9), (20, 0.31)])
+def test_no_smaller_level_of_three_digits_suffices(start, accuracy):
+    s = opened(at_most=60)
+    found = s.smallest_privacy(s.plan.count("x > 1", start), accuracy).log_growth
+    below = float(f"{found * (1 - 1e-9):.2e}") - 10.0 ** (np.floor(np.log10(found * (1 - 1e-9))) - 2)
+    errors = [s.plan.count("x > 1", level).accuracy["before"]["average"] for level in (found, below + 1e-12)]
+    assert errors[0] <= accuracy < errors[1]
 
 
 def test_where_next_to_nothing_suffices_the_floor_is_the_answer():

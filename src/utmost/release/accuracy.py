@@ -14,10 +14,11 @@ import numpy as np
 
 from utmost.release.mechanisms.choice import OptimalTable
 from utmost.release.mechanisms.losses import cost, scaled
+from utmost.release.mechanisms.means import mean_losses
 from utmost.release.mechanisms.noisy_line import NoisyLine
 from utmost.release.mechanisms.selection import SelectionDesign
 from utmost.release.mechanisms.steps import Steps
-from utmost.release.questions import LOSSES_OF_MEANS, Part, Question
+from utmost.release.questions import Part, Question
 
 CONFIDENCE = 0.95
 
@@ -123,19 +124,11 @@ def _whole(value: Fraction) -> int | float:
 
 
 def _mean_error(question: Question, name: str | None) -> dict[str, float]:
-    """About how far off the mean is if every unit takes part: the sum's error, and the count's times half a range.
-
-    The two are drawn independently and lie on either side, so their squares add up.
-    """
+    """The expected losses of a mean if every unit has a value, ours or those of an alternative."""
     of_sum, of_count = question.parts
-    rows = question.setting.unit.at_most * question.rows_each
-    half = max(abs(of_sum.contribution.least), abs(of_sum.contribution.most)) * float(of_sum.step)
-    laws = [part.design.expected if name is None else part.design.alternatives[name] for part in (of_sum, of_count)]
-    scales = (float(of_sum.step) / rows, half / rows)
-    return {
-        loss: sum(scaled(loss, law[loss], scale) for law, scale in zip(laws, scales, strict=True))
-        for loss in LOSSES_OF_MEANS
-    }
+    pair = (of_sum.design, of_count.design)
+    losses = mean_losses(pair, of_sum.contribution.least, of_sum.contribution.most, name)
+    return {loss: scaled(loss, value, float(of_sum.step)) for loss, value in losses.items()}
 
 
 def _mean_before(question: Question) -> dict[str, Any]:
@@ -143,7 +136,7 @@ def _mean_before(question: Question) -> dict[str, Any]:
     widest = scaled(
         loss, float(cost(loss, np.array(part.contribution.most - part.contribution.least))), float(part.step)
     )
-    holds = "average: about, if every unit has a value; worst: the whole range, if nobody has one"
+    holds = "average: if every unit has a value and every mean is as likely; worst: the whole range, if nobody has one"
     return {"loss": loss, "average": average(question), "worst": widest, "holds": holds}
 
 

@@ -149,8 +149,6 @@ def _described(name: str, design: Any, space: str, step: float = 1.0) -> dict[st
 
 def _notes(question: Question) -> list[str]:
     """What somebody about to spend should know."""
-    if question.kind == "mean":
-        return ["the proofs are of the sum and the count; that nothing gives a better mean is not proved"]
     mechanism = question.parts[0].design.mechanism if question.is_choice else None
     if isinstance(mechanism, Steps) and mechanism.constant:
         return [

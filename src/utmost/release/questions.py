@@ -26,13 +26,12 @@ from utmost.release.engines import Source, Statement
 from utmost.release.mechanisms.choice import Design, Proof, design_choice, design_number, require_releasable
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import as_loss
+from utmost.release.mechanisms.means import LOSSES_OF_MEANS, design_mean
 from utmost.release.statistics import Contribution, Grid, as_grid, ones, statement, values, votes
 from utmost.release.units import Neighbours, Unit
 
-LOSSES_OF_MEANS = ("absolute", "squared")
 SHARE_OF_SUM = {"add-remove": Fraction(1, 2), "replace": Fraction(7, 12)}
-"""How much of a mean's epsilon its sum gets: next to √s : √c for the errors s and c that sum and count "
-"bring into it."""
+"""How much of a mean's epsilon its sum gets: about √s : √c for the errors s and c that sum and count bring into it."""
 
 
 @dataclass(frozen=True)
@@ -272,13 +271,9 @@ def mean(
     for_sum, for_count = _split(level, share)
     moments = values(setting.source, column, around, where)
     present = Contribution(moments.taking_part, 1, 1, 1)
-    parts = []
-    for name, contribution, part_level, step in (
-        ("sum", moments, for_sum, steps.step),
-        ("count", present, for_count, Fraction(1)),
-    ):
-        line = setting.line(contribution, setting.unit.rows_each)
-        parts.append(Part(name, contribution, line, design_number(line, part_level, loss), step))
+    lines = (setting.line(moments, setting.unit.rows_each), setting.line(present, setting.unit.rows_each))
+    of_sum, of_count = design_mean(lines, (for_sum, for_count), loss, moments.least, moments.most)
+    parts = (Part("sum", moments, lines[0], of_sum, steps.step), Part("count", present, lines[1], of_count))
 
     def value(released: Mapping[str, Any]) -> float:
         if released["count"] < 1:  # nobody, as far as one may know: the middle of the range
@@ -294,7 +289,7 @@ def mean(
         level,
         setting,
         setting.unit.rows_each,
-        tuple(parts),
+        parts,
         value,
         lambda other: mean(setting, column, lower, upper, grid, where, other, loss),
     )
@@ -377,7 +372,7 @@ def as_releasable(privacy: Any) -> Level:
     return require_releasable(as_level(privacy))
 
 
-def _split(level: ApproxDP, share: Fraction) -> tuple[Level, Level]:
+def _split(level: ApproxDP, share: Fraction) -> tuple[ApproxDP, ApproxDP]:
     """Two levels that add up to one; where e^epsilon is a rational, to a decimal just below its logarithm."""
     if level.ratio == 1 and isinstance(level.exponent, Fraction):
         return PureDP(level.exponent * share), PureDP(level.exponent * (1 - share))

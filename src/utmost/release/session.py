@@ -7,7 +7,6 @@ answer is recorded. Everything that can fail for a public reason fails before th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -29,7 +28,8 @@ from utmost.release.units import Unit, require_neighbours
 from utmost.release.winners import plurality
 
 Of = Literal["rows", "people"]
-LEAST_EPSILON, MOST_EPSILON = 1e-4, 50.0
+TRIED = tuple(float(f"{d}e{e}") for e in range(-6, 0) for d in range(100, 1000) if (e, d) <= (-1, 500))
+"""The levels `smallest_privacy` tries: numbers of three digits from 0.0001 to 50."""
 
 
 class Questions:
@@ -336,25 +336,15 @@ class Session(Questions):
         def suffices(epsilon: float) -> bool:
             return average(question.question.again(_with_epsilon(question.privacy, epsilon))) <= wanted
 
-        start = getattr(question.privacy, "log_growth", getattr(question.privacy, "mu", 1.0))
-        high = min(max(float(start), LEAST_EPSILON), MOST_EPSILON)
-        while not suffices(high):
-            if high == MOST_EPSILON:
-                raise InvalidInput(
-                    f"no epsilon (or mu) up to {MOST_EPSILON:g} has an expected loss of {wanted:g}; ask for less "
-                    "accuracy."
-                )
-            high = min(2 * high, MOST_EPSILON)
-        low = max(high / 2, LEAST_EPSILON)
-        while suffices(low):
-            if low == LEAST_EPSILON:
-                return _with_epsilon(question.privacy, low)
-            low, high = max(low / 2, LEAST_EPSILON), low
-        while high / low > 1.0005:
-            middle = (low * high) ** 0.5
-            low, high = (low, middle) if suffices(middle) else (middle, high)
-        digit = 10.0 ** (math.floor(math.log10(high)) - 2)
-        return _with_epsilon(question.privacy, float(f"{math.ceil(high / digit - 1e-9) * digit:.3g}"))
+        low, high = -1, len(TRIED)  # the least that suffices lies above low, and at or below high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if suffices(TRIED[middle]) else (middle, high)
+        if high == len(TRIED):
+            raise InvalidInput(
+                f"no epsilon (or mu) up to {TRIED[-1]:g} has an expected loss of {wanted:g}; ask for less accuracy."
+            )
+        return _with_epsilon(question.privacy, TRIED[high])
 
     def batch(self, plans: Sequence[Plan], delta: Number | None = None, *, fresh: bool = False) -> list[Answer]:
         """Answers to several questions that are declared together, before any of them is answered.

@@ -118,6 +118,10 @@ class OptimalTable:
         """A private answer, drawn exactly from the certified row."""
         return self.line.first + int(self.solution.certified.sample(point - self.line.first))
 
+    def law(self, position: int) -> tuple[NDArray[np.int64], Floats]:
+        """What is released at a point, as positions on the line, and with which probabilities."""
+        return np.arange(self.line.points), self.solution.mechanism.matrix[position]
+
     def expected(self, loss: str) -> float:
         """The expected loss under the prior."""
         return self.solution.mechanism.expected_loss(prior=self.prior, loss=loss, remap="none")
@@ -168,18 +172,17 @@ def _design_number(line: Line, level: ApproxDP, loss: str, prior: Floats | None)
     noise = _best_noise(line, level, loss, prior)
     table = None if line.reach == 1 else _program(line, level, loss, prior)
     better = table is not None and table.expected(loss) < noise.expected(loss)
-    mechanism, name = (table, table.name) if table is not None and better else (noise, _noise_name(noise))
+    mechanism, name = (
+        (table, table.name)
+        if table is not None and better
+        else (noise, f"{noise.noise_name} noise with the best remap")
+    )
     losses = tuple(dict.fromkeys((loss, *SHOWN)))
     expected = {each: mechanism.expected(each) for each in losses}
     others = number_alternatives(line, level, losses, prior)
 
     def prove() -> Proof:
-        private = (
-            f"integer noise whose law is exactly {level} for shifts up to {line.reach} (its decay is a rational at or "
-            "above e^-epsilon), drawn exactly; what follows it is public"
-        )
-        if better:
-            private = f"{level} proved in exact arithmetic on every pair of neighbours, drawn exactly from integers"
+        private = why_private(mechanism, level, line)
         if line.reach == 1:
             reason = "Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows"
             return Proof(private, "theorem", reason, gap=0.0)
@@ -191,6 +194,16 @@ def _design_number(line: Line, level: ApproxDP, loss: str, prior: Floats | None)
         return Proof(private, "bound", reason, bound, max(0.0, expected[loss] - bound))
 
     return Design(name, line, level, loss, mechanism, prove, expected, others)
+
+
+def why_private(mechanism: NoisyLine | OptimalTable | Steps, level: Level, line: Line) -> str:
+    """The reason why a number's mechanism is private, in words."""
+    if isinstance(mechanism, NoisyLine):
+        return (
+            f"integer noise whose law is exactly {level} for shifts up to {line.reach} (its decay is a rational at or "
+            "above e^-epsilon), drawn exactly; what follows it is public"
+        )
+    return f"{level} proved in exact arithmetic on every pair of neighbours, drawn exactly from integers"
 
 
 def _best_bound(
@@ -273,12 +286,6 @@ def _best_noise(line: Line, level: ApproxDP, loss: str, prior: Floats | None) ->
         return best
     other = NoisyLine(line, discrete_laplace(level, line.reach), loss, prior)
     return min(best, other, key=lambda candidate: candidate.expected(loss))
-
-
-def _noise_name(found: NoisyLine) -> str:
-    law = found.noise.law
-    kind = "geometric" if law.period == 1 else f"staircase (first {law.upper} of every {law.period} steps high)"
-    return f"{kind} noise with the best remap"
 
 
 def _program(line: Line, level: ApproxDP, loss: str, prior: Floats | None) -> OptimalTable | None:

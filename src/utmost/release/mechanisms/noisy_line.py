@@ -38,12 +38,19 @@ MOST_WIDE, MOST_TABLE, MOST_WORK = 4_000_000, 2 * 10**8, 10**7
 
 @dataclass(frozen=True, eq=False)
 class NoisyLine:
-    """Exact noise on a line with the best guess for a loss and a prior (None: uniform)."""
+    """Exact noise on a line with the best guess for a loss and a prior (None: uniform); without guessing, cut off."""
 
     line: Line
     noise: IntegerNoise
     loss: str
     prior: Floats | None = None
+    guessing: bool = True
+
+    @property
+    def noise_name(self) -> str:
+        """Which noise it is, in words."""
+        law = self.noise.law
+        return "geometric" if law.period == 1 else f"staircase (first {law.upper} of every {law.period} steps high)"
 
     def release(self, point: int) -> int:
         """A private answer: exact noise, then the public guess."""
@@ -54,13 +61,17 @@ class NoisyLine:
         """The expected loss under the prior of what is released, by any loss."""
         return self._table.expected(loss, self._shifts)
 
-    def risk(self, position: int, loss: str) -> float:
-        """The expected loss at one point, by its position on the line."""
+    def law(self, position: int) -> tuple[Integers, Floats]:
+        """What is released at a point, as positions on the line (some twice), and with which probabilities."""
         outputs = np.arange(
             max(-self._period, position - self._wide), min(self._last + self._period, position + self._wide) + 1
         )
-        chances = self.noise.probability(outputs - position) * self._multiplicity(outputs)
-        return float(chances @ cost(loss, self.guess(outputs) - position))
+        return self.guess(outputs), self.noise.probability(outputs - position) * self._multiplicity(outputs)
+
+    def risk(self, position: int, loss: str) -> float:
+        """The expected loss at one point, by its position on the line."""
+        released, chances = self.law(position)
+        return float(chances @ cost(loss, released - position))
 
     @cached_property
     def worst(self) -> float:
@@ -133,6 +144,9 @@ class NoisyLine:
 
     @cached_property
     def _shifts(self) -> Integers:
+        if not self.guessing:
+            outputs = self._table.outputs
+            return np.asarray(np.clip(outputs, 0, self._last) - outputs)
         return self._table.best_shifts(self.loss)
 
     def _fold(self, output: int) -> int:
