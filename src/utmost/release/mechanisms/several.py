@@ -44,9 +44,9 @@ from utmost.privacy import ApproxDP, Level, PureDP, require_pure
 from utmost.release.mechanisms.alternatives import expected_cut_off, tails
 from utmost.release.mechanisms.balls import Shape, ball_noise
 from utmost.release.mechanisms.choice import Design, Proof, design_number, require_releasable
-from utmost.release.mechanisms.count_vectors import Alone, Board, Floats, Together, tuple_losses
+from utmost.release.mechanisms.count_vectors import Alone, Board, Floats, Together, any_wrong, tuple_losses
 from utmost.release.mechanisms.line import Line
-from utmost.release.mechanisms.losses import SHOWN
+from utmost.release.mechanisms.losses import SHOWN, tolerance
 from utmost.solution import Solution
 from utmost.space import Space
 
@@ -82,8 +82,14 @@ class SeveralDesign:
 
     def posterior(self, released: Mapping[str, int]) -> dict[str, tuple[NDArray[Any], Floats]]:
         """What to believe about each count after the answers."""
-        listed = tuple(released[name] for name in self.names)
-        return {name: self.mechanism.posterior(listed, i) for i, name in enumerate(self.names)}
+        beliefs = self.mechanism.posterior(tuple(released[name] for name in self.names))
+        return dict(zip(self.names, beliefs, strict=True))
+
+    @property
+    def given(self) -> str:
+        """What `posterior` takes into account, in words."""
+        answers = "all these answers" if self.mechanism.given_all else "its own answer alone"
+        return f"a prior that is uniform on each count, independently, and {answers}"
 
     @cached_property
     def worst(self) -> float:
@@ -112,13 +118,12 @@ def design_overlapping(
     """The best mechanism known for counts that one neighbour may move all at once, each by up to the line's reach."""
     pure, d = _pure(level), len(names)
     alone = _alone(line, pure, d, loss)
-    right = 1 - (1 - alone.expected["zero-one"]) ** d
     options: list[tuple[str, Any, Proof, dict[str, float]]] = [
         (
             f"{alone.name}, on each count at a {_nth(d)} of epsilon",
-            Alone(alone),
+            Alone(alone, d),
             Proof(alone.proof.privacy, "unproved", EVEN.format(d=d) if d > 1 else alone.proof.optimality),
-            {**alone.expected, "zero-one": right},
+            {**alone.expected, "zero-one": any_wrong(alone.expected["zero-one"], d)},
         )
     ]
     if d > 1:
@@ -126,7 +131,7 @@ def design_overlapping(
         options += _on_a_board(d, line, pure, loss) if optimum else []
     others = _alternatives(line, pure, loss, d * line.reach, math.sqrt(d) * line.reach)
     for by in others.values():
-        by["zero-one"] = 1 - (1 - by["zero-one"]) ** d
+        by["zero-one"] = any_wrong(by["zero-one"], d)
     return _least(options, names, line, pure, loss, others)
 
 
@@ -188,10 +193,15 @@ def _least(
     name, mechanism, proof, expected = min(options, key=lambda option: option[3][loss])
     single = design_number(line, level, loss)
     bound = single.expected[loss] if single.proof.claim == "theorem" else single.proof.bound
-    if proof.claim == "unproved" and bound is not None and bounded:
+    if tolerance(loss) >= line.last - line.first:
+        reason = f"no two counts are more than {line.last - line.first} apart, so this loss is 0 whatever is answered"
+        proof = Proof(proof.privacy, "bound", reason, 0.0, 0.0)
+    elif len(names) == 1 and (mechanism.design.line, mechanism.design.level) == (line, level):
+        proof = single.proof
+    elif proof.claim == "unproved" and bound is not None and bounded:
         gap = max(0.0, expected[loss] - bound)
-        if gap <= CLOSED * bound:
-            reason = "one count alone cannot be released better (Ghosh, Roughgarden, Sundararajan 2012)"
+        if gap <= CLOSED * bound and single.proof.claim == "theorem":
+            reason = f"one count alone cannot be released better ({single.proof.optimality})"
             proof = Proof(proof.privacy, "theorem", reason, bound, 0.0)
         else:
             reason = f"one count alone, with all of epsilon, is the bound; {proof.optimality}"
