@@ -13,7 +13,7 @@ Two ways in which one neighbour moves d counts:
 
 Losses are those of one count, averaged over the counts ("absolute", "squared", "within k"); "zero-one" of overlapping
 counts asks for all of them to be right at once (REG's two counts), of cells for each by itself. The prior is uniform
-on every count, and independent between them.
+on every count, and independent between them; of cells too, whose total it does not bound.
 
 **Why an even split.** Independent mechanisms for counts that are treated alike: the expected loss of geometric noise is
 convex in epsilon, so shares of epsilon that differ cost more on average than equal ones; and where cells are disjoint
@@ -21,8 +21,8 @@ and there are at least as many cells as steps a neighbour makes, each step must 
 geometric noise is best whatever the prior (Ghosh, Roughgarden, Sundararajan 2012).
 
 **What nobody can beat.** Hold all counts but one: what is left is one count on a line, released with all of epsilon,
-so no private mechanism has a lower expected loss than the best one for a single count. Disjoint cells under add-remove
-meet that bound: there geometric noise is optimal among all mechanisms.
+so no private mechanism has a lower expected loss than the best one for a single count. Disjoint cells under add-remove,
+with one row of each neighbour, meet that bound: there geometric noise is optimal among all mechanisms.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def design_overlapping(
         (
             f"{alone.name}, on each count at a {_nth(d)} of epsilon",
             Alone(alone, d),
-            Proof(alone.proof.privacy, "unproved", EVEN.format(d=d) if d > 1 else alone.proof.optimality),
+            Proof(alone.proof.privacy, "unproved", (EVEN if line.reach == 1 else OPEN).format(d=d)),
             {**alone.expected, "zero-one": any_wrong(alone.expected["zero-one"], d)},
         )
     ]
@@ -177,6 +177,7 @@ EVEN = (
     "best for each count at its share (Ghosh, Roughgarden, Sundararajan 2012); equal shares of epsilon are best among "
     "shares, as all {d} counts are treated alike and the loss is convex in epsilon"
 )
+OPEN = "equal shares of epsilon, as all {d} counts are treated alike; that nothing is better for each is not proved"
 
 
 def share_of(level: ApproxDP, parts: int) -> ApproxDP:
