@@ -113,7 +113,7 @@ def _joint_after(design: Any, released: Mapping[str, Any]) -> dict[str, Any]:
         name: list(interval(points, chances, CONFIDENCE))
         for name, (points, chances) in design.posterior(released).items()
     }
-    return {"intervals": intervals, "confidence": CONFIDENCE}
+    return {"intervals": intervals, "confidence": CONFIDENCE, "given": design.given}
 
 
 def _whole(value: Fraction) -> int | float:

@@ -213,7 +213,9 @@ def _lines(details: Mapping[str, Any]) -> list[str]:
         lines.append(f"  accuracy after: {between}, {given}")
     elif "intervals" in known:
         shown = [f"{name} {show(low)} to {show(high)}" for name, (low, high) in known["intervals"].items()]
-        lines.append(f"  accuracy after, with {known['confidence']:.0%} each: {'; '.join(shown)}, {given}")
+        lines.append(
+            f"  accuracy after, with {known['confidence']:.0%} each: {'; '.join(shown)}, given {known['given']}"
+        )
     elif "probability_right" in known:
         error = f" (estimated, standard error {known['standard_error']:.2g})" if "standard_error" in known else ""
         chance = f"{known['probability_right']:.6g}{error}"

@@ -162,7 +162,7 @@ def _after(d: Any) -> str:
         return f"right with probability {known['probability_right']:.6g}{error}, given the prior and this answer"
     if "intervals" in known:
         shown = [f"{name} {show(low)} to {show(high)}" for name, (low, high) in known["intervals"].items()]
-        return f"with {known['confidence']:.0%} each, given the prior and these answers: {'; '.join(shown)}"
+        return f"with {known['confidence']:.0%} each, given {known['given']}: {'; '.join(shown)}"
     low, high = known["interval"]
     expected = f"; expected loss {known['expected']:.6g}" if "expected" in known else ""
     between = f"between {show(low)} and {show(high)} with {known['confidence']:.0%}"

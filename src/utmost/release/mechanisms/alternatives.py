@@ -55,14 +55,30 @@ def choice_alternatives(line: Line, first_yes: int, level: Level, prior: Floats 
 
 def expected_cut_off(line: Line, tail: Tail, wide: int, loss: str, prior: Floats | None = None) -> float:
     """The expected loss of symmetric noise that is cut off at the ends of a line; `tail(t)` is Pr[K >= t]."""
-    last = line.points - 1
-    steps = np.arange(0.0, min(last, wide) + 1)
-    grown = np.diff(cost(loss, steps))
-    one_side = np.concatenate([[0.0], np.cumsum(grown * tail(steps[1:]))])
+    last, one_side = line.points - 1, _one_side(line, tail, wide, loss)
     if prior is None:
         return float(2 * (one_side.sum() + (last + 1 - len(one_side)) * one_side[-1]) / (last + 1))
+    return float(prior @ _both_sides(one_side, last))
+
+
+def worst_cut_off(line: Line, tail: Tail, wide: int, loss: str) -> float:
+    """The same at the worst point of the line: the largest H(x) + H(m - x)."""
+    last, one_side = line.points - 1, _one_side(line, tail, wide, loss)
+    if last >= 2 * (len(one_side) - 1):  # some point is far from both ends, and H never falls
+        return float(2 * one_side[-1])
+    return float(_both_sides(one_side, last).max())
+
+
+def _one_side(line: Line, tail: Tail, wide: int, loss: str) -> Floats:
+    """H(x) for x = 0, 1, ..., as far as it grows."""
+    steps = np.arange(0.0, min(line.points - 1, wide) + 1)
+    return np.concatenate([[0.0], np.cumsum(np.diff(cost(loss, steps)) * tail(steps[1:]))])
+
+
+def _both_sides(one_side: Floats, last: int) -> Floats:
+    """H(x) + H(m - x) at every point."""
     here = one_side[np.minimum(np.arange(last + 1), len(one_side) - 1)]
-    return float(prior @ (here + here[::-1]))
+    return np.asarray(here + here[::-1])
 
 
 def tails(reach: int, level: Level, straight: float | None = None) -> dict[str, tuple[Tail, int]]:

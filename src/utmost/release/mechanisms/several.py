@@ -13,7 +13,7 @@ Two ways in which one neighbour moves d counts:
 
 Losses are those of one count, averaged over the counts ("absolute", "squared", "within k"); "zero-one" of overlapping
 counts asks for all of them to be right at once (REG's two counts), of cells for each by itself. The prior is uniform
-on every count, and independent between them.
+on every count, and independent between them; of cells too, whose total it does not bound.
 
 **Why an even split.** Independent mechanisms for counts that are treated alike: the expected loss of geometric noise is
 convex in epsilon, so shares of epsilon that differ cost more on average than equal ones; and where cells are disjoint
@@ -21,8 +21,8 @@ and there are at least as many cells as steps a neighbour makes, each step must 
 geometric noise is best whatever the prior (Ghosh, Roughgarden, Sundararajan 2012).
 
 **What nobody can beat.** Hold all counts but one: what is left is one count on a line, released with all of epsilon,
-so no private mechanism has a lower expected loss than the best one for a single count. Disjoint cells under add-remove
-meet that bound: there geometric noise is optimal among all mechanisms.
+so no private mechanism has a lower expected loss than the best one for a single count. Disjoint cells under add-remove,
+with one row of each neighbour, meet that bound: there geometric noise is optimal among all mechanisms.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from utmost.privacy import ApproxDP, Level, PureDP, require_pure
 from utmost.release.mechanisms.alternatives import expected_cut_off, tails
 from utmost.release.mechanisms.balls import Shape, ball_noise
 from utmost.release.mechanisms.choice import Design, Proof, design_number, require_releasable
-from utmost.release.mechanisms.count_vectors import Alone, Board, Floats, Together, tuple_losses
+from utmost.release.mechanisms.count_vectors import Alone, Board, Floats, Together, any_wrong, tuple_losses
 from utmost.release.mechanisms.line import Line
-from utmost.release.mechanisms.losses import SHOWN
+from utmost.release.mechanisms.losses import SHOWN, tolerance
 from utmost.solution import Solution
 from utmost.space import Space
 
@@ -82,8 +82,14 @@ class SeveralDesign:
 
     def posterior(self, released: Mapping[str, int]) -> dict[str, tuple[NDArray[Any], Floats]]:
         """What to believe about each count after the answers."""
-        listed = tuple(released[name] for name in self.names)
-        return {name: self.mechanism.posterior(listed, i) for i, name in enumerate(self.names)}
+        beliefs = self.mechanism.posterior(tuple(released[name] for name in self.names))
+        return dict(zip(self.names, beliefs, strict=True))
+
+    @property
+    def given(self) -> str:
+        """What `posterior` takes into account, in words."""
+        answers = "all these answers" if self.mechanism.given_all else "its own answer alone"
+        return f"a prior that is uniform on each count, independently, and {answers}"
 
     @cached_property
     def worst(self) -> float:
@@ -112,13 +118,12 @@ def design_overlapping(
     """The best mechanism known for counts that one neighbour may move all at once, each by up to the line's reach."""
     pure, d = _pure(level), len(names)
     alone = _alone(line, pure, d, loss)
-    right = 1 - (1 - alone.expected["zero-one"]) ** d
     options: list[tuple[str, Any, Proof, dict[str, float]]] = [
         (
             f"{alone.name}, on each count at a {_nth(d)} of epsilon",
-            Alone(alone),
-            Proof(alone.proof.privacy, "unproved", EVEN.format(d=d) if d > 1 else alone.proof.optimality),
-            {**alone.expected, "zero-one": right},
+            Alone(alone, d),
+            Proof(alone.proof.privacy, "unproved", (EVEN if line.reach == 1 else OPEN).format(d=d)),
+            {**alone.expected, "zero-one": any_wrong(alone.expected["zero-one"], d)},
         )
     ]
     if d > 1:
@@ -126,7 +131,7 @@ def design_overlapping(
         options += _on_a_board(d, line, pure, loss) if optimum else []
     others = _alternatives(line, pure, loss, d * line.reach, math.sqrt(d) * line.reach)
     for by in others.values():
-        by["zero-one"] = 1 - (1 - by["zero-one"]) ** d
+        by["zero-one"] = any_wrong(by["zero-one"], d)
     return _least(options, names, line, pure, loss, others)
 
 
@@ -172,6 +177,7 @@ EVEN = (
     "best for each count at its share (Ghosh, Roughgarden, Sundararajan 2012); equal shares of epsilon are best among "
     "shares, as all {d} counts are treated alike and the loss is convex in epsilon"
 )
+OPEN = "equal shares of epsilon, as all {d} counts are treated alike; that nothing is better for each is not proved"
 
 
 def share_of(level: ApproxDP, parts: int) -> ApproxDP:
@@ -188,10 +194,15 @@ def _least(
     name, mechanism, proof, expected = min(options, key=lambda option: option[3][loss])
     single = design_number(line, level, loss)
     bound = single.expected[loss] if single.proof.claim == "theorem" else single.proof.bound
-    if proof.claim == "unproved" and bound is not None and bounded:
+    if tolerance(loss) >= line.last - line.first:
+        reason = f"no two counts are more than {line.last - line.first} apart, so this loss is 0 whatever is answered"
+        proof = Proof(proof.privacy, "bound", reason, 0.0, 0.0)
+    elif len(names) == 1 and (mechanism.design.line, mechanism.design.level) == (line, level):
+        proof = single.proof
+    elif proof.claim == "unproved" and bound is not None and bounded:
         gap = max(0.0, expected[loss] - bound)
-        if gap <= CLOSED * bound:
-            reason = "one count alone cannot be released better (Ghosh, Roughgarden, Sundararajan 2012)"
+        if gap <= CLOSED * bound and single.proof.claim == "theorem":
+            reason = f"one count alone cannot be released better ({single.proof.optimality})"
             proof = Proof(proof.privacy, "theorem", reason, bound, 0.0)
         else:
             reason = f"one count alone, with all of epsilon, is the bound; {proof.optimality}"
