@@ -150,7 +150,8 @@ def _before(d: Any) -> str:
     first = d["accuracy"]["before"]
     note = f" ({first['holds']})" if "holds" in first else ""
     what = LOSSES.get(first["loss"], first["loss"])
-    return f"{what} {first['average']:.6g} on average under the prior, {first['worst']:.6g} at worst{note}"
+    worst = f"{first['worst']:.6g} at {first.get('worst_is', 'worst')}"
+    return f"{what} {first['average']:.6g} on average under the prior, {worst}{note}"
 
 
 def _after(d: Any) -> str:
