@@ -126,9 +126,10 @@ class Ranks:
         found: dict[tuple[int, ...], tuple[int, ...]] = {}
         for rows in (n, *offsets[1:]):
             found |= {(i, rows): _placed(m, {i: rows}) for i in range(m)}
-        level = math.ceil(self.share * n)
-        for below in {level + x for off in offsets for x in (-1 - off, off) if 0 <= level + x <= n}:
-            found |= {(i, j, below): _placed(m, {i: below, j: n - below}) for i, j in pairs}
+        for rows, offs in ((n, offsets), (n - n % self.share.denominator, offsets[:3])):  # of the second, q is whole
+            level = math.ceil(self.share * rows)
+            for below in {level + x for off in offs for x in (-1 - off, off) if 0 <= level + x <= rows}:
+                found |= {(i, j, rows, below): _placed(m, {i: below, j: rows - below}) for i, j in pairs}
         return np.array(list(found.values()), dtype=np.int64)
 
     def words(self) -> str:

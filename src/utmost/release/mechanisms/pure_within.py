@@ -22,7 +22,7 @@ LARGEST = 1e300
 
 @lru_cache(maxsize=1024)
 def pure_within(level: Level) -> ApproxDP | None:
-    """The largest pure level that implies this one, its ratio rounded down to 12 digits; None if there is none.
+    """The largest pure level that implies this one, its e^epsilon - 1 rounded down to 12 digits; None if there is none.
 
     Examples
     --------
@@ -33,13 +33,15 @@ def pure_within(level: Level) -> ApproxDP | None:
     if isinstance(level, ApproxDP) and level.delta == 0:
         return level
     share, rest = level.even_share()
-    ratio = min(share / rest, LARGEST) if rest > 0 else LARGEST
-    rounded = Fraction(Context(prec=12, rounding=ROUND_FLOOR).create_decimal(Decimal(ratio * (1 - 1e-14))))
+    ratio_less_one = LARGEST if rest * LARGEST < 1 else (share - rest) / rest
+    excess = Decimal(ratio_less_one * (1 - 1e-13) - 1e-15)
+    if excess <= 0:
+        return None
+    digits = max(1, min(12, 16 + excess.adjusted()))  # no more than floats carry
+    rounded = 1 + Fraction(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(excess))
     if isinstance(level, ApproxDP) and not (math.isfinite(level.growth) and rounded > level.growth * (1 + 1e-14)):
         pure = PureDP(level.exponent) if level.ratio == 1 else PureDP.from_ratio(level.ratio)
         return pure if pure.log_growth > 0 else None
-    if rounded <= 1:
-        return None
     found = PureDP.from_ratio(rounded)
     return found if implies(found, level) else None
 
