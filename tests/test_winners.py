@@ -1,9 +1,11 @@
 """Winners and quantiles: where they lose most, what a delta buys, and exact or estimated averages."""
 
 import math
+import runpy
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pyarrow
@@ -176,7 +178,8 @@ def test_the_proof_names_what_was_compared_and_what_is_implied():
     assert "implies (1, 1e-06)-DP" in proof["private"]
     rainbow = opened(60).plan.plurality("town", ["a", "b"], um.GaussianDP(1)).details
     assert rainbow["mechanism"] == "rainbow by winner"
-    assert "among those that look at winner and lead only" in rainbow["proof"]["because"]
+    assert "on lines of (winner, lead), not among all, it is best" in rainbow["proof"]["because"]
+    assert "at every tally" not in rainbow["proof"]["because"]
 
 
 def test_a_design_at_a_level_that_does_not_imply_the_promise_is_refused():
@@ -242,6 +245,21 @@ def test_edges_of_pure_levels():
 
 
 # ---- averages ----
+
+
+def test_the_readme_has_the_table_of_winners_as_computed():
+    root = Path(__file__).parents[1]
+    made = runpy.run_path(str(root / "examples" / "release_table.py"))
+    assert made["winners"]() in (root / "README.md").read_text(encoding="utf-8")
+
+
+def test_estimates_are_shown_to_the_digits_they_carry():
+    shown = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "release_table.py"))["shown"]
+    assert [shown(7.9948, e) for e in (0, 0.004, 0.012, 0.3, 3)] == ["7.995", "7.99", "8.0", "8", "10"]
+    plan = opened(25_000).plan.plurality("town", list("abcd"), 1)
+    assert plan.accuracy["before"]["standard_error"] > 0
+    assert "on average (estimated, standard error" in str(plan)
+    assert "estimated" not in str(opened(25_000).plan.plurality("town", ["a", "b"], 1))
 
 
 @pytest.mark.parametrize("most", [25_000, 10**7])

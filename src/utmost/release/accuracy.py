@@ -101,8 +101,9 @@ def _joint_before(design: Any) -> dict[str, Any]:
     found = {"loss": design.loss, "average": design.expected[design.loss], "worst": design.worst}
     if not isinstance(design, SelectionDesign):
         return found
-    tried = {"worst_is": design.worst_among} if design.worst_among == TRIED else {}
-    return found | tried | {"holds": f"average: {design.holds}; worst: {design.worst_among}"}
+    error = design.errors[design.name][design.loss]
+    labels = ({"standard_error": error} if error else {}) | ({"worst_is": TRIED} if design.worst_among == TRIED else {})
+    return found | labels | {"holds": f"average: {design.holds}; worst: {design.worst_among}"}
 
 
 def _joint_after(design: Any, released: Mapping[str, Any]) -> dict[str, Any]:

@@ -139,9 +139,11 @@ def _compared(d: Any) -> str:
     picture = bars(
         {name: by[declared] for name, by in d["compared"].items() if declared in by}, LOSSES.get(declared, declared)
     )
+    estimated = "standard_error" in d["accuracy"]["before"]
+    found = "estimated on the same tallies" if estimated else "computed from the laws; nothing was drawn for them"
     return (
         f"<h3>Against the usual alternatives</h3>{picture}<table><tr><th></th>{head}</tr>{rows}</table>"
-        "<p class='small'>Expected losses under the same prior, computed from the laws; nothing was drawn for them. "
+        f"<p class='small'>Expected losses under the same prior, {found}. "
         "* is the loss the mechanism was chosen for: it need not be best by the others.</p>"
     )
 

@@ -23,8 +23,10 @@ from utmost.release.mechanisms.pure_within import pure_within
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
-MOST_TALLIES, MOST_KINDS, LINES, PLACES, SEED = 60_000, 400_000, 600, 400, 2026
-"""How many tallies are enumerated, or kinds of them; how many lines are drawn otherwise, of how many tallies."""
+MOST_TALLIES, MOST_KINDS, SEED = 60_000, 400_000, 2026
+"""How many tallies are enumerated, or kinds of them."""
+FEWEST_LINES, MOST_LINES, LINES_CELLS, PLACES = 600, 2000, 8000, 400
+"""How many lines are drawn otherwise, by their cells (the same at every level), each of at most how many tallies."""
 FAR_EXACT, FAR_DRAWN = 36.0, 18.0
 """After which decay tallies are left out: e^-36 is less than rounding, e^-18 less than any standard error."""
 
@@ -154,12 +156,14 @@ def _drawn(contest: Contest, near: int) -> Tallies:
     """Lines of tallies, drawn uniformly.
 
     There are C(N+m, m) tallies, and C(N+m-1, m-1) ways to draw parts: an average over tallies is m/(N+m) times the
-    average over draws of sums along lines.
+    average over draws of sums along lines. That the mass of all tallies is 1 is known, so draws are weighed anew until
+    theirs is (regression on the mass of a draw): where all tallies cost, long lines would count by chance otherwise.
     """
     m, most = len(contest.names), contest.most
-    share = m / (most + m) / LINES
-    rows, weights, draws, far = [], [], [], np.zeros((LINES, m))
-    for i, bars in enumerate(_draw_bars(most + m - 1, m - 1)):
+    number = min(max(FEWEST_LINES, LINES_CELLS // m), MOST_LINES)
+    share = m / (most + m) / number
+    rows, weights, draws, far = [], [], [], np.zeros((number, m))
+    for i, bars in enumerate(_draw_bars(number, most + m - 1, m - 1)):
         before = _between_bars(bars[None, :])[0]
         for line in contest.lines(np.append(before, most - before.sum()), i % m):
             a, b = max(line.low, line.middle - near), min(line.high, line.middle + near)
@@ -170,11 +174,18 @@ def _drawn(contest: Contest, near: int) -> Tallies:
             draws.append(np.full(len(places), i))
             ends = contest.winners(line.tallies(np.array([line.low, line.high])))
             np.add.at(far[i], ends, np.array([a - line.low, line.high - b]) * share)
-    weighed = np.concatenate(weights)
-    if far.sum() > 0:  # what is left out has the rest of the mass
-        far *= max(0.0, 1 - weighed.sum()) / far.sum()
-    words = f"estimated on {LINES} lines of tallies drawn from the prior with a public seed"
-    return Tallies(np.concatenate(rows), weighed, np.concatenate(draws), words, far)
+    here, draw = np.concatenate(weights), np.concatenate(draws)
+    mass = mass_of_draws(here, draw, far)
+    spread = float(np.square(mass - mass.mean()).mean())
+    anew = 1 + (1 - mass.mean()) * (mass - mass.mean()) / spread if spread > 0 else np.ones(number)
+    words = f"estimated on {number} lines of tallies drawn from the prior with a public seed"
+    return Tallies(np.concatenate(rows), here * anew[draw], draw, words, far * anew[:, None])
+
+
+def mass_of_draws(weights: Floats, lines: Integers, far: Floats) -> Floats:
+    """The mass that each draw stands for, 1 on average."""
+    number = len(far)
+    return np.asarray((np.bincount(lines, weights=weights, minlength=number) + far.sum(axis=1)) * number)
 
 
 def _steps_told_apart(level: Level, most: int, far: float) -> float:
@@ -188,11 +199,11 @@ def _steps_told_apart(level: Level, most: int, far: float) -> float:
     return steps
 
 
-def _draw_bars(places: int, m: int) -> Integers:
+def _draw_bars(number: int, places: int, m: int) -> Integers:
     """For each line, m different places in order, all choices equally likely."""
     rng = np.random.default_rng(SEED)
-    found = np.empty((LINES, m), dtype=np.int64)
-    for i in range(LINES):
+    found = np.empty((number, m), dtype=np.int64)
+    for i in range(number):
         while True:
             drawn = rng.integers(0, places, m) if places > 8 * m * m else rng.permutation(places)[:m]
             if len(set(drawn.tolist())) == m:

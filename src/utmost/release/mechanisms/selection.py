@@ -8,7 +8,8 @@ expected declared loss under the prior is taken:
 * *permute and flip* (McKenna, Sheldon 2020): candidates in random order, each accepted with probability b^g; never
   worse than the exponential mechanism;
 * *rainbow by winner* (RAIN): randomised response where the winner may change with one neighbour, and inwards from there
-  the most that privacy allows; of mechanisms that look at the winner and the lead only, it is best for its boundary.
+  the most that privacy allows. It looks at the winner and the lead only, and as if every move of the lead were possible
+  everywhere: it is best for its boundary on lines of these, not among all mechanisms.
 
 At levels that are not pure the first two are taken at the largest epsilon that implies the level (`pure_within`).
 
@@ -42,12 +43,20 @@ from utmost.errors import CannotCertify
 from utmost.exact import as_fmpq
 from utmost.privacy import ApproxDP, Level
 from utmost.release.mechanisms.choice import Proof, require_releasable
-from utmost.release.mechanisms.contests import LINES, Contest, Floats, Integers, Tallies, all_tallies, prior_tallies
+from utmost.release.mechanisms.contests import (
+    Contest,
+    Floats,
+    Integers,
+    Tallies,
+    all_tallies,
+    mass_of_draws,
+    prior_tallies,
+)
 from utmost.release.mechanisms.hardest import hardest
 from utmost.release.mechanisms.pure_within import implies, pure_within
 from utmost.sampling import uniform_integer
 
-FEWEST_LINES, MOST_ERROR = 10, 0.05
+FEWEST_WINS, MOST_ERROR = 10, 0.05
 """What is estimated about one candidate is stated if it wins on so many lines, and with at most this error."""
 
 
@@ -249,7 +258,7 @@ def _proof(chosen: Weighted | Rainbow, level: Level, compared: list[str]) -> Pro
     among = f"the least expected loss of {', '.join(compared)}" if len(compared) > 1 else "nothing else was tried"
     if isinstance(chosen, Rainbow):
         private = f"{level} proved in exact arithmetic on lines of (winner, lead); neighbours lie on adjacent points"
-        best = "best for its even boundary among those that look at winner and lead only (RAIN Theorem 3)"
+        best = "on lines of (winner, lead), not among all, it is best for its even boundary (RAIN Theorem 3)"
         return Proof(private, "unproved", f"{among}; {best}")
     private = (
         f"weights b^gap with a rational b whose power {chosen.contest.score_reach} is at or above e^-epsilon: exactly "
@@ -261,13 +270,16 @@ def _proof(chosen: Weighted | Rainbow, level: Level, compared: list[str]) -> Pro
 
 def _expected(chances: Floats, contest: Contest, prior: Tallies) -> dict[str, tuple[float, float]]:
     """Every loss's average under the prior, and its standard error."""
-    found = {}
+    found, draws = {}, len(prior.far)
     for loss in contest.losses:
         costs = prior.weights * (chances * contest.loss(loss, prior.tallies)).sum(axis=1)
         error = 0.0
         if prior.lines is not None:
-            by_line = np.bincount(prior.lines, weights=costs, minlength=LINES) * LINES
-            error = float(by_line.std(ddof=1) / math.sqrt(LINES))
+            by_line = np.bincount(prior.lines, weights=costs, minlength=draws) * draws
+            mass = mass_of_draws(prior.weights, prior.lines, prior.far)
+            slope = np.cov(by_line, mass)[0, 1] / max(mass.var(ddof=1), 1e-300)  # all mass is 1: known, so no error
+            spread = float((by_line - slope * mass).std(ddof=1) / math.sqrt(draws))
+            error = max(spread, float(by_line.mean() / draws))  # a kind of line that is rarer may not have been drawn
         found[loss] = (float(costs.sum()), error)
     return found
 
@@ -280,16 +292,17 @@ def _right(chances: Floats, contest: Contest, prior: Tallies) -> tuple[tuple[flo
         named, right = (each.sum(axis=0) + prior.far.sum(axis=0) for each in (said, true))
         return tuple((float(r / n), 0.0) if n > 0 else None for r, n in zip(right, named, strict=True))
     found: list[tuple[float, float] | None] = []
+    draws = len(prior.far)
     for j in range(said.shape[1]):
         named, right = (
-            np.bincount(prior.lines, weights=each[:, j], minlength=LINES) + prior.far[:, j] for each in (said, true)
+            np.bincount(prior.lines, weights=each[:, j], minlength=draws) + prior.far[:, j] for each in (said, true)
         )
         total, wins = float(named.sum()), np.count_nonzero(right)
-        if total == 0 or wins < FEWEST_LINES:
+        if total == 0 or wins < FEWEST_WINS:
             found.append(None)
             continue
         chance = float(right.sum() / total)
-        error = float((right - chance * named).std(ddof=1) * math.sqrt(LINES) / total)
+        error = float((right - chance * named).std(ddof=1) * math.sqrt(draws) / total)
         found.append((chance, error) if error <= MOST_ERROR else None)
     return tuple(found)
 
