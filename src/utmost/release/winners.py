@@ -86,7 +86,7 @@ class Votes:
         return np.asarray(self.winners(tallies)[:, None] != np.arange(tallies.shape[1]), dtype=float)
 
     def lines(self, parts: Integers, turn: int) -> Iterator[Line]:
-        """The candidate whose turn it is wins by less and less, the others staying as they are.
+        """The candidate whose turn it is wins by more and more, the others staying as they are.
 
         A tally is its winner, the votes of the others, and the winner's: at most what the others leave, and enough to
         win. So what is left is a largest part. Each way to have it as one is found in m ways: once at every place.
@@ -114,7 +114,9 @@ class Votes:
     def hard_tallies(self, far: int) -> Integers:
         """One candidate ahead of all others, who have nothing, or of all but one, who is close behind.
 
-        The first are hardest for mechanisms that look at all votes, the second for those that look at the lead.
+        With the last candidate ahead, one of the first is hardest for the exponential mechanism: at its largest average
+        gap R, everybody behind by g contributes (g - R)·b^g, which is largest at the same g for all. The second are for
+        the rainbow: at a given lead all but the nearest lose most by having nothing. Permute and flip is near the first.
         """
         m, n = len(self.names), self.most
         found = []

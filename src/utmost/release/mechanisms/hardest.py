@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from utmost.release.mechanisms.contests import Contest, Floats, Integers, Tallies
 
 RUNGS, STARTS, ROUNDS, MOVED, SEED = 40, 3, 40, 60_000, 2026
-"""How many distances are tried; from how many tallies the search starts, how often, of how many cells moved."""
+"""How many distances are tried; from how many tallies a search starts, its rounds, and how many cells a round moves."""
 
 EVERY, PROVED, TRIED = (
     "over all tallies",
