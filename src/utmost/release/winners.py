@@ -116,7 +116,7 @@ class Votes:
 
         With the last candidate ahead, one of the first is hardest for the exponential mechanism: at its largest average
         gap R, everybody behind by g contributes (g - R)·b^g, which is largest at the same g for all. The second are for
-        the rainbow: at a given lead all but the nearest lose most by having nothing. Permute and flip is near the first.
+        the rainbow: at a given lead others lose most with nothing. Permute and flip is like the first.
         """
         m, n = len(self.names), self.most
         found = []
