@@ -1,8 +1,10 @@
-"""The README's tables: expected losses on the demonstration's questions against the usual alternatives, from the laws.
+"""The README's tables: expected losses on the demonstration's questions against the usual alternatives.
 
-Nothing is read and nothing drawn: a plan knows all of it.
+Nothing is read: a plan knows all of it. What it knows from tallies drawn from the prior is rounded so that the standard
+error is at most one unit of the last digit.
 """
 
+import math
 import tempfile
 from pathlib import Path
 
@@ -31,7 +33,10 @@ WINNERS = {
 
 
 def losses(plan):
-    """The expected losses of a plan's mechanism and of the alternatives, in the declared loss; never worse."""
+    """The expected losses of a plan's mechanism and of the alternatives, in the declared loss; never worse.
+
+    Estimates are compared on the same tallies.
+    """
     loss, taken = plan.accuracy["before"]["loss"], plan.details["mechanism"]
     by = {who: found[loss] for who, found in plan.details["compared"].items()}
     by[taken] = by["Utmost"]
@@ -39,31 +44,53 @@ def losses(plan):
     return by, taken
 
 
+def errors(plan):
+    """The standard errors of the same, 0 where they are exact."""
+    loss, joint = plan.accuracy["before"]["loss"], plan.question.joint
+    by = getattr(joint.design, "errors", {}) if joint else {}
+    return {name: found[loss] for name, found in by.items()}
+
+
+def shown(value, error):
+    """Four digits of an exact number; of an estimate those that it carries."""
+    places = -math.ceil(math.log10(error)) if error else 0
+    return f"{round(value, places):.{max(places, 0)}f}" if error else f"{value:.4g}"
+
+
 def table(title, questions, names, scaled, sessions):
     """One row a question, one column an epsilon, Utmost's choice in bold."""
-    print(f"| {title} | " + " | ".join(f"ε = {e:g}" for e in EPSILONS) + " |")
-    print("|---" * (1 + len(EPSILONS)) + "|")
+    lines = [f"| {title} | " + " | ".join(f"ε = {e:g}" for e in EPSILONS) + " |", "|---" * (1 + len(EPSILONS)) + "|"]
     for question, ask in questions.items():
-        cells = []
+        cells, scale = [], 1e4 if scaled in question else 1
         for epsilon in EPSILONS:
-            by, taken = losses(ask(*sessions, epsilon))
+            plan = ask(*sessions, epsilon)
+            (by, taken), carried = losses(plan), errors(plan)
             best = "Utmost" if "Utmost" in names else taken
-            values = {name: by[name] * (1e4 if scaled in question else 1) for name in names}
-            cells.append(" / ".join(f"**{v:.4g}**" if n == best else f"{v:.4g}" for n, v in values.items()))
-        print(f"| {question} | " + " | ".join(cells) + " |")
+            values = {name: shown(by[name] * scale, carried.get(name, 0) * scale) for name in names}
+            cells.append(" / ".join(f"**{v}**" if n == best else v for n, v in values.items()))
+        lines.append(f"| {question} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
-def main():
+def numbers():
+    """Counts, sums, means, yes or no, and histograms."""
+    return table("**Utmost** / geometric / Laplace / Gaussian (δ = 10⁻⁶)", NUMBERS, NOISES, "10⁻⁴", opened())
+
+
+def winners():
+    """Winners and medians."""
+    return table("rainbow by winner / permute and flip / exponential", WINNERS, CHOICES, "10⁻⁴", opened())
+
+
+def opened():
+    """A session for each kind of neighbours; only the names and types of columns are read."""
     with tempfile.TemporaryDirectory() as folder:
         rows = write_survey(Path(folder) / "survey.csv", 10)
-        sessions = [
+        return [
             um.Session(rows, "survey", um.rows(at_most=25_000), neighbours, budget=1)
             for neighbours in ("add-remove", "replace")
         ]
-        table("**Utmost** / geometric / Laplace / Gaussian (δ = 10⁻⁶)", NUMBERS, NOISES, "10⁻⁴", sessions)
-        print()
-        table("rainbow by winner / permute and flip / exponential", WINNERS, CHOICES, "10⁻⁴", sessions)
 
 
 if __name__ == "__main__":
-    main()
+    print(numbers(), winners(), sep="\n\n")

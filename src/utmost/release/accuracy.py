@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from utmost.release.mechanisms.choice import OptimalTable
+from utmost.release.mechanisms.hardest import TRIED
 from utmost.release.mechanisms.losses import cost, scaled
 from utmost.release.mechanisms.means import mean_losses
 from utmost.release.mechanisms.noisy_line import NoisyLine
@@ -99,7 +100,11 @@ def interval(points: Any, chances: Any, confidence: float) -> tuple[int, int]:
 def _joint_before(design: Any) -> dict[str, Any]:
     """Of several counts the loss of one, averaged over them; of a choice, with how the average was found."""
     found = {"loss": design.loss, "average": design.expected[design.loss], "worst": design.worst}
-    return found | ({"holds": f"average: {design.holds}"} if isinstance(design, SelectionDesign) else {})
+    if not isinstance(design, SelectionDesign):
+        return found
+    error = design.errors[design.name][design.loss]
+    labels = ({"standard_error": error} if error else {}) | ({"worst_is": TRIED} if design.worst_among == TRIED else {})
+    return found | labels | {"holds": f"average: {design.holds}; worst: {design.worst_among}"}
 
 
 def _joint_after(design: Any, released: Mapping[str, Any]) -> dict[str, Any]:

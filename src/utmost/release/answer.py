@@ -204,7 +204,9 @@ def _lines(details: Mapping[str, Any]) -> list[str]:
         of = f", the {part['part']}" if len(details["parts"]) > 1 else ""
         lines.append(f"  optimal{of}: {proof['optimal']}{gap}: {proof['because']}")
     what = "probability of a wrong answer" if first["loss"] == "zero-one" else f"expected {first['loss']} error"
-    lines.append(f"  accuracy before: {what} {first['average']:.4g} on average, {first['worst']:.4g} at worst")
+    worst = f"{first['worst']:.4g} at {first.get('worst_is', 'worst')}"
+    error = f" (estimated, standard error {first['standard_error']:.2g})" if "standard_error" in first else ""
+    lines.append(f"  accuracy before: {what} {first['average']:.4g} on average{error}, {worst}")
     known = details["accuracy"].get("after", {})
     given = f"given a {details['question']['prior'].partition(',')[0]} prior"
     if "interval" in known:

@@ -11,8 +11,10 @@ others by at most k. With q = a/b everything is multiplied by b, so that all of 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +22,8 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
-from utmost.release.mechanisms.contests import Floats, Integers
+from utmost.release.mechanisms.contests import Floats, Integers, Line
+from utmost.release.mechanisms.hardest import rungs
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.selection import design_selection
 from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, text_of
@@ -91,27 +94,43 @@ class Ranks:
         values = np.array([float(x) for x in self.names])
         return np.asarray(np.abs(values[winners][:, None] - values[None, :]))
 
-    def line(self, tally: Integers) -> tuple[int, int, int, int]:
-        """The cells on both sides of the nearer end, and how many rows of the lower one leave it the nearer."""
-        row = tally[None, :]
-        ranks, winner = self._ranks(row)[0], int(self.winners(row)[0])
-        m, b = len(tally), self.share.denominator
-        down = -int(ranks[winner - 1]) if winner > 0 else None
-        up = int(ranks[winner]) + 1 if winner < m - 1 else None
-        j = winner if down is None or (up is not None and up <= down) else winner - 1
-        both, held = int(tally[j] + tally[j + 1]), int(tally[j])
-        highest = -int(ranks[j - 1]) - 1 if j > 0 else b * self.most  # while j wins, its upper end is the nearer
-        lowest = -int(ranks[j + 1]) if j + 1 < m - 1 else -b * self.most
-        now = int(ranks[j])
-        low = max(0, held - (now - lowest) // b)
-        high = min(both, held + (highest - now) // b)
-        return j, j + 1, low, high
+    def lines(self, parts: Integers, turn: int) -> Iterator[Line]:
+        """The nearest end moves, the other ends of cells staying where they are.
 
-    def worst_tallies(self) -> Integers:
-        """Nobody at all; everybody at both ends, either side of the quantile."""
-        m, n, below = len(self.names), self.most, math.ceil(self.share * self.most)
-        split = [[x] + [0] * (m - 2) + [n - x] for x in (below, max(below - 1, 0))]
-        return np.array([[0] * m, *split], dtype=np.int64)
+        A tally is the number n of rows and how many are at or below each candidate but the last. One of these is
+        nearest to q n (of two on either side the one below): m - 2 are left, and it may be anywhere not farther.
+        """
+        a, b = self.share.numerator, self.share.denominator
+        n, ends = int(parts[:-1].sum()), np.cumsum(parts[:-2])
+        away = b * ends - a * n
+        reach = int(np.abs(away).min()) if len(ends) else b * self.most
+        low, high = max(0, -((reach - a * n) // b)), min(n, (reach + a * n) // b)
+        if b * high - a * n == reach > 0 and bool((away == -reach).any()):
+            high -= 1
+        if low <= high:
+            yield Line(low, high, min(max(a * n // b, low), high), partial(_with_end, ends, n))
+
+    def kinds(self, near: int) -> tuple[Integers, Floats, Floats] | None:
+        """None that are easily counted."""
+        return None
+
+    def hard_tallies(self, far: int) -> Integers:
+        """All rows in one cell, few or many; or in two, the quantile at the border or some rows from it.
+
+        Two cells far apart leave all candidates in between alike.
+        """
+        m, n = len(self.names), self.most
+        offsets = [0, *rungs(far)]
+        spread = np.unique(np.linspace(0, m - 1, min(m, 12)).astype(int)).tolist()
+        pairs = {(0, m - 1), *((i, j) for i in spread for j in spread if i < j), *pairwise(range(m))}
+        found: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for rows in (n, *offsets[1:]):
+            found |= {(i, rows): _placed(m, {i: rows}) for i in range(m)}
+        for rows, offs in ((n, offsets), (n - n % self.share.denominator, offsets[:3])):  # of the second, q is whole
+            level = math.ceil(self.share * rows)
+            for below in {level + x for off in offs for x in (-1 - off, off) if 0 <= level + x <= rows}:
+                found |= {(i, j, rows, below): _placed(m, {i: below, j: rows - below}) for i, j in pairs}
+        return np.array(list(found.values()), dtype=np.int64)
 
     def words(self) -> str:
         """Where the statistic lies."""
@@ -120,6 +139,17 @@ class Ranks:
     def _ranks(self, tallies: Integers) -> Integers:
         a, b = self.share.numerator, self.share.denominator
         return np.asarray(b * np.cumsum(tallies, axis=1) - a * tallies.sum(axis=1, keepdims=True))
+
+
+def _with_end(ends: Integers, rows: int, places: Integers) -> Integers:
+    """The tallies whose cells end at the given rows and at one more, in each row another."""
+    every = np.empty((len(places), len(ends) + 2), dtype=np.int64)
+    every[:, :-2], every[:, -2], every[:, -1] = ends, places, rows
+    return np.asarray(np.diff(np.sort(every, axis=1), axis=1, prepend=0), dtype=np.int64)
+
+
+def _placed(size: int, rows: Mapping[int, int]) -> tuple[int, ...]:
+    return tuple(rows.get(i, 0) for i in range(size))
 
 
 def quantile(

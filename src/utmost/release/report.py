@@ -139,9 +139,11 @@ def _compared(d: Any) -> str:
     picture = bars(
         {name: by[declared] for name, by in d["compared"].items() if declared in by}, LOSSES.get(declared, declared)
     )
+    estimated = "standard_error" in d["accuracy"]["before"]
+    found = "estimated on the same tallies" if estimated else "computed from the laws; nothing was drawn for them"
     return (
         f"<h3>Against the usual alternatives</h3>{picture}<table><tr><th></th>{head}</tr>{rows}</table>"
-        "<p class='small'>Expected losses under the same prior, computed from the laws; nothing was drawn for them. "
+        f"<p class='small'>Expected losses under the same prior, {found}. "
         "* is the loss the mechanism was chosen for: it need not be best by the others.</p>"
     )
 
@@ -150,7 +152,8 @@ def _before(d: Any) -> str:
     first = d["accuracy"]["before"]
     note = f" ({first['holds']})" if "holds" in first else ""
     what = LOSSES.get(first["loss"], first["loss"])
-    return f"{what} {first['average']:.6g} on average under the prior, {first['worst']:.6g} at worst{note}"
+    worst = f"{first['worst']:.6g} at {first.get('worst_is', 'worst')}"
+    return f"{what} {first['average']:.6g} on average under the prior, {worst}{note}"
 
 
 def _after(d: Any) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_rational
-from utmost.release.mechanisms.contests import Floats, Integers
+from utmost.release.mechanisms.contests import MOST_KINDS, Floats, Integers, Line
+from utmost.release.mechanisms.hardest import rungs
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.selection import design_selection
 from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, text_of
@@ -82,18 +85,48 @@ class Votes:
             return np.asarray(tallies.max(axis=1, keepdims=True) - tallies, dtype=float)
         return np.asarray(self.winners(tallies)[:, None] != np.arange(tallies.shape[1]), dtype=float)
 
-    def line(self, tally: Integers) -> tuple[int, int, int, int]:
-        """The two with the most votes, and between which votes of the first both stay ahead of the others."""
-        order = np.lexsort((np.arange(len(tally)), -tally))
-        first, second, others = int(order[0]), int(order[1]), order[2:].tolist()
-        least = [max((int(tally[o]) + (x > o) for o in others), default=0) for x in (first, second)]
-        return first, second, least[0], int(tally[first] + tally[second]) - least[1]
+    def lines(self, parts: Integers, turn: int) -> Iterator[Line]:
+        """The candidate whose turn it is wins by more and more, the others staying as they are.
 
-    def worst_tallies(self) -> Integers:
-        """All candidates, or some of them, level."""
-        m = len(self.names)
-        level = [[self.most // j] * j + [0] * (m - j) for j in range(2, m + 1)]
-        return np.array([[0] * m, *level, *(row[::-1] for row in level)], dtype=np.int64)
+        A tally is its winner, the votes of the others, and the winner's: at most what the others leave, and enough to
+        win. So what is left is a largest part. Each way to have it as one is found in m ways: once at every place.
+        """
+        others_of = np.delete(np.arange(len(parts)), turn)
+        for place in np.flatnonzero(parts == parts.max()).tolist():
+            base = np.zeros(len(parts), dtype=np.int64)
+            base[others_of] = np.delete(parts, place)
+            low, high = int((base + (np.arange(len(parts)) < turn))[others_of].max()), int(parts[place])
+            if low <= high:
+                yield Line(low, high, low, partial(_with_votes, base, turn))
+
+    def kinds(self, near: int) -> tuple[Integers, Floats, Floats] | None:
+        """Of two candidates nothing but the difference counts; (N - d)//2 + 1 tallies have the same."""
+        if len(self.names) != 2 or min(near, self.most) > MOST_KINDS:
+            return None
+        apart = np.arange(self.most + 1) if self.most <= MOST_KINDS else np.arange(near + 1)
+        alike = ((self.most - apart) // 2 + 1).astype(float)
+        nobody = np.zeros_like(apart)
+        tallies = np.concatenate([np.stack([apart, nobody], axis=1), np.stack([nobody, apart], axis=1)[1:]])
+        counts = np.concatenate([alike, alike[1:]])
+        left_out = math.comb(self.most + 2, 2) - counts.sum()  # as many of either
+        return np.asarray(tallies), counts, np.full(2, left_out / 2)
+
+    def hard_tallies(self, far: int) -> Integers:
+        """One candidate ahead of all others, who have nothing, or of all but one, who is close behind.
+
+        With the last candidate ahead, one of the first is hardest for the exponential mechanism: at its largest average
+        gap R, everybody behind by g contributes (g - R)·b^g, which is largest at the same g for all. The second are for
+        the rainbow: at a given lead others lose most with nothing. Permute and flip is like the first.
+        """
+        m, n = len(self.names), self.most
+        found = []
+        for ahead in rungs(far):
+            for winner, second in ((0, m - 1), (m - 1, m - 2)):
+                for votes, seconds in ((ahead, 0), ((n + ahead) // 2, (n + ahead) // 2 - ahead)):
+                    tally = np.zeros(m, dtype=np.int64)
+                    tally[second], tally[winner] = seconds, votes
+                    found.append(tally)
+        return np.array(found)
 
     def words(self) -> str:
         """Where the statistic lies."""
@@ -140,6 +173,13 @@ def plurality(
         lambda other: plurality(setting, column, candidates, other, where, of, loss, prior),
         joint,
     )
+
+
+def _with_votes(base: Integers, candidate: int, votes: Integers) -> Integers:
+    """The tally with other votes for one candidate, in each row."""
+    tallies = np.repeat(base[None, :], len(votes), axis=0)
+    tallies[:, candidate] = votes
+    return tallies
 
 
 def clamped_tally(sums: Mapping[str, int], size: int, most: int) -> list[int]:

@@ -1,15 +1,16 @@
 """What a question that names a candidate says about tallies, and averages over tallies under a prior.
 
-All tallies of at most N rows are alike under the uniform prior. Where they are few, all are listed. Otherwise a tally
-is drawn with a fixed public seed, the two cells that decide are found, and all ways to share these two cells' rows that
-leave the same two deciding are taken together, exactly or in even steps: so close races, which are rare and cost
-nearly everything, are not left to chance.
+All tallies of at most N rows are alike under the uniform prior. Where they are few, all are listed; where tallies that
+are alike can be listed with how many they are, so are these. Otherwise lines of tallies are drawn with a fixed public
+seed. Every tally is on one line, which leads away from a close race; all lines are equally likely to be drawn, and all
+of a line that costs anything is taken, exactly or in even steps. So close races, which are rare and cost nearly
+everything, are not left to chance: every line has one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Protocol, TypeAlias
@@ -18,11 +19,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.privacy import ApproxDP, Level
+from utmost.release.mechanisms.pure_within import pure_within
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
-MOST_TALLIES, LINES, PLACES, FAR, SEED = 60_000, 600, 400, 30.0, 2026
-"""How many tallies are enumerated; how many lines are drawn otherwise, of how many tallies, up to which decay."""
+MOST_TALLIES, MOST_KINDS, SEED = 60_000, 400_000, 2026
+"""How many tallies are enumerated, or kinds of them."""
+FEWEST_LINES, MOST_LINES, LINES_CELLS, PLACES = 600, 2000, 8000, 400
+"""How many lines are drawn otherwise, by their cells (the same at every level), each of at most how many tallies."""
+FAR_EXACT, FAR_DRAWN = 36.0, 18.0
+"""After which decay tallies are left out: e^-36 is less than rounding, e^-18 less than any standard error."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Tallies numbered from `low` to `high`; the race is closest at `middle` and less close on either side."""
+
+    low: int
+    high: int
+    middle: int
+    tallies: Callable[[Integers], Integers]
 
 
 class Contest(Protocol):
@@ -70,11 +86,20 @@ class Contest(Protocol):
     def loss(self, name: str, tallies: Integers) -> Floats:
         """What it costs to name each candidate."""
 
-    def line(self, tally: Integers) -> tuple[int, int, int, int]:
-        """The two cells that decide, and from which to which number of rows in the first they do."""
+    def lines(self, parts: Integers, turn: int) -> Iterator[Line]:
+        """The lines of one draw: of m parts that add up to `most`, all ways equally likely, in turn 0 to m - 1.
 
-    def worst_tallies(self) -> Integers:
-        """Tallies at which answers are hardest."""
+        Over all parts and turns, each tally is met as often as there are turns.
+        """
+
+    def kinds(self, near: int) -> tuple[Integers, Floats, Floats] | None:
+        """If tallies come in few kinds: one tally of each, how many are alike, and how many are left out by winner.
+
+        What is more than `near` rows from another winner may be left out.
+        """
+
+    def hard_tallies(self, far: int) -> Integers:
+        """Tallies that may be the hardest to answer, candidates being up to `far` rows behind."""
 
     def words(self) -> str:
         """Where the statistic lies."""
@@ -82,91 +107,103 @@ class Contest(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Tallies:
-    """Tallies with weights; those left out cost nothing. `lines` says on which of the drawn lines each is.
+    """Tallies with weights; those left out cost nothing. `lines` says in which of the draws each is.
 
-    `far` has the mass of the tallies left out, by line and by who wins there: as good as certainly named.
+    `far` has the mass of the tallies left out, by draw and by who wins there: as good as certainly named. `complete`
+    says that there is no tally, but for those left out, that none of these is like.
     """
 
     tallies: Integers
     weights: Floats
     lines: Integers | None
     words: str
-    far: Floats | None = None
+    far: Floats
+    complete: bool = False
 
 
 def prior_tallies(contest: Contest, level: Level, prior: Mapping[Any, float] | None = None) -> Tallies:
     """All tallies under the prior, or lines of tallies drawn from it with a public seed."""
-    m, most = len(contest.names), contest.most
+    m = len(contest.names)
+    none = np.zeros((1, m))
     if prior is not None:
         listed = np.array([list(t) for t in prior], dtype=np.int64)
-        return Tallies(listed, np.array(list(prior.values()), dtype=float), None, "exact, under the listed prior")
-    if math.comb(most + m, m) <= MOST_TALLIES:
-        bars = np.array(list(combinations(range(most + m), m)), dtype=np.int64)
-        listed = _between_bars(bars)
-        return Tallies(listed, np.full(len(listed), 1 / len(listed)), None, "exact, over all tallies")
-    near = math.ceil(_steps_told_apart(level, contest.most_lead) * contest.row_reach)
-    rows, weights, lines, far = [], [], [], np.zeros((LINES, m))
-    for i, tally in enumerate(_between_bars(_draw_bars(most + m, m))):
-        first, second, low, high = contest.line(tally)
-        both = int(tally[first] + tally[second])
-        middle, winners = _turning_point(contest, tally, first, second, low, high)
-        a, b = max(low, middle - near), min(high, middle + near)
-        step = max(1, (b - a + 1) // PLACES)
-        places = np.arange(a + (b - a) % step // 2, b + 1, step)
-        here = np.repeat(tally[None, :], len(places), axis=0)
-        here[:, first], here[:, second] = places, both - places
-        rows.append(here)
-        weights.append(np.full(len(places), (b - a + 1) / len(places) / (high - low + 1) / LINES))
-        lines.append(np.full(len(places), i))
-        for winner, left_out in zip(winners, (a - low, high - b), strict=True):
-            far[i, winner] += left_out / (high - low + 1) / LINES
-    words = f"estimated on {LINES} lines of tallies drawn from the prior with a public seed"
-    return Tallies(np.concatenate(rows), np.concatenate(weights), np.concatenate(lines), words, far)
+        return Tallies(listed, np.array(list(prior.values()), dtype=float), None, "exact, under the listed prior", none)
+    listed_all = all_tallies(contest)
+    if listed_all is not None:
+        weights = np.full(len(listed_all), 1 / len(listed_all))
+        return Tallies(listed_all, weights, None, "exact, over all tallies", none, complete=True)
+    exact, drawn = (
+        math.ceil(_steps_told_apart(level, contest.most_lead, far) * contest.row_reach)
+        for far in (FAR_EXACT, FAR_DRAWN)
+    )
+    kinds = contest.kinds(exact)
+    if kinds is not None:
+        tallies, alike, far = kinds
+        total = alike.sum() + far.sum()
+        return Tallies(tallies, alike / total, None, "exact, over all tallies", far[None, :] / total, complete=True)
+    return _drawn(contest, drawn)
 
 
-def _steps_told_apart(level: Level, most: int) -> float:
-    """After how many steps the chance of a wrong answer is next to nothing."""
+def all_tallies(contest: Contest) -> Integers | None:
+    """Every tally, where they are few."""
+    m, most = len(contest.names), contest.most
+    if math.comb(most + m, m) > MOST_TALLIES:
+        return None
+    return _between_bars(np.array(list(combinations(range(most + m), m)), dtype=np.int64))
+
+
+def _drawn(contest: Contest, near: int) -> Tallies:
+    """Lines of tallies, drawn uniformly.
+
+    There are C(N+m, m) tallies, and C(N+m-1, m-1) ways to draw parts: an average over tallies is m/(N+m) times the
+    average over draws of sums along lines. That the mass of all tallies is 1 is known, so draws are weighed anew until
+    theirs is (regression on the mass of a draw): where all tallies cost, long lines would count by chance otherwise.
+    """
+    m, most = len(contest.names), contest.most
+    number = min(max(FEWEST_LINES, LINES_CELLS // m), MOST_LINES)
+    share = m / (most + m) / number
+    rows, weights, draws, far = [], [], [], np.zeros((number, m))
+    for i, bars in enumerate(_draw_bars(number, most + m - 1, m - 1)):
+        before = _between_bars(bars[None, :])[0]
+        for line in contest.lines(np.append(before, most - before.sum()), i % m):
+            a, b = max(line.low, line.middle - near), min(line.high, line.middle + near)
+            step = max(1, (b - a + 1) // PLACES)
+            places = np.arange(a + (b - a) % step // 2, b + 1, step)
+            rows.append(line.tallies(places))
+            weights.append(np.full(len(places), (b - a + 1) / len(places) * share))
+            draws.append(np.full(len(places), i))
+            ends = contest.winners(line.tallies(np.array([line.low, line.high])))
+            np.add.at(far[i], ends, np.array([a - line.low, line.high - b]) * share)
+    here, draw = np.concatenate(weights), np.concatenate(draws)
+    mass = mass_of_draws(here, draw, far)
+    spread = float(np.square(mass - mass.mean()).mean())
+    anew = 1 + (1 - mass.mean()) * (mass - mass.mean()) / spread if spread > 0 else np.ones(number)
+    words = f"estimated on {number} lines of tallies drawn from the prior with a public seed"
+    return Tallies(np.concatenate(rows), here * anew[draw], draw, words, far * anew[:, None])
+
+
+def mass_of_draws(weights: Floats, lines: Integers, far: Floats) -> Floats:
+    """The mass that each draw stands for, 1 on average."""
+    number = len(far)
+    return np.asarray((np.bincount(lines, weights=weights, minlength=number) + far.sum(axis=1)) * number)
+
+
+def _steps_told_apart(level: Level, most: int, far: float) -> float:
+    """After how many steps the chance of a wrong answer is next to nothing, by every mechanism that may be taken."""
+    pure = pure_within(level)
+    steps = 1.0 if pure is None else far / min(pure.log_growth, far)
     if isinstance(level, ApproxDP) and level.delta == 0:
-        return FAR / min(level.log_growth, FAR)
-    steps = 1
-    while steps < most and level.lower_after(steps, 0.5) > math.exp(-FAR):
+        return steps
+    while steps < most and level.lower_after(math.ceil(steps), 0.5) > math.exp(-far):
         steps *= 2
     return steps
 
 
-def _turning_point(
-    contest: Contest, tally: Integers, first: int, second: int, low: int, high: int
-) -> tuple[int, tuple[int, int]]:
-    """Where on a line the winner changes (the last number of rows in the first cell with the winner there at `low`).
-
-    Also who wins at both ends.
-    """
-    both = int(tally[first] + tally[second])
-
-    def winner(rows: int) -> int:
-        here = tally.copy()
-        here[first], here[second] = rows, both - rows
-        return int(contest.winners(here[None, :])[0])
-
-    ends = winner(low), winner(high)
-    if ends[0] == ends[1]:
-        leads = []
-        for rows in (low, high):
-            here = tally.copy()
-            here[first], here[second] = rows, both - rows
-            leads.append(int(contest.leads(here[None, :])[0]))
-        return (low if leads[0] <= leads[1] else high), ends
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if winner(middle) == ends[0] else (low, middle)
-    return low, ends
-
-
-def _draw_bars(places: int, m: int) -> Integers:
+def _draw_bars(number: int, places: int, m: int) -> Integers:
     """For each line, m different places in order, all choices equally likely."""
     rng = np.random.default_rng(SEED)
-    found = np.empty((LINES, m), dtype=np.int64)
-    for i in range(LINES):
+    found = np.empty((number, m), dtype=np.int64)
+    for i in range(number):
         while True:
             drawn = rng.integers(0, places, m) if places > 8 * m * m else rng.permutation(places)[:m]
             if len(set(drawn.tolist())) == m:

@@ -8,7 +8,10 @@ expected declared loss under the prior is taken:
 * *permute and flip* (McKenna, Sheldon 2020): candidates in random order, each accepted with probability b^g; never
   worse than the exponential mechanism;
 * *rainbow by winner* (RAIN): randomised response where the winner may change with one neighbour, and inwards from there
-  the most that privacy allows; it looks at the lead only, and is best at every tally for its boundary.
+  the most that privacy allows. It looks at the winner and the lead only, and as if every move of the lead were possible
+  everywhere: it is best for its boundary on lines of these, not among all mechanisms.
+
+At levels that are not pure the first two are taken at the largest epsilon that implies the level (`pure_within`).
 
 b is a rational with b^reach at or above e^-epsilon, so that the first two are private in exact arithmetic. Where every
 neighbour moves all scores in one direction (rows come or go, and count for somebody), b is the square of what it must
@@ -40,10 +43,20 @@ from utmost.errors import CannotCertify
 from utmost.exact import as_fmpq
 from utmost.privacy import ApproxDP, Level
 from utmost.release.mechanisms.choice import Proof, require_releasable
-from utmost.release.mechanisms.contests import LINES, Contest, Floats, Integers, Tallies, prior_tallies
+from utmost.release.mechanisms.contests import (
+    Contest,
+    Floats,
+    Integers,
+    Tallies,
+    all_tallies,
+    mass_of_draws,
+    prior_tallies,
+)
+from utmost.release.mechanisms.hardest import hardest
+from utmost.release.mechanisms.pure_within import implies, pure_within
 from utmost.sampling import uniform_integer
 
-FEWEST_LINES, MOST_ERROR = 10, 0.05
+FEWEST_WINS, MOST_ERROR = 10, 0.05
 """What is estimated about one candidate is stated if it wins on so many lines, and with at most this error."""
 
 
@@ -145,6 +158,11 @@ class SelectionDesign:
     proof: Proof
     expected: Mapping[str, float]
     alternatives: Mapping[str, Mapping[str, float]]
+    errors: Mapping[str, Mapping[str, float]]
+    """The standard errors of all of these by mechanism and loss; 0 where they are exact."""
+    worst: float
+    worst_among: str
+    """The largest expected declared loss, and among which tallies it was sought."""
     holds: str
     right: tuple[tuple[float, float] | None, ...]
     """For every candidate, if it is named: the probability that it is right, and its standard error (0: exact)."""
@@ -161,12 +179,6 @@ class SelectionDesign:
         place: int = released["place"]
         return self.right[place]
 
-    @cached_property
-    def worst(self) -> float:
-        """The expected declared loss at the hardest tallies."""
-        hard = self.contest.worst_tallies()
-        return float((self.mechanism.probabilities(hard) * self.contest.loss(self.loss, hard)).sum(axis=1).max())
-
     @property
     def space(self) -> str:
         """Where the statistic lies, in words."""
@@ -178,14 +190,15 @@ class SelectionDesign:
         return {"lead": self.contest.lead_reach}
 
     def verify(self) -> bool:
-        """Prove privacy again in exact arithmetic."""
-        return self.mechanism.verify()
+        """Prove privacy again in exact arithmetic: of the mechanism, and that its level implies the one promised."""
+        implied = isinstance(self.mechanism, Rainbow) or implies(self.mechanism.level, self.level)
+        return self.mechanism.verify() and implied
 
 
 def design_selection(
     contest: Contest, level: Level, loss: str, prior: Mapping[Any, float] | None = None
 ) -> SelectionDesign:
-    """The mechanism with the least expected loss of the three; at levels that are not pure, the rainbow."""
+    """The mechanism with the least expected loss of the three."""
     require_releasable(level)
     return _uniform(contest, level, loss) if prior is None else _design(contest, level, loss, prior)
 
@@ -196,84 +209,100 @@ def _uniform(contest: Contest, level: Level, loss: str) -> SelectionDesign:
 
 
 def _design(contest: Contest, level: Level, loss: str, prior: Mapping[Any, float] | None) -> SelectionDesign:
-    m = len(contest.names)
-    options: dict[str, Weighted | Rainbow] = {}
-    pure = isinstance(level, ApproxDP) and level.delta == 0
-    lines = plurality(-(-contest.most_lead // contest.lead_reach), range(m), level, "add-remove")
-    try:
-        lines.solution.certified  # noqa: B018  (proved private, or not taken)
-        options["rainbow by winner"] = Rainbow(contest, lines)
-    except CannotCertify:
-        if not pure:
-            raise
-    if isinstance(level, ApproxDP) and pure:
-        decay = decay_above(level, contest.score_reach)
-        options["permute and flip"] = Weighted(contest, level, decay, again=False)
-        options["exponential mechanism"] = Weighted(contest, level, decay, again=True)
-    tallies = prior_tallies(contest, level, prior)
-    expected = {name: _expected(option, contest, tallies) for name, option in options.items()}
+    options, tallies = _options(contest, level), prior_tallies(contest, level, prior)
+    chances = {name: _chances(option, tallies) for name, option in options.items()}
+    expected = {name: _expected(each, contest, tallies) for name, each in chances.items()}
     name = min(options, key=lambda each: expected[each][loss][0])
-    others = {each: {k: v[0] for k, v in by.items()} for each, by in expected.items() if each != name}
+    pure = pure_within(level)
+    epsilon = 0.0 if pure is None else pure.log_growth
+    worst, among = hardest(options[name], contest, loss, tallies, all_tallies(contest), epsilon)
     error = expected[name][loss][1]
     holds = tallies.words + (f"; standard error {error:.2g}" if tallies.lines is not None else "")
+    losses = {each: {k: v[0] for k, v in by.items()} for each, by in expected.items()}
     return SelectionDesign(
         name,
         contest,
         level,
         loss,
         options[name],
-        _proof(options[name], level),
-        {k: v[0] for k, v in expected[name].items()},
-        others,
+        _proof(options[name], level, list(options)),
+        losses.pop(name),
+        losses,
+        {each: {k: v[1] for k, v in by.items()} for each, by in expected.items()},
+        worst,
+        among,
         holds,
-        _right(options[name], contest, tallies),
+        _right(chances[name], contest, tallies),
     )
 
 
-def _proof(chosen: Weighted | Rainbow, level: Level) -> Proof:
-    among = "the least expected loss of rainbow by winner, permute and flip, and the exponential mechanism"
+def _options(contest: Contest, level: Level) -> dict[str, Weighted | Rainbow]:
+    """What can be proved private."""
+    options: dict[str, Weighted | Rainbow] = {}
+    m, pure = len(contest.names), pure_within(level)
+    lines = plurality(-(-contest.most_lead // contest.lead_reach), range(m), level, "add-remove")
+    try:
+        lines.solution.certified  # noqa: B018  (proved private, or not taken)
+        options["rainbow by winner"] = Rainbow(contest, lines)
+    except CannotCertify:
+        if pure is None:
+            raise
+    if pure is not None:
+        decay = decay_above(pure, contest.score_reach)
+        options["permute and flip"] = Weighted(contest, pure, decay, again=False)
+        options["exponential mechanism"] = Weighted(contest, pure, decay, again=True)
+    return options
+
+
+def _proof(chosen: Weighted | Rainbow, level: Level, compared: list[str]) -> Proof:
+    among = f"the least expected loss of {', '.join(compared)}" if len(compared) > 1 else "nothing else was tried"
     if isinstance(chosen, Rainbow):
         private = f"{level} proved in exact arithmetic on lines of (winner, lead); neighbours lie on adjacent points"
-        return Proof(private, "unproved", f"{among}; best at every tally for its even boundary (RAIN Theorem 3)")
+        best = "on lines of (winner, lead), not among all, it is best for its even boundary (RAIN Theorem 3)"
+        return Proof(private, "unproved", f"{among}; {best}")
     private = (
         f"weights b^gap with a rational b whose power {chosen.contest.score_reach} is at or above e^-epsilon: exactly "
-        f"{level} (McSherry, Talwar 2007; McKenna, Sheldon 2020); drawn exactly"
+        f"{chosen.level} (McSherry, Talwar 2007; McKenna, Sheldon 2020); drawn exactly"
     )
-    return Proof(private, "unproved", among)
+    implied = "" if chosen.level == level else f"; that implies {level}, which allows the corner of {chosen.level}"
+    return Proof(private + implied, "unproved", among)
 
 
-def _expected(option: Weighted | Rainbow, contest: Contest, prior: Tallies) -> dict[str, tuple[float, float]]:
+def _expected(chances: Floats, contest: Contest, prior: Tallies) -> dict[str, tuple[float, float]]:
     """Every loss's average under the prior, and its standard error."""
-    found = {}
-    chances = _chances(option, prior)
+    found, draws = {}, len(prior.far)
     for loss in contest.losses:
         costs = prior.weights * (chances * contest.loss(loss, prior.tallies)).sum(axis=1)
         error = 0.0
         if prior.lines is not None:
-            by_line = np.bincount(prior.lines, weights=costs, minlength=LINES) * LINES
-            error = float(by_line.std(ddof=1) / math.sqrt(LINES))
+            by_line = np.bincount(prior.lines, weights=costs, minlength=draws) * draws
+            mass = mass_of_draws(prior.weights, prior.lines, prior.far)
+            slope = np.cov(by_line, mass)[0, 1] / max(mass.var(ddof=1), 1e-300)  # all mass is 1: known, so no error
+            spread = float((by_line - slope * mass).std(ddof=1) / math.sqrt(draws))
+            error = max(spread, float(by_line.mean() / draws))  # a kind of line that is rarer may not have been drawn
         found[loss] = (float(costs.sum()), error)
     return found
 
 
-def _right(option: Weighted | Rainbow, contest: Contest, prior: Tallies) -> tuple[tuple[float, float] | None, ...]:
+def _right(chances: Floats, contest: Contest, prior: Tallies) -> tuple[tuple[float, float] | None, ...]:
     """Bayes' rule for every candidate: how often it is named where it wins, of how often it is named at all."""
-    said = _chances(option, prior) * prior.weights[:, None]
+    said = chances * prior.weights[:, None]
     true = said * (contest.winners(prior.tallies)[:, None] == np.arange(said.shape[1]))
-    if prior.lines is None or prior.far is None:
-        named, right = said.sum(axis=0), true.sum(axis=0)
+    if prior.lines is None:
+        named, right = (each.sum(axis=0) + prior.far.sum(axis=0) for each in (said, true))
         return tuple((float(r / n), 0.0) if n > 0 else None for r, n in zip(right, named, strict=True))
     found: list[tuple[float, float] | None] = []
+    draws = len(prior.far)
     for j in range(said.shape[1]):
         named, right = (
-            np.bincount(prior.lines, weights=each[:, j], minlength=LINES) + prior.far[:, j] for each in (said, true)
+            np.bincount(prior.lines, weights=each[:, j], minlength=draws) + prior.far[:, j] for each in (said, true)
         )
         total, wins = float(named.sum()), np.count_nonzero(right)
-        if total == 0 or wins < FEWEST_LINES:
+        if total == 0 or wins < FEWEST_WINS:
             found.append(None)
             continue
         chance = float(right.sum() / total)
-        error = float((right - chance * named).std(ddof=1) * math.sqrt(LINES) / total)
+        error = float((right - chance * named).std(ddof=1) * math.sqrt(draws) / total)
         found.append((chance, error) if error <= MOST_ERROR else None)
     return tuple(found)
 
