@@ -96,7 +96,7 @@ def release(
     kind, level = kinds[0], _level(given["privacy"], delta)
     _require_what_belongs(kind, given)
     if report:
-        require_writable(report)
+        _require_apart(require_writable(report), ledger)
     extra = {"fresh": fresh, **({"loss": loss} if loss else {})}
     unit = _unit(given["rows_at_most"], given["people_by"], given["people_at_most"], given["rows_each"])
 
@@ -128,6 +128,14 @@ def _existing(ledger: str | None, dataset: str) -> Ledger:
         return accounts
     accounts.close()
     return Ledger(None)
+
+
+def _require_apart(report: Path, ledger: str | None) -> None:
+    """Refuse a report that would replace the ledger, which may not be there yet."""
+    kept = None if ledger is None or "://" in ledger else Path(ledger).resolve()
+    for file in (report, report.with_suffix(".json")):
+        if file.resolve() == kept:
+            raise InvalidInput(f"the report would replace the ledger {ledger}; give --report another name.")
 
 
 def _require_what_belongs(kind: str, given: dict[str, Any]) -> None:

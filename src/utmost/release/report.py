@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from utmost.errors import InvalidInput
+from utmost.errors import MOST_SHOWN, InvalidInput, shown
 from utmost.release.accuracy import posterior
 from utmost.release.answer import Answer, show
 from utmost.release.pictures import bars, belief
@@ -30,52 +30,84 @@ STYLE = (
     "td.words{text-align:left;overflow-wrap:anywhere}tr.ours td{font-weight:600}"
     ".small{color:#666;font-size:.9rem}svg{width:100%}"
 )
+OPENING = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="Utmost">'
+"""How every page begins: a file that begins otherwise is not replaced by one."""
 MOST_BARS = 40
 LOSSES = {"absolute": "mean error", "squared": "mean squared error", "zero-one": "chance of a wrong answer"}
 
 
 def write_report(answers: Sequence[Answer], path: str | os.PathLike[str], title: str | None = None) -> Path:
-    """Write the page, and a JSON file of the same name beside it; each is complete or not there at all."""
+    """Write the page, and a JSON file of the same name beside it: both, or neither."""
     target = require_writable(path)
-    head = title or (answers[0].details["words"] if len(answers) == 1 else f"{len(answers)} private answers")
-    content = "".join(_section(answer) for answer in answers)
-    dataset = html.escape(str(answers[0].details["dataset"]))
-    page = (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{html.escape(head)}</title><style>{STYLE}</style></head><body><h1>{html.escape(head)}</h1>"
-        f'<p class="small">Data set {dataset}. Everything on this page is made of public parameters and the released '
-        "values; nothing else about the table is in it.</p>"
-        f"{content}</body></html>\n"
-    )
     data: Any = [answer.details for answer in answers]
-    _write(
-        target.with_suffix(".json"),
-        json.dumps(data[0] if len(data) == 1 else data, indent=2, ensure_ascii=False) + "\n",
-    )
-    return _write(target, page)
-
-
-def require_writable(path: str | os.PathLike[str]) -> Path:
-    """Refuse a place where no report can be written, or where the JSON beside it would replace another file."""
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise InvalidInput(f"{target} is not a page; name a file that ends in .html (the same as JSON goes beside it).")
-    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
-        raise InvalidInput(f"{target} cannot be written: there is no folder {str(target.parent)!r} to write to.")
-    beside = target.with_suffix(".json")
-    if beside.exists() and not _is_report(beside):
-        raise InvalidInput(f"{beside} is there already and no report of Utmost; name another page than {target.name}.")
+    plain = json.dumps(data[0] if len(data) == 1 else data, indent=2, ensure_ascii=False) + "\n"
+    _write({target.with_suffix(".json"): plain, target: _page(answers, title)})
     return target
 
 
-def _is_report(path: Path) -> bool:
+def require_writable(path: str | os.PathLike[str]) -> Path:
+    """Refuse a place where no report can be written, or where one would replace something else than a report."""
+    target = _as_path(path)
+    name, beside = _cut(target), target.with_suffix(".json")
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInput(f"{name} is not a page; name a file that ends in .html (the same as JSON goes beside it).")
+    try:
+        if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+            raise InvalidInput(f"{name} cannot be written: there is no folder {_cut(target.parent)!r} to write to.")
+        for file, is_ours in ((target, _is_page), (beside, _is_data)):
+            if file.exists() and not is_ours(file):
+                raise InvalidInput(
+                    f"{_cut(file)} is there already and no report of Utmost; name another page than {_cut(target.name)}."
+                )
+    except OSError as problem:
+        raise InvalidInput(f"{name} cannot be written: {problem.strerror}; name another page.") from None
+    return target
+
+
+def _as_path(path: Any) -> Path:
+    try:
+        name = os.fspath(path)
+        if isinstance(name, str) and b"\0" not in os.fsencode(name):
+            return Path(name)
+    except (TypeError, UnicodeEncodeError):
+        pass
+    raise InvalidInput(f"the page is {shown(path)}; give the name of a file that ends in .html.")
+
+
+def _is_page(path: Path) -> bool:
+    """Whether a file is a page of ours, or empty: nothing is lost with it."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(OPENING)) in (b"", OPENING.encode())
+
+
+def _is_data(path: Path) -> bool:
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
     first = content[0] if isinstance(content, list) and content else content
     return isinstance(first, dict) and {"value", "mechanism", "proof", "ledger"} <= set(first)
+
+
+def _cut(name: object) -> str:
+    """A name as an error shows it: a long one by its end."""
+    text = str(name)
+    return text if len(text) <= MOST_SHOWN else f"...{text[-MOST_SHOWN:]}"
+
+
+def _page(answers: Sequence[Answer], title: str | None) -> str:
+    head = title or (answers[0].details["words"] if len(answers) == 1 else f"{len(answers)} private answers")
+    content = "".join(_section(answer) for answer in answers)
+    dataset = html.escape(str(answers[0].details["dataset"]))
+    return (
+        f'{OPENING}<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{html.escape(head)}</title><style>{STYLE}</style></head><body><h1>{html.escape(head)}</h1>"
+        f'<p class="small">Data set {dataset}. Everything on this page is made of public parameters and the released '
+        "values; nothing else about the table is in it.</p>"
+        f"{content}</body></html>\n"
+    )
 
 
 def _section(answer: Answer) -> str:
@@ -193,14 +225,29 @@ def _escaped(facts: Any) -> Any:
     return [(name, html.escape(text)) for name, text in facts]
 
 
-def _write(target: Path, text: str) -> Path:
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+def _write(texts: Mapping[Path, str]) -> None:
+    """Write all files, or leave all of them as they were."""
+    made: dict[Path, Path] = {}
+    before: dict[Path, bytes | None] = {}
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o644)  # a report is for others
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
+        for target, text in texts.items():
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=".utmost-report-")
+            made[target] = Path(name)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(name, 0o644)  # a report is for others
+        for target, ready in made.items():
+            old = target.read_bytes() if target.exists() else None
+            os.replace(ready, target)
+            before[target] = old
+    except BaseException as problem:
+        for ready in made.values():
+            ready.unlink(missing_ok=True)
+        for target, old in before.items():
+            target.unlink() if old is None else target.write_bytes(old)
+        if isinstance(problem, OSError):
+            raise InvalidInput(
+                f"the report cannot be written to {_cut(target)}: {problem.strerror}. The answer stands; asked again of "
+                "a ledger that is kept, it costs nothing."
+            ) from None
         raise
-    return target
