@@ -56,10 +56,11 @@ class NoisyLine:
 
     def risk(self, position: int, loss: str) -> float:
         """The expected loss at one point, by its position on the line."""
-        outputs = np.arange(
-            max(-self._period, position - self._wide), min(self._last + self._period, position + self._wide) + 1
-        )
-        chances = self.noise.probability(outputs - position) * self._multiplicity(outputs)
+        below = min(position + self._period, self._wide)
+        above = min(self._last + self._period - position, self._wide)
+        outputs = np.arange(position - below, position + above + 1)
+        law = self._table.law
+        chances = np.concatenate([law[below:0:-1], law[: above + 1]]) * self._multiplicity(outputs)
         return float(chances @ cost(loss, self.guess(outputs) - position))
 
     @cached_property
@@ -191,7 +192,8 @@ class _Uniform:
         """Cumulative sums of the law, and of the law times u and u^2, from -wide on; a 0 in front."""
         u = np.arange(-self.wide, self.wide + 1, dtype=float)
         both = np.concatenate([self.law[:0:-1], self.law])
-        sums = [np.concatenate([[0.0], np.cumsum(both * u**k)]) for k in range(3)]
+        first = both * u
+        sums = [np.concatenate([[0.0], np.cumsum(terms)]) for terms in (both, first, first * u)]
         return sums[0], sums[1], sums[2]
 
     def between(self, k: int, low: Any, high: Any) -> Any:
