@@ -202,3 +202,15 @@ def test_a_ledger_has_a_name_a_file_can_have(name):
     with pytest.raises(InvalidInput, match="name of a file") as caught:
         um.Ledger(name)
     assert len(str(caught.value)) < 400
+
+
+def test_entries_are_listed_in_words(tmp_path):
+    """The question as a session's budget says it, not as data."""
+    path = tmp_path / "b.db"
+    s = um.Session(pyarrow.table({"age": [70]}), "d", um.rows(at_most=5), "replace", budget=9, ledger=path)
+    s.count("age >= 65", 1)
+    s.batch([s.plan.count(None, 1)])
+    text = utmost("budget", "show", path, "--entries").stdout
+    assert "count: age >= 65" in text
+    assert "batch of 1" in text
+    assert "{" not in text

@@ -1,4 +1,4 @@
-"""Arguments of sessions, audits and the demonstration: what is out of range or of the wrong kind is said at the door."""
+"""Arguments of sessions, audits and the demonstration: out of range or of the wrong kind, they are refused at once."""
 
 from unittest import mock
 

@@ -39,7 +39,7 @@ def test_a_report_never_replaces_the_ledger(tmp_path, ledger, exists):
 
 
 def test_a_page_replaces_only_pages(tmp_path):
-    """In Python too: a ledger that ends in .html, somebody's page, a folder; a page of ours and an empty file are fine."""
+    """In Python too: a ledger that ends in .html, somebody's page, a folder; ours and an empty file are fine."""
     s = opened(ledger=tmp_path / "ledger.html")
     answer = s.count("age >= 65", 1)
     (tmp_path / "mine.html").write_text("<!DOCTYPE html><html><p>mine")

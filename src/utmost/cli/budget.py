@@ -17,6 +17,7 @@ from utmost.cli.output import Json, print_json
 from utmost.errors import BadFile, InvalidInput
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
 from utmost.problem_file import LevelTable
+from utmost.release.budget import asked
 from utmost.release.units import as_unit
 
 budget = typer.Typer(
@@ -157,7 +158,7 @@ def _present(accounts: list[Account], as_json: bool, picture: Path | None, entri
             table = Table("entry", "time", "level", "cost", "state", "question")
             for e in done:
                 cost = ", ".join(f"{name} {amount}" for name, amount in e.cost.items())
-                row = (str(e.number), e.time, _named(e.level, e.slots), cost, e.state, str(e.question))
+                row = (str(e.number), e.time, _named(e.level, e.slots), cost, e.state, asked(e))
                 table.add_row(*map(escape, row))
             console.print(table)
     if not accounts:

@@ -177,7 +177,7 @@ def make_answer(
     ledger: Mapping[str, Any],
     recorded: bool = False,
 ) -> Answer:
-    """The answer made of released integers, public parameters (as `describe` lists them) and the state of the ledger."""
+    """The answer made of released integers, public parameters (from `describe`) and the state of the ledger."""
     value = question.value(released)
     accuracy = {**described["accuracy"], "after": after(question, released)}
     first = {

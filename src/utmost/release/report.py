@@ -57,7 +57,8 @@ def require_writable(path: str | os.PathLike[str]) -> Path:
         for file, is_ours in ((target, _is_page), (beside, _is_data)):
             if file.exists() and not is_ours(file):
                 raise InvalidInput(
-                    f"{_cut(file)} is there already and no report of Utmost; name another page than {_cut(target.name)}."
+                    f"{_cut(file)} is there already and no report of Utmost; name another page than "
+                    f"{_cut(target.name)}."
                 )
     except OSError as problem:
         raise InvalidInput(f"{name} cannot be written: {problem.strerror}; name another page.") from None
@@ -247,7 +248,7 @@ def _write(texts: Mapping[Path, str]) -> None:
             target.unlink() if old is None else target.write_bytes(old)
         if isinstance(problem, OSError):
             raise InvalidInput(
-                f"the report cannot be written to {_cut(target)}: {problem.strerror}. The answer stands; asked again of "
-                "a ledger that is kept, it costs nothing."
+                f"the report cannot be written to {_cut(target)}: {problem.strerror}. The answer stands; asked again "
+                "of a ledger that is kept, it costs nothing."
             ) from None
         raise

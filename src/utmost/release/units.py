@@ -108,7 +108,7 @@ def _public_number(value: Any, name: str, what: str, example: str) -> int:
         number = 0
     if isinstance(value, bool) or not 1 <= number <= MOST_UNITS:
         raise InvalidInput(
-            f"{name} is {shown(value)}; state how many {what} there are at most, a public whole number from 1 to 10^12, "
-            f"such as {example}. It cannot be counted from the table: the count itself would not be private."
+            f"{name} is {shown(value)}; state how many {what} there are at most, a public number from 1 to 10^12, "
+            f"as in {example}. It cannot be counted from the table: the count itself would not be private."
         )
     return number

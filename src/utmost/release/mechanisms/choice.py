@@ -150,13 +150,13 @@ def require_releasable(level: Level) -> Level:
         raise InvalidInput("privacy is infinite: nothing would be protected; give a finite epsilon.")
     if isinstance(level, ApproxDP) and size > MOST_EPSILON:
         raise InvalidInput(
-            f"privacy is {level}: above epsilon = {MOST_EPSILON} nothing is protected that matters, and exact draws take "
-            f"ever longer; give an epsilon up to {MOST_EPSILON}, such as 1."
+            f"privacy is {level}: above epsilon = {MOST_EPSILON} nothing is protected that matters, and exact draws "
+            f"take ever longer; give an epsilon up to {MOST_EPSILON}, such as 1."
         )
     if isinstance(level, ApproxDP) and size < LEAST_EPSILON and delta == 0:
         raise InvalidInput(
-            f"an answer, or one part of a mean, would be released at {level}: below epsilon = {LEAST_EPSILON:g} it would "
-            "say next to nothing about any table; give a larger epsilon, such as 0.1."
+            f"an answer, or one part of a mean, would be released at {level}: below epsilon = {LEAST_EPSILON:g} it "
+            "would say next to nothing about any table; give a larger epsilon, such as 0.1."
         )
     return level
 
