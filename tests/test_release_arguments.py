@@ -139,3 +139,29 @@ def test_a_session_in_a_notebook_shows_its_terms_and_no_row():
     assert "rows, at most 30; add-remove" in shown
     assert "epsilon 100 of 100 left" in shown
     assert "Briar" not in shown
+
+
+HUGE = 10**400
+WRONG = {
+    "a category": lambda s: s.histogram("age", [HUGE, 1], 1),
+    "a category of a float column": lambda s: s.histogram("weight", [HUGE, 1], 1),
+    "a candidate": lambda s: s.plurality("weight", [1, HUGE], 1),
+    "a prior": lambda s: s.count("age >= 65", 1, prior=[HUGE] * 31),
+    "a name": lambda s: s.counts({float("nan"): "age >= 65", (): "age >= 40"}, 1),
+    "a number as a name": lambda s: s.counts({1: "age >= 65"}, 1),
+    "an empty name": lambda s: s.counts({" ": "age >= 65"}, 1),
+    "a nameless cell": lambda s: s.histogram("town", ["Ash"], 1, other=""),
+    "too many rows": lambda s: um.rows(at_most=10**13),
+    "a long id column": lambda s: um.Session(TABLE, "d", um.people("x" * 5000, 1, 9), "replace", budget=1),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_odd_values_are_refused_in_words(what):
+    s = um.Session(TABLE.append_column("weight", [[1.5] * 20]), "d", um.rows(at_most=30), "add-remove", budget=100)
+    with pytest.raises(InvalidInput) as caught:
+        WRONG[what](s)
+    assert len(str(caught.value)) < 600
+    assert not s.account.entries()
+    if what == "too many rows":
+        assert "10^12" in str(caught.value)
