@@ -22,17 +22,27 @@ from utmost.release.answer import Answer, show
 from utmost.release.pictures import bars, belief
 
 STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#222}"
-    "h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid #ddd;padding-top:1rem}"
-    ".value{font-size:2.4rem;font-weight:600;color:#4271ae;margin:.2rem 0}"
-    "table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.2rem .7rem;text-align:right}"
-    "td,th{border-bottom:1px solid #eee}td:first-child,th:first-child{text-align:left;white-space:nowrap}"
-    "td.words{text-align:left;overflow-wrap:anywhere}tr.ours td{font-weight:600}"
-    ".small{color:#666;font-size:.9rem}svg{width:100%}"
+    ":root{color-scheme:light dark;--page:#fff;--ink:#222;--soft:#666;--line:#ddd;--ours:#4271ae;--others:#b8bcc4}"
+    "@media(prefers-color-scheme:dark){:root{--page:#17191c;--ink:#e6e6e6;--soft:#a9adb5;--line:#3d4147;--ours:#86b0e6;"
+    "--others:#6d727b}}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:var(--ink);"
+    "background:var(--page);overflow-wrap:anywhere}"
+    "h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1rem}"
+    ".value{font-size:2.4rem;font-weight:600;color:var(--ours);margin:.2rem 0;line-height:1.2}"
+    ".wide{overflow-x:auto;margin:.5rem 0}table{border-collapse:collapse}"
+    "td,th{padding:.2rem .7rem;text-align:right;vertical-align:top;border-bottom:1px solid var(--line);"
+    "overflow-wrap:normal}"
+    "tbody th{font-weight:400;white-space:nowrap}td:first-child,th:first-child{text-align:left;padding-left:0}"
+    "td.words,th.words{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:12rem}th.words{min-width:5rem}tr.ours>*,td.released{font-weight:600}"
+    "td.released{color:var(--ours)}"
+    "figure{margin:.5rem 0}figcaption,.small{color:var(--soft);font-size:.9rem}"
+    "svg{width:100%}"
+    "svg .ours{fill:var(--ours)}svg .others{fill:var(--others)}svg .curve{stroke:var(--ours)}"
 )
 OPENING = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="Utmost">'
 """How every page begins: a file that begins otherwise is not replaced by one."""
 MOST_BARS = 40
+OURS = "Utmost"
 LOSSES = {"absolute": "mean error", "squared": "mean squared error", "zero-one": "chance of a wrong answer"}
 
 
@@ -99,19 +109,22 @@ def _cut(name: object) -> str:
 
 
 def _page(answers: Sequence[Answer], title: str | None) -> str:
-    head = title or (answers[0].details["words"] if len(answers) == 1 else f"{len(answers)} private answers")
-    content = "".join(_section(answer) for answer in answers)
-    dataset = html.escape(str(answers[0].details["dataset"]))
+    alone = title is None and len(answers) == 1
+    head = title or (answers[0].details["words"] if alone else f"{len(answers)} private answers")
+    content = "".join(_section(answer, alone) for answer in answers)
+    datasets = list(dict.fromkeys(str(answer.details["dataset"]) for answer in answers))
+    named = f"Data set{'s' * (len(datasets) > 1)} {', '.join(datasets)}."
     return (
         f'{OPENING}<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{html.escape(head)}</title><style>{STYLE}</style></head><body><h1>{html.escape(head)}</h1>"
-        f'<p class="small">Data set {dataset}. Everything on this page is made of public parameters and the released '
+        f"<title>{html.escape(head)}</title><style>{STYLE}</style></head><body><main><h1>{html.escape(head)}</h1>"
+        f'<p class="small">{html.escape(named)} Everything on this page is made of public parameters and the released '
         "values; nothing else about the table is in it.</p>"
-        f"{content}</body></html>\n"
+        f"{content}</main></body></html>\n"
     )
 
 
-def _section(answer: Answer) -> str:
+def _section(answer: Answer, alone: bool) -> str:
+    """One answer; where it is alone on the page, the page's title has asked the question already."""
     d = answer.details
     facts = [
         ("Spent", f"{d['privacy']} ({d['neighbours']}; {d['unit']}; one neighbour moves it by at most {_moves(d)})"),
@@ -124,22 +137,35 @@ def _section(answer: Answer) -> str:
         ("Ledger", _ledger(d)),
     ]
     rows = "".join(
-        f"<tr><td>{html.escape(name)}</td><td class='words'>{text}</td></tr>" for name, text in _escaped(facts)
+        f'<tr><th scope="row">{html.escape(name)}</th><td class="words">{html.escape(text)}</td></tr>'
+        for name, text in facts
     )
-    return (
-        f"<h2>{html.escape(d['words'])}</h2><p class='value'>{html.escape(show(answer.value))}</p>"
-        f"{_belief(answer)}<table>{rows}</table>{_compared(d)}"
-    )
+    asked = "" if alone else f"<h2>{html.escape(d['words'])}</h2>"
+    return f"{asked}{_value(answer)}{_picture(answer)}{_table('', rows)}{_compared(d, 'h2' if alone else 'h3')}"
 
 
-def _belief(answer: Answer) -> str:
-    """The picture of what is known after a number was released; several counts side by side."""
+def _value(answer: Answer) -> str:
+    """The answer in large letters; several counts as a table, each with the interval that holds the truth."""
+    if not isinstance(answer.value, Mapping):
+        return f'<p class="value">{html.escape(show(answer.value))}</p>'
+    known = answer.details["accuracy"]["after"]
+    head = _columns("cell", "released", f"from ({known['confidence']:.0%})", "to")
+    rows = ""
+    for name, count in answer.value.items():
+        ends = "".join(f"<td>{show(end)}</td>" for end in known["intervals"][name])
+        cells = f'<td class="released">{show(count)}</td>{ends}'
+        rows += f'<tr><th scope="row" class="words">{html.escape(name)}</th>{cells}</tr>'
+    return _table(head, rows)
+
+
+def _picture(answer: Answer) -> str:
+    """What is known after a number was released; several counts side by side."""
     if answer.question.joint is not None:
         several = isinstance(answer.value, Mapping) and len(answer.value) <= MOST_BARS
         if not several:
             return ""
         shown = {_short(name): float(count) for name, count in answer.value.items()}
-        return bars(shown, "Released counts") if len(shown) == len(answer.value) else ""
+        return bars(shown, "The released counts.") if len(shown) == len(answer.value) else ""
     if answer.question.is_choice or answer.question.kind == "mean":
         return ""
     part = answer.question.parts[0]
@@ -151,30 +177,43 @@ def _belief(answer: Answer) -> str:
         points, chances = points[keep], chances[keep]
     step = float(part.step)
     low, high = answer.interval or (0.0, 0.0)
-    return belief((points * step).tolist(), chances.tolist(), float(answer.value), (low, high))
+    caption = (
+        f"How likely each true value is, given the prior and the answer {show(answer.value)} (dashed); with "
+        f"{answer.accuracy['after']['confidence']:.0%} it lies in the shaded range, {show(low)} to {show(high)}."
+    )
+    return belief((points * step).tolist(), chances.tolist(), float(answer.value), (low, high), caption)
+
+
+def _table(head: str, rows: str) -> str:
+    """A table that scrolls by itself where the page is narrow."""
+    return f'<div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>'
+
+
+def _columns(*names: str) -> str:
+    cells = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
+    return f"<thead><tr>{cells}</tr></thead>"
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 28 else f"{name[:27]}…"
+    return name if len(name) <= 24 else f"{name[:23]}…"
 
 
-def _compared(d: Any) -> str:
+def _compared(d: Any, heading: str) -> str:
     """The expected losses of the usual alternatives, by every loss shown; the declared one as a picture."""
     declared = d["accuracy"]["before"]["loss"]
     losses = list(next(iter(d["compared"].values())))
-    head = "".join(
-        f"<th>{html.escape(LOSSES.get(loss, loss))}{' *' if loss == declared else ''}</th>" for loss in losses
-    )
+    mark = "\u00a0*"
+    head = _columns("mechanism", *(f"{LOSSES.get(loss, loss)}{mark * (loss == declared)}" for loss in losses))
     rows = ""
     for name, by in d["compared"].items():
-        cells = "".join(f"<td>{by[loss]:.6g}</td>" if loss in by else "<td></td>" for loss in losses)
-        rows += f"<tr{' class=ours' if name == 'Utmost' else ''}><td>{html.escape(name)}</td>{cells}</tr>"
-    picture = bars(
-        {name: by[declared] for name, by in d["compared"].items() if declared in by}, LOSSES.get(declared, declared)
-    )
+        cells = "".join(f"<td>{by[loss]:.6g}</td>" if loss in by else "<td>–</td>" for loss in losses)
+        ours = ' class="ours"' if name == OURS else ""
+        rows += f'<tr{ours}><th scope="row">{html.escape(name)}</th>{cells}</tr>'
+    drawn = {name: by[declared] for name, by in d["compared"].items() if declared in by}
+    picture = bars(drawn, f"Expected under the prior: {LOSSES.get(declared, declared)}; less is better.", OURS)
     return (
-        f"<h3>Against the usual alternatives</h3>{picture}<table><tr><th></th>{head}</tr>{rows}</table>"
-        "<p class='small'>Expected losses under the same prior, computed from the laws; nothing was drawn for them. "
+        f"<{heading}>Against the usual alternatives</{heading}>{picture}{_table(head, rows)}"
+        '<p class="small">Expected losses under the same prior, computed from the laws; nothing was drawn for them. '
         "* is the loss the mechanism was chosen for: it need not be best by the others.</p>"
     )
 
@@ -194,8 +233,7 @@ def _after(d: Any) -> str:
         error = f" (estimated, standard error {known['standard_error']:.2g})" if "standard_error" in known else ""
         return f"right with probability {known['probability_right']:.6g}{error}, given the prior and this answer"
     if "intervals" in known:
-        shown = [f"{name} {show(low)} to {show(high)}" for name, (low, high) in known["intervals"].items()]
-        return f"with {known['confidence']:.0%} each, given the prior and these answers: {'; '.join(shown)}"
+        return f"each within its range above with {known['confidence']:.0%}, given the prior and these answers"
     low, high = known["interval"]
     expected = f"; expected loss {known['expected']:.6g}" if "expected" in known else ""
     between = f"between {show(low)} and {show(high)} with {known['confidence']:.0%}"
@@ -215,15 +253,16 @@ def _ledger(d: Any) -> str:
 
 
 def _moves(d: Any) -> str:
-    return ", ".join(str(steps) if len(d["moves"]) == 1 else f"{steps} ({name})" for name, steps in d["moves"].items())
+    grid = d["question"].get("grid", "1")
+    sizes = {
+        name: str(steps) if grid == "1" or name != "sum" else f"{steps} steps of {grid}"
+        for name, steps in d["moves"].items()
+    }
+    return ", ".join(size if len(sizes) == 1 else f"{size} ({name})" for name, size in sizes.items())
 
 
 def _of(part: Any, d: Any) -> str:
     return "" if len(d["parts"]) == 1 else f" of the {part['part']}"
-
-
-def _escaped(facts: Any) -> Any:
-    return [(name, html.escape(text)) for name, text in facts]
 
 
 def _write(texts: Mapping[Path, str]) -> None:
