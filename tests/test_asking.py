@@ -3,12 +3,17 @@
 import json
 import os
 import pty
+import re
 import select
+import shlex
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+
+from utmost.demo_table import write_survey
 
 TABLE = "age,town\n" + "\n".join(["70,Ash", "25,Briar", "66,Ash"] * 4) + "\n"
 
@@ -176,3 +181,21 @@ def test_wrong_use_of_the_command(table, words, hint):
     assert hint in done.stderr
     assert "um." not in done.stderr
     assert "Fraction" not in done.stderr
+
+
+def test_the_commands_of_the_guides_follow_each_other(tmp_path):
+    """One after the other in one folder, on the survey they speak of, from the account of the first."""
+    write_survey(tmp_path / "survey.csv")
+    root, left = Path(__file__).parents[1], []
+    for guide in ("README.md", "docs/release.md", "docs/questions.md"):
+        text = (root / guide).read_text(encoding="utf-8")
+        commands = re.findall(r"`(utmost release [^`]+)`|^(utmost release .+(?:\n  .+)*)", text, re.MULTILINE)
+        commands = [words for pair in commands for words in pair if "--privacy" in words]
+        assert commands, guide
+        for command in commands:
+            words = shlex.split(command.replace("\\\n", " "))[1:]
+            call = [sys.executable, "-m", "utmost", *words, "--json"]
+            done = subprocess.run(call, capture_output=True, text=True, cwd=tmp_path)
+            assert done.returncode == 0, (command, done.stderr)
+            left.append(json.loads(done.stdout)["ledger"]["left"])
+    assert left == ["epsilon 2.5 of 3", "epsilon 2.5 of 3", "epsilon 2 of 3"]

@@ -63,7 +63,8 @@ class Questions:
         of : "rows", or "people" where the unit is um.people(...)
         loss : "absolute", "squared", "zero-one" or "within k": what the mechanism is best for
         prior : a probability for each possible count; None is uniform
-        fresh : draw again (and spend again) although the identical question was answered before
+        fresh : True draws again (and spends again) although the identical question was answered before; otherwise the
+            recorded answer comes back, with `recorded` True
         """
         return self._take(count(self.setting, where, self._level(privacy), of, loss, prior), fresh)
 
@@ -83,6 +84,12 @@ class Questions:
         """The sum of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
 
         The range is public and must not be read off the table: it says how far one row can move the sum.
+
+        Parameters
+        ----------
+        lower, upper : multiples of the grid
+        grid : the step that values are rounded to
+        loss : "absolute", "squared", "zero-one" or "within k", which means within k *steps of the grid*
         """
         return self._take(
             total(self.setting, column, lower, upper, grid, where, self._level(privacy), loss, prior), fresh
