@@ -108,6 +108,16 @@ def test_nothing_is_asked_in_a_pipe(table):
         assert missing in everything.stderr
 
 
+@pytest.mark.parametrize("which", ["table", "ledger"])
+def test_a_name_no_file_can_have(table, which):
+    """Exit code 2, and the name cut short."""
+    long = "x" * 5000
+    done = run(*((f"{long}.csv",) if which == "table" else (table, "--ledger", long)), *COMMON, "--count", "age > 1")
+    assert done.returncode == 2
+    assert "File name too long" in done.stderr
+    assert len(done.stderr) < 400
+
+
 @pytest.mark.parametrize("key", KEYS)
 def test_stopping_at_a_prompt_is_no_refusal(table, key):
     """It ends with 130: 1 would say that the budget does not allow it."""

@@ -17,13 +17,13 @@ from utmost import __version__
 from utmost.cli import budget, designs, party, reproduce, survey
 from utmost.cli.release import release
 from utmost.errors import (
-    MOST_SHOWN,
     BudgetSpent,
     CannotCertify,
     EngineFailed,
     NoExtension,
     NoSuchMechanism,
     UtmostError,
+    shown,
 )
 
 
@@ -42,7 +42,7 @@ class Commands(TyperGroup):
             raise typer.Exit(130) from None
         except OSError as problem:
             if problem.filename is not None:
-                print(f"{problem.filename!r} cannot be used: {problem.strerror}."[-MOST_SHOWN:], file=sys.stderr)
+                print(f"{shown(problem.filename)} cannot be used: {problem.strerror}.", file=sys.stderr)
                 raise typer.Exit(2) from None
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer goes nowhere
             print(
