@@ -6,6 +6,7 @@ printed could not be written; 130: stopped by whoever was asked.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Annotated, Any
@@ -26,6 +27,9 @@ from utmost.errors import (
     shown,
 )
 
+UNWRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
+"""What goes wrong where output is written: a closed pipe, a full disk."""
+
 
 class Commands(TyperGroup):
     """The commands, with an exit code of its own for output that cannot be written and for being stopped."""
@@ -44,10 +48,12 @@ class Commands(TyperGroup):
             if problem.filename is not None:
                 print(f"{shown(problem.filename)} cannot be used: {problem.strerror}.", file=sys.stderr)
                 raise typer.Exit(2) from None
+            if problem.errno not in UNWRITTEN:
+                raise
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer goes nowhere
             print(
-                f"the output cannot be written: {problem.strerror}. What was spent stays spent; the identical question "
-                "is answered again from the ledger at no cost.",
+                f"the output cannot be written: {problem.strerror}. What was spent stays spent: a ledger that is kept "
+                "repeats the answer to the identical question at no cost.",
                 file=sys.stderr,
             )
             raise typer.Exit(74) from None
