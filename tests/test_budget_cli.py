@@ -3,11 +3,14 @@
 import json
 
 import numpy as np
+import pyarrow
 import pytest
 from test_cli import utmost
 
 import utmost as um
 from utmost.errors import InvalidInput
+
+UNIT = "people by 'patient', 3 rows each, at most 5000"
 
 
 @pytest.fixture
@@ -94,7 +97,7 @@ def test_a_budget_is_opened_shown_and_checked(ledger, tmp_path):
     bad = utmost("budget", "check", ledger, "survey", "--head", "f" * 64)
     assert bad.returncode == 1
     assert "older copy" in bad.stdout
-    terms = ("--unit", "people", "--neighbours", "add-remove", "--epsilon", "2", "--delta", "1e-5", "--filter", "zcdp")
+    terms = ("--unit", UNIT, "--neighbours", "add-remove", "--epsilon", "2", "--delta", "1e-5", "--filter", "zcdp")
     made = utmost("budget", "open", ledger, "clinic", *terms)
     assert made.returncode == 0
     assert "zcdp filter" in made.stdout
@@ -113,9 +116,9 @@ def test_budget_refuses_what_it_does_not_know(ledger, tmp_path):
     assert "no account 'x'" in utmost("budget", "show", ledger, "x").stderr
     um.Ledger(ledger).open("second", 1, "rows", "replace")
     assert "one data set" in utmost("budget", "check", ledger, "--head", "f" * 64).stderr
-    wrong = ("--unit", "rows", "--neighbours", "replace", "--epsilon", "1", "--delta", "some")
+    wrong = ("--unit", "rows, at most 9", "--neighbours", "replace", "--epsilon", "1", "--delta", "some")
     assert utmost("budget", "open", ledger, "third", *wrong).returncode == 2
-    gaussian = ("--unit", "rows", "--neighbours", "replace", "--mu", "1")
+    gaussian = ("--unit", "rows, at most 9", "--neighbours", "replace", "--mu", "1")
     assert "drop delta" in utmost("budget", "open", ledger, "third", *gaussian, "--delta", "1e-5").stderr
     assert utmost("budget", "open", ledger, "third", *gaussian).returncode == 0
 
@@ -151,3 +154,63 @@ def test_pictures_show_the_regions_and_budgets():
     assert [bar.get_width() for bar in bars] == [1, 0.25]
     with pytest.raises(InvalidInput, match="no account"):
         um.plot.budget([])
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "rowz",
+        "rows",
+        "rows, at most 0",
+        "rows, at most 09",
+        "people by patient, 3 rows each, at most 5",
+        "",
+        "rows, at most ٣",
+    ],
+)
+def test_an_account_is_opened_for_a_unit_a_session_can_have(unit, tmp_path):
+    """Any other text would lock every session out; both forms are shown, and no ledger is made."""
+    path = tmp_path / "b.db"
+    terms = ("--neighbours", "replace", "--epsilon", "1")
+    refused = utmost("budget", "open", path, "d", "--unit", unit, *terms)
+    assert refused.returncode == 2
+    assert "rows, at most 20000" in refused.stderr
+    assert "people by 'patient'" in refused.stderr
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("unit", [um.rows(at_most=9), um.people("a 'b' \"c\"", 1, 5), um.people("id", 3, 10**12)])
+def test_sessions_open_accounts_that_the_command_made(unit, tmp_path):
+    path = tmp_path / "b.db"
+    made = utmost("budget", "open", path, "d", "--unit", str(unit), "--neighbours", "replace", "--epsilon", "1")
+    assert made.returncode == 0, made.stderr
+    columns = {"x": [1], **({unit.id: ["p"]} if unit.id else {})}
+    assert um.Session(pyarrow.table(columns), "d", unit, "replace", budget=1, ledger=path).dataset == "d"
+
+
+@pytest.mark.parametrize("level", [("--epsilon", "inf"), ("--epsilon", "inf", "--delta", "1e-6"), ("--mu", "inf")])
+def test_an_infinite_budget_is_none(level, tmp_path):
+    refused = utmost("budget", "open", tmp_path / "b.db", "d", "--unit", UNIT, "--neighbours", "replace", *level)
+    assert refused.returncode == 2
+    assert "nothing would be protected" in refused.stderr
+    with pytest.raises(InvalidInput, match="finite"):
+        um.Session(pyarrow.table({"x": [1]}), "d", um.rows(at_most=5), "replace", budget=float("inf"))
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "\ud800.db"])
+def test_a_ledger_has_a_name_a_file_can_have(name):
+    with pytest.raises(InvalidInput, match="name of a file") as caught:
+        um.Ledger(name)
+    assert len(str(caught.value)) < 400
+
+
+def test_entries_are_listed_in_words(tmp_path):
+    """The question as a session's budget says it, not as data."""
+    path = tmp_path / "b.db"
+    s = um.Session(pyarrow.table({"age": [70]}), "d", um.rows(at_most=5), "replace", budget=9, ledger=path)
+    s.count("age >= 65", 1)
+    s.batch([s.plan.count(None, 1)])
+    text = utmost("budget", "show", path, "--entries").stdout
+    assert "count: age >= 65" in text
+    assert "batch of 1" in text
+    assert "{" not in text

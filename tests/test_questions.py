@@ -16,7 +16,7 @@ import utmost as um
 from utmost.errors import InvalidInput, NotRowWise, UnsupportedLevel
 from utmost.privacy import PureDP
 from utmost.release import engines
-from utmost.release.answer import make_answer
+from utmost.release.answer import describe, make_answer
 from utmost.release.histograms import histogram
 from utmost.release.mechanisms import contests, selection
 from utmost.release.mechanisms.balls import ball_noise
@@ -379,7 +379,7 @@ def test_reports_do_not_depend_on_the_table(tmp_path):
         released = question.release(question.statement(SECRET))
         pages = []
         for i, other in enumerate((question, two[name])):
-            answer = make_answer(other, "survey", released, ledger)
+            answer = make_answer(other, describe(other, "survey"), released, ledger)
             page = answer.report(tmp_path / f"{i}.html")
             pages.append((answer.to_json(), str(answer), page.read_bytes(), page.with_suffix(".json").read_bytes()))
         assert pages[0] == pages[1]

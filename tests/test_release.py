@@ -413,7 +413,7 @@ def test_release_asks_every_question(tmp_path):
         ((), "one question"),
         (("--count", "age > 1", "--majority", "age > 1", "--privacy", "1"), "one question"),
         (("--count", "age > 1"), "--privacy"),
-        (("--sum", "age", "--privacy", "1"), "--lower and --upper"),
+        (("--sum", "age", "--privacy", "1"), "--lower, the lower end"),
         (("--threshold", "age > 1", "--privacy", "1"), "--at-least"),
         (("--count", "age > 1; SELECT 1", "--privacy", "1"), "statements"),
         (("--count", "age > 1", "--privacy", "much"), "epsilon is 'much'"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from utmost.demo_table import PEOPLE, write_survey
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 from utmost.release import Session, rows
 from utmost.release.report import write_report
 
@@ -49,9 +49,14 @@ def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
 def _require_own(folder: Path) -> None:
     """Make the folder, or refuse one that holds something else: a ledger that is replaced forgets what was spent."""
     mark = folder / ".utmost-demo"
-    if folder.exists() and not mark.exists() and any(folder.iterdir()):
+    try:
+        if folder.exists() and not mark.exists() and any(folder.iterdir()):
+            raise InvalidInput(
+                f"{shown(str(folder))} holds other files, which the demonstration might replace; name a new folder."
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+    except OSError as problem:
         raise InvalidInput(
-            f"{str(folder)!r} holds other files, which the demonstration might replace; name a new folder."
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    mark.touch()
+            f"{shown(str(folder))} is no folder that can be written to ({problem.strerror}); name a new one."
+        ) from None

@@ -9,6 +9,7 @@ ledger from an older copy of it.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import secrets
 import unicodedata
@@ -95,6 +96,10 @@ class Ledger:
         if not isinstance(neighbours, str) or neighbours not in NEIGHBOURS:
             raise InvalidInput(f"neighbours is {shown(neighbours)}; say 'replace' or 'add-remove'.")
         chosen = choose(budget, filter)
+        if math.inf in (getattr(chosen.budget, "exponent", 0), getattr(chosen.budget, "mu", 0)):
+            raise InvalidInput(
+                f"the budget is {chosen.budget}: nothing would be protected; give a finite one, such as 1."
+            )
         with self._storage.write(dataset) as run:
             if not run("SELECT 1 FROM utmost_accounts WHERE dataset = ?", dataset):
                 _make_account(run, dataset, chosen, unit, neighbours)
@@ -479,7 +484,14 @@ def _storage_of(url: Any) -> Storage:
         return PostgreSQL(url)
     if not isinstance(url, str | os.PathLike) or not str(url).strip() or "://" in str(url):
         raise InvalidInput("the ledger is neither a file name, nor a URL postgresql://..., nor None for memory.")
-    return SQLite(Path(url))
+    try:
+        path = Path(url)
+        path.absolute().lstat()
+    except FileNotFoundError:
+        pass
+    except (OSError, TypeError, ValueError):  # longer than a name may be, with a NUL in it, or not text
+        raise InvalidInput(f"the ledger {shown(str(url))} is not the name of a file; give another.") from None
+    return SQLite(path)
 
 
 def _make_account(run: Run, dataset: str, filter: Filter, unit: str, neighbours: str) -> None:

@@ -1,21 +1,66 @@
 """The `utmost` command: thin, no mathematics.
 
-Exit code 0: done; 1: the answer is no (no extension, not verified, budget spent); 2: wrong use.
+Exit code 0: done; 1: the answer is no (no extension, not verified, budget spent); 2: wrong use; 74: what was to be
+printed could not be written; 130: stopped by whoever was asked.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from utmost import __version__
 from utmost.cli import budget, designs, party, reproduce, survey
 from utmost.cli.release import release
-from utmost.errors import BudgetSpent, CannotCertify, EngineFailed, NoExtension, NoSuchMechanism, UtmostError
+from utmost.errors import (
+    BudgetSpent,
+    CannotCertify,
+    EngineFailed,
+    NoExtension,
+    NoSuchMechanism,
+    UtmostError,
+    shown,
+)
+
+UNWRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
+"""What goes wrong where output is written: a closed pipe, a full disk."""
+
+
+class Commands(TyperGroup):
+    """The commands, with an exit code of its own for output that cannot be written and for being stopped."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run one; a charge that was made is never taken for a refusal."""
+        try:
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
+        except typer.Abort:
+            print("stopped at the prompt; nothing was done.", file=sys.stderr)
+            raise typer.Exit(130) from None
+        except OSError as problem:
+            if problem.filename is not None:
+                print(f"{shown(problem.filename)} cannot be used: {problem.strerror}.", file=sys.stderr)
+                raise typer.Exit(2) from None
+            if problem.errno not in UNWRITTEN:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer goes nowhere
+            print(
+                f"the output cannot be written: {problem.strerror}. What was spent stays spent: a ledger that is kept "
+                "repeats the answer to the identical question at no cost.",
+                file=sys.stderr,
+            )
+            raise typer.Exit(74) from None
+
 
 app = typer.Typer(
+    cls=Commands,
     help="Design the differentially private mechanism with the utmost utility, and prove it.",
     no_args_is_help=True,
     add_completion=False,

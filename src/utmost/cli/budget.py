@@ -17,6 +17,8 @@ from utmost.cli.output import Json, print_json
 from utmost.errors import BadFile, InvalidInput
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
 from utmost.problem_file import LevelTable
+from utmost.release.budget import asked
+from utmost.release.units import as_unit
 
 budget = typer.Typer(
     help="Accounts of privacy budgets: open, show, check.", no_args_is_help=True, rich_markup_mode=None
@@ -67,7 +69,13 @@ def compose(
 def open_account(
     ledger: LedgerName,
     dataset: Annotated[str, typer.Argument(help="The name you give the data.")],
-    unit: Annotated[str, typer.Option(help="Whose data are protected, such as 'rows, at most 20000'.")],
+    unit: Annotated[
+        str,
+        typer.Option(
+            help='Whose data are protected: "rows, at most 20000", or "people by \'patient\', 3 rows each, at most '
+            '5000".'
+        ),
+    ],
     neighbours: Annotated[str, typer.Option(help="replace or add-remove.")],
     epsilon: Annotated[str | None, typer.Option(help="The budget's epsilon.")] = None,
     delta: Annotated[str, typer.Option(help="The budget's delta.")] = "0",
@@ -76,8 +84,8 @@ def open_account(
     as_json: Json = False,
 ) -> None:
     """Open an account for a data set, or see that it is open on these terms."""
-    level = LevelTable(epsilon=epsilon, delta=delta, mu=mu).level()
-    _present([Ledger(ledger).open(dataset, level, unit, neighbours, filter)], as_json, None)
+    level, whose = LevelTable(epsilon=epsilon, delta=delta, mu=mu).level(), str(as_unit(unit))
+    _present([Ledger(ledger).open(dataset, level, whose, neighbours, filter)], as_json, None)
 
 
 @budget.command()
@@ -150,7 +158,7 @@ def _present(accounts: list[Account], as_json: bool, picture: Path | None, entri
             table = Table("entry", "time", "level", "cost", "state", "question")
             for e in done:
                 cost = ", ".join(f"{name} {amount}" for name, amount in e.cost.items())
-                row = (str(e.number), e.time, _named(e.level, e.slots), cost, e.state, str(e.question))
+                row = (str(e.number), e.time, _named(e.level, e.slots), cost, e.state, asked(e))
                 table.add_row(*map(escape, row))
             console.print(table)
     if not accounts:

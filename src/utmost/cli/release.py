@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,11 +11,13 @@ import typer
 from utmost.accounting import Ledger
 from utmost.cli.asking import QUESTIONS, as_categories, as_truth, complete, in_a_terminal
 from utmost.cli.output import Json, print_json
-from utmost.errors import InvalidInput, UnknownDataset
+from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.exact import as_rational
 from utmost.privacy import ApproxDP, Level, PureDP
 from utmost.release import Session, Unit, people, rows
+from utmost.release.answer import RECORDED
 from utmost.release.report import require_writable
+from utmost.release.units import MOST_UNITS
 
 
 def release(
@@ -30,7 +33,7 @@ def release(
     mean: Annotated[str | None, typer.Option(help="The mean of this column; needs --lower and --upper.")] = None,
     majority: Annotated[str | None, typer.Option(help="Do more rows have this condition than not?")] = None,
     threshold: Annotated[str | None, typer.Option(help="Have at least --at-least rows this condition?")] = None,
-    at_least: Annotated[int | None, typer.Option(help="The border of --threshold.")] = None,
+    at_least: Annotated[int | None, typer.Option(min=1, help="The border of --threshold.")] = None,
     counts: Annotated[list[str] | None, typer.Option(help="How many rows have each of these; give it again.")] = None,
     histogram: Annotated[str | None, typer.Option(help="Count rows by this column; needs --categories.")] = None,
     plurality: Annotated[str | None, typer.Option(help="What most rows have in this column; --categories.")] = None,
@@ -44,12 +47,18 @@ def release(
     where: Annotated[str | None, typer.Option(help="Only rows with this condition, for sums and columns.")] = None,
     of: Annotated[str, typer.Option(help="Count rows or people.")] = "rows",
     privacy: Annotated[str | None, typer.Option(help="The epsilon this answer may spend.")] = None,
-    delta: Annotated[str, typer.Option(help="A delta beside it, for --majority and --threshold.")] = "0",
+    delta: Annotated[str, typer.Option(help="A delta beside it, for yes or no and for winners.")] = "0",
     dataset: Annotated[str | None, typer.Option(help="The name of the data set's account.")] = None,
-    rows_at_most: Annotated[int | None, typer.Option(help="A row is protected; there are at most so many.")] = None,
+    rows_at_most: Annotated[
+        int | None, typer.Option(min=1, max=MOST_UNITS, help="A row is protected; there are at most so many.")
+    ] = None,
     people_by: Annotated[str | None, typer.Option(help="A person is protected; this column says whose row.")] = None,
-    people_at_most: Annotated[int | None, typer.Option(help="There are at most so many people.")] = None,
-    rows_each: Annotated[int | None, typer.Option(help="So many rows of a person take part at most.")] = None,
+    people_at_most: Annotated[
+        int | None, typer.Option(min=1, max=MOST_UNITS, help="There are at most so many people.")
+    ] = None,
+    rows_each: Annotated[
+        int | None, typer.Option(min=1, max=MOST_UNITS, help="So many rows of a person take part at most.")
+    ] = None,
     neighbours: Annotated[str | None, typer.Option(help="replace or add-remove.")] = None,
     budget: Annotated[
         str | None,
@@ -73,30 +82,26 @@ def release(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """A private answer about TABLE, with its proof; exit code 1 if the budget does not allow it."""
+    """A private answer about TABLE, with its proof; exit code 1 if the budget does not allow it.
+
+    The identical question asked again gets the recorded answer and spends nothing. In --json, `privacy` is what the
+    answer spent when it was drawn, and `spent` what the whole account has spent so far.
+    """
     given: dict[str, Any] = {
         **{"count": count, "sum": sum_, "mean": mean, "majority": majority, "threshold": threshold},
         **{"counts": counts or None, "histogram": histogram, "plurality": plurality, "quantile": quantile},
         **{"at_least": at_least, "lower": lower, "upper": upper, "q": q, "categories": categories, "other": other},
         **{"rows_at_most": rows_at_most, "people_by": people_by, "people_at_most": people_at_most},
         **{"rows_each": rows_each, "neighbours": neighbours, "dataset": dataset, "privacy": privacy, "table": table},
-        **{"grid": grid, "where": where, "of": of},
+        **{"grid": grid, "where": where, "of": of, "delta": delta, "ledger": ledger},
     }
     if in_a_terminal() and not as_json:
-        given = complete(given)
-    kinds = [kind for kind in QUESTIONS if given[kind] is not None]
-    if given["table"] is None:
-        raise InvalidInput("name the table: a CSV or Parquet file, file.duckdb#table, or postgresql://...#table.")
-    if len(kinds) != 1:
-        raise InvalidInput(f"ask one question: --{', --'.join(QUESTIONS)}.")
-    if given["dataset"] is None:
-        raise InvalidInput("name the data set whose budget this spends: --dataset survey-2026.")
-    if given["privacy"] is None:
-        raise InvalidInput("say what the answer may spend: --privacy 0.5.")
-    kind, level = kinds[0], _level(given["privacy"], delta)
+        given = complete(given, spends=not plan)
+    kind, ledger = _require_complete(given), given["ledger"]
     _require_what_belongs(kind, given)
+    level = _level(given["privacy"], delta)
     if report:
-        require_writable(report)
+        _require_apart(require_writable(report), ledger)
     extra = {"fresh": fresh, **({"loss": loss} if loss else {})}
     unit = _unit(given["rows_at_most"], given["people_by"], given["people_at_most"], given["rows_each"])
 
@@ -111,14 +116,16 @@ def release(
     answer = _ask(planned.plan, kind, given[kind], level, given, extra)
     if not plan:
         answer = _ask(open_with(Ledger(ledger)), kind, given[kind], level, given, extra)
-    if as_json:
-        print_json(dict(answer.details))
-    else:
-        print(answer)
     if report and not plan:
         answer.report(report)
-        if not as_json:
+    if not as_json:
+        print(answer)
+        if report and not plan:
             print(f"  report: {report}")
+        return
+    print_json(dict(answer.details))
+    if not plan and answer.recorded:
+        print(RECORDED, file=sys.stderr)
 
 
 def _existing(ledger: str | None, dataset: str) -> Ledger:
@@ -130,29 +137,87 @@ def _existing(ledger: str | None, dataset: str) -> Ledger:
     return Ledger(None)
 
 
+def _require_apart(report: Path, ledger: str | None) -> None:
+    """Refuse a report that would replace the ledger, which may not be there yet."""
+    kept = None if ledger is None or "://" in ledger else Path(ledger).resolve()
+    for file in (report, report.with_suffix(".json")):
+        if file.resolve() == kept:
+            raise InvalidInput(f"the report would replace the ledger {ledger}; give --report another name.")
+
+
+def _require_complete(given: dict[str, Any]) -> str:
+    """The one question that is asked; an error that lists everything that is missing, at once."""
+    kinds = [kind for kind in QUESTIONS if given[kind] is not None]
+    needed = [(name, words) for kind in kinds[:1] for name, words in NEEDS.get(kind, {}).items()]
+    missing = [words for name, words in needed + list(ALWAYS.items()) if given[name] is None]
+    if len(kinds) != 1:
+        said = f", not {len(kinds)}" if kinds else ""
+        missing.insert(0, f"one question{said}: one of --{', --'.join(QUESTIONS)}")
+    if given["rows_at_most"] is None and given["people_by"] is None:
+        missing.append(f"whose data are protected: {WHOSE}")
+    elif given["people_by"] is not None and given["rows_at_most"] is None:
+        missing += [words for name, words in PEOPLE.items() if given[name] is None]
+    if missing:
+        raise InvalidInput(f"give {'; '.join(missing)}.")
+    if given["rows_at_most"] is not None and given["people_by"] is not None:
+        raise InvalidInput(f"both --rows-at-most and --people-by are given; say whose data are protected: {WHOSE}.")
+    return kinds[0]
+
+
+WHOSE = "--rows-at-most 20000, or --people-by ID --people-at-most 5000 --rows-each 3"
+ALWAYS = {
+    "table": "the table: a CSV or Parquet file, file.duckdb#table, or postgresql://...#table",
+    "dataset": "the name of the data set whose budget this spends: --dataset survey-2026",
+    "privacy": "what the answer may spend: --privacy 0.5",
+    "neighbours": "who neighbours whom: --neighbours replace (one changes), or add-remove (one comes or goes)",
+}
+RANGE = {
+    "lower": "--lower, the lower end of the public range that values are clamped to, such as --lower 0",
+    "upper": "--upper, its upper end, such as --upper 100",
+}
+NEEDS = {
+    "sum": RANGE,
+    "mean": RANGE,
+    "threshold": {"at_least": "--at-least, such as --at-least 100"},
+    "histogram": {"categories": "--categories, the public values, such as --categories 'yes,no'"},
+    "plurality": {"categories": "--categories, the public values, such as --categories 'yes,no'"},
+    "quantile": {
+        "q": "--q, such as --q 0.5 for the median",
+        "categories": "--categories, public numbers in increasing order, such as --categories 20,40,60",
+    },
+}
+PEOPLE = {
+    "people_at_most": "--people-at-most, how many people there are at most, a public number",
+    "rows_each": "--rows-each, how many rows of a person take part at most",
+}
+"""What must be given, by its option: always, with a question, and where a person is protected."""
+
+
 def _require_what_belongs(kind: str, given: dict[str, Any]) -> None:
     """Refuse options that this question does not take: they would be ignored."""
     for name, default in DEFAULTS.items():
         if given[name] != default and name not in OPTIONS[kind]:
             takers = ", ".join(f"--{other}" for other, taken in OPTIONS.items() if name in taken)
-            option = name.replace("_", "-")
-            raise InvalidInput(f"--{option} belongs to {takers}, not to --{kind}; drop it, or put it in the condition.")
+            option, hint = name.replace("_", "-"), ", or put it in the condition" if name == "where" else ""
+            raise InvalidInput(f"--{option} belongs to {takers}, not to --{kind}; drop it{hint}.")
+    if given["of"] == "people" and given["people_by"] is None:
+        raise InvalidInput("--of people counts people, but a row is protected here; give --people-by instead.")
 
 
 DEFAULTS: dict[str, Any] = {
     **{"at_least": None, "lower": None, "upper": None, "q": None, "categories": None, "other": None},
-    **{"grid": "1", "where": None, "of": "rows"},
+    **{"grid": "1", "where": None, "of": "rows", "delta": "0"},
 }
 OPTIONS: dict[str, set[str]] = {
     "count": {"of"},
     "sum": {"lower", "upper", "grid", "where"},
     "mean": {"lower", "upper", "grid", "where"},
-    "majority": set(),
-    "threshold": {"at_least", "of"},
+    "majority": {"delta"},
+    "threshold": {"at_least", "of", "delta"},
     "counts": {"of"},
     "histogram": {"categories", "other", "where", "of"},
-    "plurality": {"categories", "where", "of"},
-    "quantile": {"q", "categories", "where", "of"},
+    "plurality": {"categories", "where", "of", "delta"},
+    "quantile": {"q", "categories", "where", "of", "delta"},
 }
 """What each question takes beside its own argument."""
 
@@ -163,18 +228,11 @@ def _ask(target: Any, kind: str, what: Any, level: Level, options: dict[str, Any
     if kind == "majority":
         return target.majority(what, level, **extra)
     if kind == "threshold":
-        if options["at_least"] is None:
-            raise InvalidInput("--threshold needs --at-least, such as --at-least 100.")
         return target.threshold(what or None, options["at_least"], level, of=options["of"], **extra)
     if kind == "counts":
         return target.counts(what, level, of=options["of"], **extra)
     if kind in ("histogram", "plurality", "quantile"):
         return _ask_by_category(target, kind, what, level, options, extra)
-    if options["lower"] is None or options["upper"] is None:
-        raise InvalidInput(
-            f"--{kind} needs --lower and --upper, the public range that values are clamped to, such as --lower 0 "
-            "--upper 100."
-        )
     arguments = (what, options["lower"], options["upper"], level)
     return getattr(target, kind)(*arguments, grid=options["grid"], where=options["where"], **extra)
 
@@ -183,8 +241,6 @@ def _ask_by_category(
     target: Any, kind: str, column: str, level: Level, options: dict[str, Any], extra: dict[str, Any]
 ) -> Any:
     if kind == "quantile":
-        if options["q"] is None:
-            raise InvalidInput("--quantile needs --q, such as --q 0.5 for the median.")
         values = as_categories(options["categories"], numbers=True)
         return target.quantile(column, options["q"], values, level, where=options["where"], of=options["of"], **extra)
     source = target.setting.source
@@ -200,17 +256,15 @@ def _ask_by_category(
 
 
 def _unit(rows_at_most: int | None, people_by: str | None, people_at_most: int | None, rows_each: int | None) -> Unit:
-    if (rows_at_most is None) == (people_by is None):
-        raise InvalidInput(
-            "say whose data are protected: --rows-at-most 20000, or --people-by ID --people-at-most 5000 --rows-each 3."
-        )
     return rows(rows_at_most) if people_by is None else people(people_by, rows_each, people_at_most)
 
 
 def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) -> Level:
     """The budget given (an epsilon, or epsilon,delta), else the account's own, else just enough for this answer."""
     if budget is not None:
-        epsilon, _, share = budget.partition(",")
+        epsilon, comma, share = budget.partition(",")
+        if comma and not share.strip():
+            raise InvalidInput(f"--budget is {shown(budget)}; write a delta after its comma, or leave the comma out.")
         return _level(epsilon, share or "0")
     try:
         return accounts.account(dataset).budget
@@ -219,8 +273,7 @@ def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) ->
 
 
 def _level(privacy: str, delta: str) -> Level:
-    share = as_rational(delta, "delta")
-    return ApproxDP(privacy, share) if share else PureDP(privacy)
+    return ApproxDP(privacy, delta) if as_rational(delta, "delta") else PureDP(privacy)
 
 
 def _types(pairs: list[str]) -> dict[str, str]:
@@ -228,6 +281,6 @@ def _types(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, kind = pair.rpartition("=")
         if not equals or not name:
-            raise InvalidInput(f"--type is {pair!r}; write a column and its type, such as age=int.")
+            raise InvalidInput(f"--type is {shown(pair)}; write a column and its type, such as age=int.")
         found[name] = kind
     return found

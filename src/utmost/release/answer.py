@@ -16,6 +16,8 @@ from utmost.release.mechanisms.losses import scaled
 from utmost.release.mechanisms.steps import Steps
 from utmost.release.questions import Question
 
+RECORDED = "recorded answer: nothing was spent now"
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -55,16 +57,18 @@ class Answer:
     value : the answer: a number, or True or False
     released : the integers that were released, by part; the value is made of them
     details : everything else, as plain data; what `to_json` writes and `report` shows
+    recorded : whether the identical question had been answered before: then nothing was spent now
     """
 
     question: Question
     value: Any
     released: Mapping[str, Any]
     details: Mapping[str, Any]
+    recorded: bool = False
 
     @property
     def privacy(self) -> Level:
-        """What the answer spent."""
+        """What the answer spent, when it was drawn."""
         return self.question.level
 
     @property
@@ -95,7 +99,8 @@ class Answer:
         return write_report([self], path)
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.details['words']}  {show(self.value)}", *_lines(self.details)])
+        again = [f"  {RECORDED}"] if self.recorded else []
+        return "\n".join([f"{self.details['words']}  {show(self.value)}", *_lines(self.details), *again])
 
     __repr__ = __str__
 
@@ -163,22 +168,26 @@ def make_plan(question: Question, dataset: str, left: str) -> Plan:
     return Plan(question, {**describe(question, dataset), "ledger": {"left": left}})
 
 
-def make_answer(question: Question, dataset: str, released: Mapping[str, Any], ledger: Mapping[str, Any]) -> Answer:
-    """The answer made of released integers, public parameters and the state of the ledger: of nothing else."""
+def make_answer(
+    question: Question,
+    described: Mapping[str, Any],
+    released: Mapping[str, Any],
+    ledger: Mapping[str, Any],
+    recorded: bool = False,
+) -> Answer:
+    """The answer made of released integers, public parameters (from `describe`) and the state of the ledger."""
     value = question.value(released)
-    described = describe(question, dataset)
     accuracy = {**described["accuracy"], "after": after(question, released)}
-    details = {
+    first = {
         "value": value,
-        "words": described.pop("words"),
-        "privacy": described.pop("privacy"),
+        "words": described["words"],
+        "privacy": described["privacy"],
         "spent": ledger["spent"],
         "accuracy": accuracy,
-        **{name: part for name, part in described.items() if name != "accuracy"},
-        "released": dict(released),
-        "ledger": dict(ledger),
     }
-    return Answer(question, value, released, details)
+    rest = {name: part for name, part in described.items() if name not in first}
+    details = {**first, **rest, "released": dict(released), "ledger": dict(ledger)}
+    return Answer(question, value, released, details, recorded)
 
 
 def show(value: Any) -> str:

@@ -20,6 +20,7 @@ from utmost.errors import InvalidInput, shown
 from utmost.privacy import Level
 
 CONFIDENCE, ROUNDING = 0.999, 1e-12
+MOST_RUNS = 10**7
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def audit(question: Callable[[Any], Any], table_a: Any, table_b: Any, runs: int 
         It is called once per table; its session should keep its account in memory (ledger=None). Further releases are
         drawn from the answer's own question, outside any account.
     table_a, table_b : two tables that differ in one row or person
-    runs : how many releases of each
+    runs : how many releases of each, from 100 to ten million
 
     Examples
     --------
@@ -70,8 +71,15 @@ def audit(question: Callable[[Any], Any], table_a: Any, table_b: Any, runs: int 
     >>> found.broken
     False
     """
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 100:
-        raise InvalidInput(f"runs is {shown(runs)}; give 100 or more: fewer releases tell nothing.")
+    if not callable(question):
+        raise InvalidInput(
+            f"the question is {shown(question)}; give a function of a table that asks, such as lambda table: "
+            "um.Session(table, ...).count(...)."
+        )
+    if isinstance(runs, bool) or not isinstance(runs, int) or not 100 <= runs <= MOST_RUNS:
+        raise InvalidInput(
+            f"runs is {shown(runs)}; give 100 to {MOST_RUNS}: fewer releases tell nothing, more do not end."
+        )
     drawn: list[list[tuple[Any, ...]]] = []
     level: Level | None = None
     for table in (table_a, table_b):

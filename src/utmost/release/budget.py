@@ -38,17 +38,18 @@ class Budget:
         lines = [f"{self.dataset}: {self.left} left"]
         hidden = len(self.entries) - MOST_LISTED
         lines += [f"  ({hidden} earlier entries)"] if hidden > 0 else []
-        lines += [f"  {e.number}. {_levels(e)}  {_asked(e)}" for e in self.entries[-MOST_LISTED:]]
+        lines += [f"  {e.number}. {_levels(e)}  {asked(e)}{_unfinished(e)}" for e in self.entries[-MOST_LISTED:]]
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{e.number}</td><td>{html.escape(_levels(e))}</td><td>{html.escape(_asked(e))}</td></tr>"
+            f"<tr><td>{e.number}</td><td>{html.escape(_levels(e))}</td>"
+            f"<td>{html.escape(asked(e) + _unfinished(e))}</td></tr>"
             for e in self.entries[-MOST_LISTED:]
         )
-        table = f"<table><tr><th></th><th>spent</th><th>asked</th></tr>{rows}</table>" if rows else ""
+        table = f"<table><tr><th>entry</th><th>spent</th><th>asked</th></tr>{rows}</table>" if rows else ""
         head = f"<p><b>{html.escape(self.dataset)}</b>: {html.escape(str(self.left))} left</p>"
         return f"<div>{head}{self.picture()}{table}</div>"
 
@@ -69,18 +70,17 @@ def _levels(entry: Entry) -> str:
     return f"{entry.slots} slots of {entry.level}" if entry.slots else str(entry.level)
 
 
-def _asked(entry: Entry) -> str:
-    """The question in a few words; a question asked by somebody else as it was given."""
+def _unfinished(entry: Entry) -> str:
+    return "" if entry.state == "done" or entry.slots else " (no answer recorded)"
+
+
+def asked(entry: Entry) -> str:
+    """The question of an entry in a few words; a question asked by somebody else as it was given."""
     question: Any = entry.question
-    state = "" if entry.state == "done" or entry.slots else " (no answer recorded)"
     if not isinstance(question, dict):
-        return f"{question}{state}"
+        return str(question)
     if "batch" in question:
-        return f"batch of {len(question['batch'])}{state}"
+        return f"batch of {len(question['batch'])}"
     what = question.get("where") or question.get("column") or ", ".join(map(str, question.get("categories") or ()))
     shown = "; ".join(map(str, what)) if isinstance(what, list) else what
-    return (
-        f"{question.get('question', 'asked')}: {shown}{state}"
-        if shown
-        else f"{question.get('question', question)}{state}"
-    )
+    return f"{question.get('question', 'asked')}: {shown}" if shown else str(question.get("question", question))

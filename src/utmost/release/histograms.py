@@ -18,7 +18,8 @@ def histogram(
 ) -> Question:
     """How many rows each category has; values that are not listed are dropped, or counted under the name `other`."""
     level, loss, listed = as_releasable(privacy), as_loss(loss), _columns(column, categories)
-    if other is not None and (not isinstance(other, str) or any(other in found for found in listed.values())):
+    named = isinstance(other, str) and other.strip()
+    if other is not None and (not named or any(other in found for found in listed.values())):
         raise InvalidInput(
             f"other is {shown(other)}; give a name that is not a category, or None to drop what is unlisted."
         )

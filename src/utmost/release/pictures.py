@@ -1,4 +1,7 @@
-"""Two small pictures for reports, as SVG text: what is known after an answer, and how the alternatives compare."""
+"""Small pictures for reports and notebooks, as SVG text: what is known after an answer, bars, what was spent.
+
+What is written on them takes the colour of the text around, so that they can be read on a dark page too.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 WIDE, HIGH = 640, 180
-OURS, OTHERS, INK = "#4271ae", "#b8bcc4", "#333"
+OURS, OTHERS, INK = "#4271ae", "#b8bcc4", "currentColor"
 
 
-def belief(xs: Sequence[float], chances: Sequence[float], answer: float, interval: tuple[float, float]) -> str:
-    """The probabilities of the truth after an answer, the interval shaded, the answer marked."""
+def belief(
+    xs: Sequence[float], chances: Sequence[float], answer: float, interval: tuple[float, float], caption: str
+) -> str:
+    """The probabilities of the truth after an answer, the interval shaded, the answer marked; with a caption."""
     top = max(chances) or 1.0
     low, high = min(xs), max(xs)
     width = (high - low) or 1.0
@@ -21,28 +26,34 @@ def belief(xs: Sequence[float], chances: Sequence[float], answer: float, interva
 
     points = " ".join(f"{at(x):.1f},{HIGH - 30 - (HIGH - 50) * c / top:.1f}" for x, c in zip(xs, chances, strict=True))
     left, right = at(max(interval[0], low)), at(min(interval[1], high))
-    return _svg(
-        f"The truth after the answer {answer:g}: most likely between {interval[0]:g} and {interval[1]:g}",
-        f'<rect x="{left:.1f}" y="20" width="{max(right - left, 1):.1f}" height="{HIGH - 50}" '
-        f'fill="{OURS}" opacity="0.12"/>'
-        f'<polyline points="{points}" fill="none" stroke="{OURS}" stroke-width="2"/>'
+    marked = [x for x in (low, high) if abs(at(x) - at(answer)) > 150] + [answer]
+    return _captioned(
+        caption,
+        f'<rect class="ours" x="{left:.1f}" y="20" width="{max(right - left, 1):.1f}" height="{HIGH - 50}" '
+        f'fill="{OURS}" opacity="0.15"/>'
+        f'<polyline class="curve" points="{points}" fill="none" stroke="{OURS}" stroke-width="2"/>'
         f'<line x1="{at(answer):.1f}" y1="20" x2="{at(answer):.1f}" y2="{HIGH - 30}" stroke="{INK}" '
-        'stroke-dasharray="4 3"/>'
-        + "".join(_text(at(x), HIGH - 12, f"{x:,.6g}", "middle") for x in (low, answer, high)),
+        'stroke-dasharray="4 3"/>' + "".join(_text(at(x), HIGH - 12, _number(x), _anchor(at(x))) for x in marked),
     )
 
 
-def bars(values: Mapping[str, float], what: str) -> str:
-    """Expected losses side by side, the least at full strength."""
+def _anchor(place: float) -> str:
+    """How a text is put at a place so that it stays inside the picture."""
+    return "start" if place < 90 else "end" if place > WIDE - 90 else "middle"
+
+
+def bars(values: Mapping[str, float], caption: str, strong: str | None = None) -> str:
+    """Numbers side by side, with a caption; one of them at full strength, or all alike."""
     top = max(values.values()) or 1.0
     body = ""
     for i, (name, value) in enumerate(values.items()):
         y = 14 + 30 * i
-        long = (WIDE - 300) * value / top
-        body += _text(176, y + 15, name, "end")
-        body += f'<rect x="184" y="{y}" width="{max(long, 1):.1f}" height="20" fill="{OURS if i == 0 else OTHERS}"/>'
-        body += _text(190 + long, y + 15, f"{value:.5g}", "start")
-    return _svg(what, body, 24 + 30 * len(values))
+        long = (WIDE - 320) * value / top
+        kind, fill = ("ours", OURS) if strong in (None, name) else ("others", OTHERS)
+        body += _text(204, y + 15, name, "end")
+        body += f'<rect class="{kind}" x="212" y="{y}" width="{max(long, 1):.1f}" height="20" fill="{fill}"/>'
+        body += _text(218 + long, y + 15, _number(value), "start")
+    return _captioned(caption, body, 24 + 30 * len(values))
 
 
 def spending(shares: Mapping[str, Sequence[float]]) -> str:
@@ -51,12 +62,22 @@ def spending(shares: Mapping[str, Sequence[float]]) -> str:
     for i, (name, taken) in enumerate(shares.items()):
         y, at = 26 + 56 * i, 30.0
         body += _text(30, y - 8, f"{name}: {max(0.0, 1 - sum(taken)):.1%} left", "start")
-        body += f'<rect x="30" y="{y}" width="{wide}" height="22" fill="{OTHERS}" opacity="0.4"/>'
+        body += f'<rect x="30" y="{y}" width="{wide}" height="22" class="others" fill="{OTHERS}" opacity="0.4"/>'
         for share in taken:
             long = wide * min(share, 1.0)
-            body += f'<rect x="{at:.1f}" y="{y}" width="{max(long - 1, 0.5):.1f}" height="22" fill="{OURS}"/>'
+            body += (
+                f'<rect x="{at:.1f}" y="{y}" width="{max(long - 1, 0.5):.1f}" height="22" class="ours" fill="{OURS}"/>'
+            )
             at += long
     return _svg("What was spent of the budget", body, 8 + 56 * len(shares))
+
+
+def _captioned(caption: str, body: str, high: int = HIGH) -> str:
+    return f"<figure>{_svg(caption, body, high)}<figcaption>{html.escape(caption)}</figcaption></figure>"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:,.6g}"
 
 
 def _svg(title: str, body: str, high: int = HIGH) -> str:
@@ -68,4 +89,4 @@ def _svg(title: str, body: str, high: int = HIGH) -> str:
 
 def _text(x: float, y: float, text: Any, anchor: str) -> str:
     where = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text {where} font-size="12" fill="{INK}">{html.escape(str(text))}</text>'
+    return f'<text {where} font-size="14" fill="{INK}">{html.escape(str(text))}</text>'

@@ -7,6 +7,7 @@ answer is recorded. Everything that can fail for a public reason fails before th
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.accuracy import average
-from utmost.release.answer import Answer, Plan, make_answer, make_plan
+from utmost.release.answer import Answer, Plan, describe, make_answer, make_plan
 from utmost.release.budget import Budget
 from utmost.release.engines import open_table
 from utmost.release.histograms import histogram
@@ -62,7 +63,8 @@ class Questions:
         of : "rows", or "people" where the unit is um.people(...)
         loss : "absolute", "squared", "zero-one" or "within k": what the mechanism is best for
         prior : a probability for each possible count; None is uniform
-        fresh : draw again (and spend again) although the identical question was answered before
+        fresh : True draws again (and spends again) although the identical question was answered before; otherwise the
+            recorded answer comes back, with `recorded` True
         """
         return self._take(count(self.setting, where, self._level(privacy), of, loss, prior), fresh)
 
@@ -82,6 +84,12 @@ class Questions:
         """The sum of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
 
         The range is public and must not be read off the table: it says how far one row can move the sum.
+
+        Parameters
+        ----------
+        lower, upper : multiples of the grid
+        grid : the step that values are rounded to
+        loss : "absolute", "squared", "zero-one" or "within k", which means within k *steps of the grid*
         """
         return self._take(
             total(self.setting, column, lower, upper, grid, where, self._level(privacy), loss, prior), fresh
@@ -372,17 +380,23 @@ class Session(Questions):
         if any(question.setting is not self.setting for question in asked):
             raise InvalidInput("a plan of the batch was made by another session; plan it with this one.")
         statements = [question.statement(self.account.secret) for question in asked]
+        described = [describe(question, self.dataset) for question in asked]
         public = {
             "batch": [{"privacy": str(q.level), **q.identity} for q in asked],
             "delta": None if delta is None else str(delta),
         }
-        entry = None if fresh else self.account.find(public)
-        if entry is None:
+        known = None if _truth(fresh) else self.account.find(public)
+        if known is not None:
+            entry = known
+        else:
             with self.account.reserve_batch([question.level for question in asked], public, delta) as reserved:
                 released = [question.release(s) for question, s in zip(asked, statements, strict=True)]
                 entry = reserved.complete(released)
         state = self._state(entry)
-        return [make_answer(q, self.dataset, r, state) for q, r in zip(asked, entry.answer, strict=True)]
+        return [
+            make_answer(question, public_part, released, state, recorded=known is not None)
+            for question, public_part, released in zip(asked, described, entry.answer, strict=True)
+        ]
 
     def schedule(self, privacy: Any, slots: int, delta: Number | None = None) -> Scheduled:
         """So many questions of one level, charged now and asked later, whatever earlier answers suggest.
@@ -404,9 +418,17 @@ class Session(Questions):
         return Scheduled(self, level, self.account.reserve_schedule(level, slots, {"question": "schedule"}, delta))
 
     def _take(self, question: Question, fresh: bool) -> Answer:
+        again = _truth(fresh)
+        drawn: list[dict[str, Any]] = []
         statement = question.statement(self.account.secret)  # before the spend: what fails here is public
-        entry = self.account.ask(question.level, question.identity, lambda: question.release(statement), fresh=fresh)
-        return make_answer(question, self.dataset, entry.answer, self._state(entry))
+        described = describe(question, self.dataset)
+
+        def draw() -> dict[str, Any]:
+            drawn.append(question.release(statement))
+            return drawn[0]
+
+        entry = self.account.ask(question.level, question.identity, draw, fresh=again)
+        return make_answer(question, described, entry.answer, self._state(entry), recorded=not drawn)
 
     def _state(self, entry: Entry) -> dict[str, Any]:
         return {
@@ -418,8 +440,20 @@ class Session(Questions):
             "kept": self.ledger.kept,
         }
 
+    def _repr_html_(self) -> str:
+        """The session in a notebook: whose data, who neighbours whom, and the budget; no row is looked at."""
+        terms = html.escape(f"{self.setting.unit}; {self.setting.neighbours}")
+        return f"<div><p>Session: {terms}</p>{self.budget._repr_html_()}</div>"
+
     def __repr__(self) -> str:
         return f"Session on {self.dataset!r} ({self.setting.unit}, {self.setting.neighbours}): {self.left} left"
+
+
+def _truth(fresh: Any) -> bool:
+    """Whether to draw, and charge, again: nothing but True and False say so."""
+    if not isinstance(fresh, bool):
+        raise InvalidInput(f"fresh is {shown(fresh)}; say True to draw and spend again, or leave it out.")
+    return fresh
 
 
 def _with_epsilon(level: Level, epsilon: float) -> Level:
@@ -438,6 +472,7 @@ class Planner(Questions):
         self.session, self.setting = session, session.setting
 
     def _take(self, question: Question, fresh: bool) -> Plan:
+        _truth(fresh)
         return make_plan(question, self.session.dataset, str(self.session.left))
 
 
@@ -459,8 +494,10 @@ class Scheduled(Questions):
 
     def _take(self, question: Question, fresh: bool) -> Answer:
         session = self.session
+        _truth(fresh)
         statement = question.statement(session.account.secret)
+        described = describe(question, session.dataset)
         with self._slots.slot(question.identity) as slot:
             released = question.release(statement)
             entry = slot.complete(released)
-        return make_answer(question, session.dataset, released, session._state(entry))
+        return make_answer(question, described, released, session._state(entry))

@@ -45,7 +45,9 @@ def counts(setting: Setting, conditions: Any, privacy: Any, of: str, loss: str) 
 def _named(conditions: Any, setting: Setting) -> dict[str, Any]:
     """Conditions by name: as they are named, or by their own text."""
     if isinstance(conditions, Mapping):
-        listed = {str(name): where for name, where in conditions.items()}
+        listed = dict(conditions)
+        if not all(isinstance(name, str) and name.strip() for name in listed):
+            raise InvalidInput("a condition's name is no text; name each by a text, such as {'old': 'age >= 65'}.")
     elif isinstance(conditions, Sequence) and not isinstance(conditions, str):
         listed = {str(text_of(where, setting.source)): where for where in conditions}
     else:

@@ -236,7 +236,7 @@ def require_id(source: Source, column: str | None) -> None:
     if column is None:
         return
     if column not in source.columns:
-        raise InvalidInput(f"there is no id column {column!r}; {source.naming}.")
+        raise InvalidInput(f"there is no id column {shown(column)}; {source.naming}.")
     kind = source.table[column].type()
     if not (kind.is_integer() or kind.is_string() or kind.is_uuid()):
         raise InvalidInput(

@@ -12,6 +12,7 @@ For rows, the engine first counts equal values and then looks at each different 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -124,6 +125,8 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
     )
     if dtype == "int64" and any(c != int(c) or abs(c) >= 2**63 for c in categories):
         raise InvalidInput(f"column {column!r} holds whole numbers; give whole numbers as its categories.")
+    if dtype == "float64" and any(abs(c) > sys.float_info.max for c in categories):
+        raise InvalidInput(f"a category of {column!r} is too large a number; give numbers below 1e308.")
     make = {"int64": int, "float64": float, "string": str, "boolean": bool}[dtype]
     return value, [ibis.literal(make(c), dtype) for c in categories]
 
@@ -161,4 +164,5 @@ def _kind(value: Any) -> str | None:
         return "truth"
     if isinstance(value, str):
         return "text"
-    return "number" if isinstance(value, int | float) and math.isfinite(value) else None
+    is_number = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    return "number" if is_number else None

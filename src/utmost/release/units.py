@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import re
+from ast import literal_eval
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -10,6 +12,8 @@ from utmost.errors import InvalidInput, shown
 
 Neighbours: TypeAlias = Literal["replace", "add-remove"]
 MOST_UNITS = 10**12
+FORM = re.compile(r"(?:rows|people by (?P<id>'.*'|\".*\"), (?P<each>\d{1,13}) rows? each), at most (?P<most>\d{1,13})")
+"""How a unit is written."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,29 @@ def people(id: str, rows_each: int | None = None, at_most: int | None = None) ->
     return Unit(_public_number(at_most, "at_most", "people", example), id, each)
 
 
+def as_unit(text: str) -> Unit:
+    """The unit that a text names, exactly as `str` of a unit writes it.
+
+    Examples
+    --------
+    >>> as_unit("people by 'patient', 3 rows each, at most 5000") == people("patient", rows_each=3, at_most=5_000)
+    True
+    """
+    found = FORM.fullmatch(text)
+    if found:
+        id, each, most = found["id"], found["each"], int(found["most"])
+        try:
+            unit = rows(most) if id is None else people(literal_eval(id), int(each), most)
+        except (ValueError, SyntaxError):  # numbers out of range among them
+            unit = None
+        if unit is not None and str(unit) == text:
+            return unit
+    raise InvalidInput(
+        f'the unit is {shown(text)}; write it as sessions do: "rows, at most 20000", or "people by \'patient\', 3 rows '
+        'each, at most 5000".'
+    )
+
+
 def require_neighbours(neighbours: Any) -> Neighbours:
     """Either "replace" or "add-remove"; there is no default, because the promise differs."""
     if not isinstance(neighbours, str) or neighbours not in ("replace", "add-remove"):
@@ -81,7 +108,7 @@ def _public_number(value: Any, name: str, what: str, example: str) -> int:
         number = 0
     if isinstance(value, bool) or not 1 <= number <= MOST_UNITS:
         raise InvalidInput(
-            f"{name} is {shown(value)}; state how many {what} there are at most, a public whole number of 1 or more, "
-            f"such as {example}. It cannot be counted from the table: the count itself would not be private."
+            f"{name} is {shown(value)}; state how many {what} there are at most, a public number from 1 to 10^12, "
+            f"as in {example}. It cannot be counted from the table: the count itself would not be private."
         )
     return number

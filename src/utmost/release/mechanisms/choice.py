@@ -41,6 +41,9 @@ MOST_TIGHT = 300
 """Up to how many points tight constraints are tried, for zero-one loss."""
 WINDOW, LOOSE = 100, 0.05
 """How many points a window has whose linear program bounds long lines, and from which gap on it is worth its time."""
+LEAST_EPSILON, MOST_EPSILON = 1e-6, 500
+"""Between which epsilons answers are released: below, a million people are not told from none; above, e^-epsilon has
+more digits than anybody can use."""
 BEST_NOISE = "among noises the staircase is best (Geng, Viswanath 2016)"
 NOISE = f"{BEST_NOISE}; whether a mechanism that is not noise does better on this line is open"
 
@@ -141,12 +144,24 @@ class OptimalTable:
 
 def require_releasable(level: Level) -> Level:
     """Refuse levels at which an answer says nothing, or everything."""
-    if isinstance(level, ApproxDP) and level.log_growth == 0 and level.delta == 0:
+    size = level.log_growth if isinstance(level, ApproxDP) else getattr(level, "mu", 1)
+    delta = getattr(level, "delta", 0)
+    if size == 0 and delta == 0:
         raise InvalidInput(
             "privacy is 0: every answer would be the same whatever the table says; give an epsilon above 0."
         )
-    if isinstance(level, ApproxDP) and math.isinf(level.log_growth):
+    if size == math.inf:
         raise InvalidInput("privacy is infinite: nothing would be protected; give a finite epsilon.")
+    if isinstance(level, ApproxDP) and size > MOST_EPSILON:
+        raise InvalidInput(
+            f"privacy is {level}: above epsilon = {MOST_EPSILON} nothing is protected that matters, and exact draws "
+            f"take ever longer; give an epsilon up to {MOST_EPSILON}, such as 1."
+        )
+    if isinstance(level, ApproxDP) and size < LEAST_EPSILON and delta == 0:
+        raise InvalidInput(
+            f"an answer, or one part of a mean, would be released at {level}: below epsilon = {LEAST_EPSILON:g} it "
+            "would say next to nothing about any table; give a larger epsilon, such as 0.1."
+        )
     return level
 
 

@@ -64,7 +64,7 @@ class Line:
             if type(prior).__module__.startswith("ibis."):  # it would be read from the table
                 raise TypeError
             weights = np.asarray(prior, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidInput(f"the prior is {shown(prior)}; give one probability for each point, in order.") from None
         if weights.shape != (self.points,):
             raise InvalidInput(

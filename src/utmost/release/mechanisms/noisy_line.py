@@ -63,10 +63,12 @@ class NoisyLine:
 
     def law(self, position: int) -> tuple[Integers, Floats]:
         """What is released at a point, as positions on the line (some twice), and with which probabilities."""
-        outputs = np.arange(
-            max(-self._period, position - self._wide), min(self._last + self._period, position + self._wide) + 1
-        )
-        return self.guess(outputs), self.noise.probability(outputs - position) * self._multiplicity(outputs)
+        below = min(position + self._period, self._wide)
+        above = min(self._last + self._period - position, self._wide)
+        outputs = np.arange(position - below, position + above + 1)
+        law = self._table.law
+        chances = np.concatenate([law[below:0:-1], law[: above + 1]]) * self._multiplicity(outputs)
+        return self.guess(outputs), chances
 
     def risk(self, position: int, loss: str) -> float:
         """The expected loss at one point, by its position on the line."""
@@ -205,7 +207,8 @@ class _Uniform:
         """Cumulative sums of the law, and of the law times u and u^2, from -wide on; a 0 in front."""
         u = np.arange(-self.wide, self.wide + 1, dtype=float)
         both = np.concatenate([self.law[:0:-1], self.law])
-        sums = [np.concatenate([[0.0], np.cumsum(both * u**k)]) for k in range(3)]
+        first = both * u
+        sums = [np.concatenate([[0.0], np.cumsum(terms)]) for terms in (both, first, first * u)]
         return sums[0], sums[1], sums[2]
 
     def between(self, k: int, low: Any, high: Any) -> Any:

@@ -1,0 +1,203 @@
+"""The HTML page that defends answers: values, pictures, proofs, accuracy, spend, and the usual alternatives.
+
+Made of answers' details alone (public parameters, released value, ledger state). Nothing is fetched: pictures are
+inline, there is no script. It can be read on a phone, on a dark screen, and with a screen reader.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from utmost.release.accuracy import posterior
+from utmost.release.answer import Answer, show
+from utmost.release.pictures import bars, belief
+
+STYLE = (
+    ":root{color-scheme:light dark;--page:#fff;--ink:#222;--soft:#666;--line:#ddd;--ours:#4271ae;--others:#b8bcc4}"
+    "@media(prefers-color-scheme:dark){:root{--page:#17191c;--ink:#e6e6e6;--soft:#a9adb5;--line:#3d4147;--ours:#86b0e6;"
+    "--others:#6d727b}}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:var(--ink);"
+    "background:var(--page);overflow-wrap:anywhere}"
+    "h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1rem}"
+    ".value{font-size:2.4rem;font-weight:600;color:var(--ours);margin:.2rem 0;line-height:1.2}"
+    ".wide{overflow-x:auto;margin:.5rem 0}table{border-collapse:collapse}"
+    "td,th{padding:.2rem .7rem;text-align:right;vertical-align:top;border-bottom:1px solid var(--line);"
+    "overflow-wrap:normal}"
+    "tbody th{font-weight:400;white-space:nowrap}td:first-child,th:first-child{text-align:left;padding-left:0}"
+    "td.words,th.words{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:12rem}"
+    "th.words{min-width:7rem}tr.ours>*,td.released{font-weight:600}"
+    "td.released{color:var(--ours)}"
+    "figure{margin:.5rem 0}figcaption,.small{color:var(--soft);font-size:.9rem}"
+    "svg{width:100%}"
+    "svg .ours{fill:var(--ours)}svg .others{fill:var(--others)}svg .curve{stroke:var(--ours)}"
+)
+OPENING = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="Utmost">'
+"""How every page begins: a file that begins otherwise is not replaced by one."""
+MOST_BARS = 40
+OURS = "Utmost"
+LOSSES = {"absolute": "mean error", "squared": "mean squared error", "zero-one": "chance of a wrong answer"}
+
+
+def page_of(answers: Sequence[Answer], title: str | None) -> str:
+    """One page for one or several answers; of one answer, the question is the title unless one is given."""
+    alone = title is None and len(answers) == 1
+    head = title or (answers[0].details["words"] if alone else f"{len(answers)} private answers")
+    content = "".join(_section(answer, alone) for answer in answers)
+    datasets = list(dict.fromkeys(str(answer.details["dataset"]) for answer in answers))
+    named = f"Data set{'s' * (len(datasets) > 1)} {', '.join(datasets)}."
+    return (
+        f'{OPENING}<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{html.escape(head)}</title><style>{STYLE}</style></head><body><main><h1>{html.escape(head)}</h1>"
+        f'<p class="small">{html.escape(named)} Everything on this page is made of public parameters and the released '
+        "values; nothing else about the table is in it.</p>"
+        f"{content}</main></body></html>\n"
+    )
+
+
+def _section(answer: Answer, alone: bool) -> str:
+    """One answer; where it is alone on the page, the page's title has asked the question already."""
+    d = answer.details
+    facts = [
+        ("Spent", f"{d['privacy']} ({d['neighbours']}; {d['unit']}; one neighbour moves it by at most {_moves(d)})"),
+        ("Mechanism", d["mechanism"]),
+        *((f"Proof{_of(p, d)}", _proof(p)) for p in d["parts"]),
+        ("Accuracy before", _before(d)),
+        ("Accuracy after", _after(d)),
+        ("Loss and prior", f"{d['question']['loss']} loss, {d['question']['prior']} prior"),
+        *(("Note", note) for note in d["notes"]),
+        ("Ledger", _ledger(d)),
+    ]
+    rows = "".join(
+        f'<tr><th scope="row">{html.escape(name)}</th><td class="words">{html.escape(text)}</td></tr>'
+        for name, text in facts
+    )
+    asked = "" if alone else f"<h2>{html.escape(d['words'])}</h2>"
+    return f"{asked}{_value(answer)}{_picture(answer)}{_table('', rows)}{_compared(d, 'h2' if alone else 'h3')}"
+
+
+def _value(answer: Answer) -> str:
+    """The answer in large letters; several counts as a table, each with the interval that holds the truth."""
+    if not isinstance(answer.value, Mapping):
+        return f'<p class="value">{html.escape(show(answer.value))}</p>'
+    known = answer.details["accuracy"]["after"]
+    head = _columns("cell", "released", f"from ({known['confidence']:.0%})", "to")
+    rows = ""
+    for name, count in answer.value.items():
+        ends = "".join(f"<td>{show(end)}</td>" for end in known["intervals"][name])
+        cells = f'<td class="released">{show(count)}</td>{ends}'
+        rows += f'<tr><th scope="row" class="words">{html.escape(name)}</th>{cells}</tr>'
+    return _table(head, rows)
+
+
+def _picture(answer: Answer) -> str:
+    """What is known after a number was released; several counts side by side."""
+    if answer.question.joint is not None:
+        several = isinstance(answer.value, Mapping) and len(answer.value) <= MOST_BARS
+        if not several:
+            return ""
+        shown = {_short(name): float(count) for name, count in answer.value.items()}
+        return bars(shown, "The released counts.") if len(shown) == len(answer.value) else ""
+    if answer.question.is_choice or answer.question.kind == "mean":
+        return ""
+    part = answer.question.parts[0]
+    points, chances = posterior(part, answer.released[part.name])
+    near = chances > chances.max() * 1e-3
+    points, chances = points[near], chances[near]
+    if len(points) > 400:
+        keep = np.unique(np.linspace(0, len(points) - 1, 400).astype(int))
+        points, chances = points[keep], chances[keep]
+    step = float(part.step)
+    low, high = answer.interval or (0.0, 0.0)
+    caption = (
+        f"How likely each true value is, given the prior and the answer {show(answer.value)} (dashed); with "
+        f"{answer.accuracy['after']['confidence']:.0%} it lies in the shaded range, {show(low)} to {show(high)}."
+    )
+    return belief((points * step).tolist(), chances.tolist(), float(answer.value), (low, high), caption)
+
+
+def _table(head: str, rows: str) -> str:
+    """A table that scrolls by itself where the page is narrow."""
+    return f'<div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>'
+
+
+def _columns(*names: str) -> str:
+    cells = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
+    return f"<thead><tr>{cells}</tr></thead>"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 24 else f"{name[:23]}…"
+
+
+def _compared(d: Any, heading: str) -> str:
+    """The expected losses of the usual alternatives, by every loss shown; the declared one as a picture."""
+    declared = d["accuracy"]["before"]["loss"]
+    losses = list(next(iter(d["compared"].values())))
+    mark = "\u00a0*"
+    head = _columns("mechanism", *(f"{LOSSES.get(loss, loss)}{mark * (loss == declared)}" for loss in losses))
+    rows = ""
+    for name, by in d["compared"].items():
+        cells = "".join(f"<td>{by[loss]:.6g}</td>" if loss in by else "<td>–</td>" for loss in losses)
+        ours = ' class="ours"' if name == OURS else ""
+        rows += f'<tr{ours}><th scope="row">{html.escape(name)}</th>{cells}</tr>'
+    drawn = {name: by[declared] for name, by in d["compared"].items() if declared in by}
+    picture = bars(drawn, f"Expected under the prior: {LOSSES.get(declared, declared)}; less is better.", OURS)
+    estimated = "standard_error" in d["accuracy"]["before"]
+    found = "estimated on the same tallies" if estimated else "computed from the laws; nothing was drawn for them"
+    return (
+        f"<{heading}>Against the usual alternatives</{heading}>{picture}{_table(head, rows)}"
+        f'<p class="small">Expected losses under the same prior, {found}. '
+        "* is the loss the mechanism was chosen for: it need not be best by the others.</p>"
+    )
+
+
+def _before(d: Any) -> str:
+    first = d["accuracy"]["before"]
+    note = f" ({first['holds']})" if "holds" in first else ""
+    what = LOSSES.get(first["loss"], first["loss"])
+    worst = f"{first['worst']:.6g} at {first.get('worst_is', 'worst')}"
+    return f"{what} {first['average']:.6g} on average under the prior, {worst}{note}"
+
+
+def _after(d: Any) -> str:
+    known = d["accuracy"]["after"]
+    if not known:
+        return "not known: too few tallies drawn from the prior have this answer"
+    if "probability_right" in known:
+        error = f" (estimated, standard error {known['standard_error']:.2g})" if "standard_error" in known else ""
+        return f"right with probability {known['probability_right']:.6g}{error}, given the prior and this answer"
+    if "intervals" in known:
+        return f"each within its range above with {known['confidence']:.0%}, given {known['given']}"
+    low, high = known["interval"]
+    expected = f"; expected loss {known['expected']:.6g}" if "expected" in known else ""
+    between = f"between {show(low)} and {show(high)} with {known['confidence']:.0%}"
+    return f"{between}, given the prior and this answer{expected}"
+
+
+def _proof(part: Any) -> str:
+    proof = part["proof"]
+    gap = "" if proof["gap"] is None else f" (gap {proof['gap']:.2g})"
+    return f"Private: {proof['private']}. Optimal: {proof['optimal']}{gap}: {proof['because']}."
+
+
+def _ledger(d: Any) -> str:
+    ledger = d["ledger"]
+    kept = "" if ledger["kept"] else " The account is in memory only: it is lost with the process that asked."
+    return f"entry {ledger['entry']} of {ledger['time']}; spent {ledger['spent']}; chain head {ledger['head']}.{kept}"
+
+
+def _moves(d: Any) -> str:
+    grid = d["question"].get("grid", "1")
+    sizes = {
+        name: str(steps) if grid == "1" or name != "sum" else f"{steps} steps of {grid}"
+        for name, steps in d["moves"].items()
+    }
+    return ", ".join(size if len(sizes) == 1 else f"{size} ({name})" for name, size in sizes.items())
+
+
+def _of(part: Any, d: Any) -> str:
+    return "" if len(d["parts"]) == 1 else f" of the {part['part']}"
