@@ -1,0 +1,172 @@
+"""Engines: threads do not fetch each other's rows, no value fails, and only base tables are read."""
+
+import threading
+
+import ibis
+import numpy as np
+import pyarrow
+import pytest
+
+import utmost as um
+from utmost.errors import InvalidInput, NotRowWise
+from utmost.release.engines import open_table
+from utmost.release.questions import Setting, count, total
+
+SECRET = b"s" * 32
+
+
+def point(asked):
+    return asked.point(asked.statement(SECRET))
+
+
+def how_many(source, where=None):
+    return point(count(Setting(source, um.rows(at_most=10**6), "replace"), where, 1, "rows", "absolute", None))["count"]
+
+
+@pytest.fixture
+def connection():
+    made = ibis.duckdb.connect()
+    yield made
+    made.con.close()
+
+
+@pytest.mark.parametrize("kind", ["frame", "csv", "parquet", "duckdb"])
+def test_threads_on_one_session_get_their_own_rows(kind, connection, tmp_path):
+    """A connection of DuckDB holds one result: another thread's would be released through the wrong mechanism."""
+    table = pyarrow.table({"a": [1] * 20_000, "b": [1000] * 20_000})
+    if kind == "frame":
+        given = table
+    elif kind == "duckdb":
+        connection.create_table("t", table)
+        given = connection.table("t")
+    else:
+        connection.con.register("rows", table)
+        given = str(tmp_path / f"t.{kind}")
+        connection.con.execute(f"COPY rows TO '{given}'")
+    setting = Setting(open_table(given), um.rows(at_most=10**5), "replace")
+    asked = [
+        (count(setting, "a = 2", 1, "rows", "absolute", None), {"count": 0}),
+        (total(setting, "b", 0, 1000, 1, None, 1, "absolute", None), {"sum": 2 * 10**7}),
+        (count(setting, "b = 1000", 1, "rows", "absolute", None), {"count": 20_000}),
+    ]
+    wrong = []
+
+    def ask(question, wanted):
+        for _ in range(15):
+            try:
+                found = point(question)
+            except Exception as reason:
+                found = reason
+            if found != wanted:
+                wrong.append((question.kind, found))
+
+    def look():  # at the same connection, as a user may
+        for _ in range(30):
+            connection.con.execute("SELECT 7").fetchone()
+
+    threads = [threading.Thread(target=ask, args=each) for each in asked] + [threading.Thread(target=look)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_a_cursor_sees_what_the_user_sees_or_the_table_is_refused(connection):
+    """Other catalogs and schemas, settings of the connection, temporary and uncommitted tables."""
+    run = connection.con.execute
+    run("ATTACH ':memory:' AS other; CREATE TABLE other.z AS SELECT 5 AS n")
+    run("CREATE SCHEMA s; CREATE TABLE s.w AS FROM other.z; CREATE TEMP TABLE temporary (n INT)")
+    run("CREATE TABLE twice AS SELECT 1 AS n; CREATE TABLE s.twice AS SELECT 2 AS n")
+    run("USE other; SET default_collation = 'nocase'")
+    run("CREATE TABLE texts AS SELECT 'a' AS t")
+    assert how_many(open_table(connection.table("z")), "n = 5") == 1
+    assert how_many(open_table(connection.table("z", database=("other", "main"))), "n = 5") == 1
+    assert how_many(open_table(connection.table("w", database=("memory", "s"))), "n = 5") == 1
+    assert how_many(open_table(connection.table("texts")), "t = 'A'") == 0
+    assert how_many(open_table(connection.table("twice", database=("memory", "s"))), "n = 2") == 1
+    run("USE memory")
+    for name in ("temporary", "twice"):
+        with pytest.raises(InvalidInput, match="without TEMP"):
+            open_table(connection.table(name))
+    run("BEGIN; CREATE TABLE uncommitted (n INT)")
+    with pytest.raises(InvalidInput, match="commit"):
+        open_table(connection.table("uncommitted"))
+    run("COMMIT")
+    gone = connection.table("uncommitted")
+    connection.con.close()
+    with pytest.raises(InvalidInput, match="open"):
+        open_table(gone)
+
+
+def test_a_view_made_later_does_not_take_the_tables_place(connection):
+    """Nor does a condition built from the user's own table, under its short name, look elsewhere."""
+    connection.con.execute("CREATE TABLE t AS SELECT range AS n FROM range(10)")
+    table = connection.table("t")
+    source = open_table(table.filter(table.n > 1))
+    connection.con.execute("CREATE TEMP VIEW t AS SELECT max(n) AS n FROM memory.main.t")
+    assert how_many(source) == 8
+    assert how_many(source, source.table.n > 5) == 4
+    with pytest.raises(NotRowWise, match="view"):
+        open_table(table)
+
+
+def test_columns_that_are_computed_when_read_are_refused(connection):
+    """They may be random, look at other things, or fail on a row; without them, the table is read."""
+    connection.con.execute("CREATE SEQUENCE seq; SET VARIABLE v = 1")
+    for i, made in enumerate(
+        ("DOUBLE AS (random())", "BIGINT AS (nextval('seq'))", "INT AS (x + getvariable('v')::INT)")
+    ):
+        connection.con.execute(f"CREATE TABLE t{i} (x INT, s TEXT, r {made}); INSERT INTO t{i} VALUES (1, 'a')")
+        table = connection.table(f"t{i}")
+        with pytest.raises(InvalidInput, match=r"column 'r'.*drop"):
+            open_table(table)
+        with pytest.raises(NotRowWise if i == 0 else InvalidInput):  # NaN, or the column
+            open_table(table.filter(table.r.notnull()).drop("r"))
+        assert how_many(open_table(table.drop("r")), "x = 1") == 1
+    connection.con.execute("CREATE TABLE plain (x INT DEFAULT 5)")
+    assert how_many(open_table(connection.table("plain"))) == 0
+
+
+def test_durations_and_nested_columns_fail_on_no_value():
+    """Whatever stands in them: the column's type alone says what becomes of it."""
+    import pandas
+    import polars
+
+    big = pyarrow.array([2**60, -(2**63), 2**63 - 1, 2, None], pyarrow.int64())
+    text = pyarrow.Array.from_buffers(
+        pyarrow.string(), 5, [None, pyarrow.py_buffer(np.arange(6, dtype="int32")), pyarrow.py_buffer(b"\xffabcd")]
+    )
+    starts = pyarrow.array([0, 1, 2, 3, None, 5], pyarrow.int32())
+    nested = {
+        f"{name}_{kind}": column
+        for name, held in {
+            "seconds": big.cast(pyarrow.duration("s")),
+            "milliseconds": big.cast(pyarrow.duration("ms")),
+            "times": big.cast(pyarrow.timestamp("s")),
+            "text": text,
+        }.items()
+        for kind, column in (
+            ("list", pyarrow.ListArray.from_arrays(starts, held)),
+            ("struct", pyarrow.StructArray.from_arrays([held], ["f"], mask=pyarrow.array([False] * 4 + [True]))),
+        )
+    }
+    for name, column in nested.items():
+        source = open_table(pyarrow.table({name: column, "n": [1, 2, 3, 4, 5]}))
+        assert how_many(source) == 5
+        assert how_many(source, f"{name} IS NULL AND n > 0") == 1
+        with pytest.raises(NotRowWise):
+            how_many(source, f"{name} = 'a'")
+    for unit, absent in (("s", 4), ("ms", 4), ("us", 1), ("ns", 1)):
+        column = big.cast(pyarrow.duration(unit))
+        frames = [pyarrow.table({"wait": column}), pyarrow.table({"wait": column.dictionary_encode()})]
+        if unit != "s":
+            frames.append(polars.from_arrow(frames[0]))
+        frames.append(pandas.DataFrame({"wait": np.array([2**60, 2**62, 2**62, 2, "NaT"], f"timedelta64[{unit}]")}))
+        for frame in frames:
+            source = open_table(frame)
+            assert how_many(source) == 5
+            assert how_many(source, "wait IS NULL") == absent
+    odd = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, None]), pyarrow.array([[1]]))
+    with pytest.raises(InvalidInput, match="convert it"):
+        open_table(pyarrow.table({"a": odd}))
