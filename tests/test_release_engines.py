@@ -10,7 +10,7 @@ import pytest
 import utmost as um
 from utmost.errors import InvalidInput, NotRowWise
 from utmost.release.engines import open_table
-from utmost.release.questions import Setting, count, total
+from utmost.release.questions import Setting, count, majority, mean, total
 
 SECRET = b"s" * 32
 
@@ -170,3 +170,40 @@ def test_durations_and_nested_columns_fail_on_no_value():
     odd = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, None]), pyarrow.array([[1]]))
     with pytest.raises(InvalidInput, match="convert it"):
         open_table(pyarrow.table({"a": odd}))
+
+
+def test_unsigned_columns_take_negative_bounds():
+    """A range may reach below what the column can hold."""
+    source = open_table(pyarrow.table({"u": pyarrow.array([0, 5, 2**64 - 1, None], pyarrow.uint64())}))
+    setting = Setting(source, um.rows(at_most=9), "replace")
+    assert point(total(setting, "u", -5, 10, 1, None, 1, "absolute", None)) == {"sum": 15}
+    assert point(mean(setting, "u", -4, 10, 1, None, 1, "absolute")) == {"sum": 6, "count": 3}
+
+
+def test_a_histogram_of_the_columns_the_other_way_round_is_another_question():
+    """Its cells have the same names, in another order of columns: the recorded answer is not its answer."""
+    s = um.Session(
+        pyarrow.table({"a": ["yes"] * 100, "b": ["no"] * 100}), "d", um.rows(at_most=200), "replace", budget=1000
+    )
+    both = [["yes", "no"], ["yes", "no"]]
+    assert s.histogram(["a", "b"], both, privacy=50).value["yes, no"] == 100
+    assert s.histogram(["b", "a"], both, privacy=50).value["no, yes"] == 100
+    assert s.histogram(["b", "a"], both, privacy=50).value["no, yes"] == 100
+    assert str(s.spent) == "epsilon 100 of 1000"
+    with pytest.raises(InvalidInput, match="NUL"):
+        s.histogram("a", ["yes", "n\0"], privacy=1)
+
+
+def test_a_majority_of_a_negated_condition():
+    """Three say no, one says yes, one is unknown: most are not for it."""
+    source = open_table(pyarrow.table({"ok": [True, False, False, False, None], "n": [1, 2, 3, None, 5]}))
+    setting = Setting(source, um.rows(at_most=9), "replace")
+    for where, wanted in (
+        ("NOT ok", 2),
+        ("NOT (NOT ok)", -2),
+        (lambda t: ~t.ok, 2),
+        ("n NOT IN (1, 2)", 0),
+        ("NOT n > 1", -2),
+        ("n NOT BETWEEN 2 AND 3", 0),
+    ):
+        assert point(majority(setting, where, 1, "zero-one", None)) == {"yes": wanted}, where
