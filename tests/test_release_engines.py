@@ -207,3 +207,30 @@ def test_a_majority_of_a_negated_condition():
         ("n NOT BETWEEN 2 AND 3", 0),
     ):
         assert point(majority(setting, where, 1, "zero-one", None)) == {"yes": wanted}, where
+
+
+def test_columns_that_are_conditions_keep_their_meaning(connection):
+    """Ibis writes their expressions into conditions, where they need parentheses."""
+    import itertools
+
+    rows = list(itertools.product((None, 0, 1), (None, True, False), (None, True, False)))
+    connection.con.execute("CREATE TABLE t (x INT, a BOOLEAN, c BOOLEAN)")
+    connection.con.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+    t = connection.table("t")
+    for column, meant in (
+        (~t.a, "NOT a"),
+        (t.a | t.c, "a OR c"),
+        (t.a.identical_to(t.c), "a IS NOT DISTINCT FROM c"),
+        (t.x.between(0, 0), "x BETWEEN 0 AND 0"),
+        (t.x.notin([0]), "x NOT IN (0)"),
+    ):
+        source = open_table(t.mutate(v=column))
+        filtered = open_table(t.mutate(v=column).filter(ibis._.v.isnull()))
+        for where in ("v IS NULL", "v < c", "c < v", "NOT v", "v BETWEEN a AND c", "c IN (v, a)", "v = c AND x = 0"):
+            wanted = f"SELECT count(*) FROM (SELECT *, {meant} AS v FROM t) WHERE {where}"
+            assert (how_many(source, where),) == connection.con.execute(wanted).fetchone(), (meant, where)
+        same = source.table.c.identical_to(source.table.v)
+        wanted = f"SELECT count(*) FROM t WHERE c IS NOT DISTINCT FROM ({meant})"
+        assert (how_many(source, same),) == connection.con.execute(wanted).fetchone(), meant
+        wanted = f"SELECT count(*) FROM t WHERE ({meant}) IS NULL"
+        assert (how_many(filtered),) == connection.con.execute(wanted).fetchone(), meant

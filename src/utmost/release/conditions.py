@@ -137,7 +137,7 @@ def _made_total_here(node: Any, parts: Any) -> Any:
     operations, micro = _operations(), ibis.dtype("timestamp(6)")
     name = type(node).__name__
     if name in ("IsNull", "NotNull", "Between", "InValues", *COMPARED):
-        parts = {part: _enclosed(x) for part, x in (parts or dict(zip(node.argnames, node.args, strict=True))).items()}
+        parts = {part: enclosed(x) for part, x in (parts or dict(zip(node.argnames, node.args, strict=True))).items()}
     node = node.__recreate__(parts) if parts else node
     odd_time = kind_of(node.dtype) == "timestamp" and node.dtype.scale not in (None, 6)
     if name == "Field" and node.dtype.is_floating():
@@ -164,15 +164,15 @@ def _made_total_here(node: Any, parts: Any) -> Any:
 
 def is_known(condition: Any) -> Any:
     """Where a condition is true or false, not null."""
-    return _enclosed(condition.op()).to_expr().notnull()
+    return enclosed(condition.op()).to_expr().notnull()
 
 
-def _enclosed(value: Any) -> Any:
+def enclosed(value: Any) -> Any:
     """A condition as an operand: without this, Ibis writes NOT (a) IS NULL, of which engines read NOT (a IS NULL)."""
     import ibis
 
     if isinstance(value, tuple):
-        return tuple(_enclosed(one) for one in value)
+        return tuple(enclosed(one) for one in value)
     plain = ("Field", "Literal", "IfElse", "Cast", "TryCast")
     if not hasattr(value, "dtype") or not value.dtype.is_boolean() or type(value).__name__ in plain:
         return value

@@ -73,7 +73,7 @@ class Source:
     untyped : columns of text whose type nobody declared: a question may say how to read them
     connection : the Ibis backend that holds it
     frame : the Arrow table that holds the rows, if a frame was given
-    places : base tables in DuckDB, as Ibis has them, and the same under their full names
+    places : an Ibis table as it was given, and as it is read: see `as_read`
     """
 
     table: Any = field(repr=False)  # an interactive Ibis would print its rows
@@ -97,9 +97,8 @@ class Source:
     def statement(self, query: Any) -> Statement:
         """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
         try:
-            placed = query.op().replace(self.places).to_expr() if self.places else query
-            made = Statement(self.connection.compile(placed), tuple(query.columns))
-            self.rehearse(placed)
+            made = Statement(self.sql(query), tuple(query.columns))
+            self.rehearse(query)
             return made
         except Exception:  # the engine's words would show the statement, and with it the secret
             pass
@@ -108,9 +107,16 @@ class Source:
             "their own type and range, or ask it of a table with plainer types."
         )
 
+    def sql(self, query: Any) -> str:
+        """A query of the table in the engine's words."""
+        return str(self.connection.compile(self._read(query)))
+
+    def _read(self, query: Any) -> Any:
+        return query.op().replace(self.places).to_expr() if self.places else query
+
     def rehearse(self, query: Any) -> None:
         """Run it on made-up rows of the same columns, so that what always fails does so before anything is spent."""
-        operations = _ibis().expr.operations
+        operations, query = _ibis().expr.operations, self._read(query)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             stand_ins = {}
@@ -419,8 +425,26 @@ def _open_ibis(table: Any) -> Source:
 
         return open_postgres_table(table, connection)
     used = set(table.columns) | {column.name for column in table.op().find(operations.Field)}
-    places = {base: _placed(connection, base, used) for base in table.op().find(operations.DatabaseTable)}
-    return Source(table, frozenset(), connection, places=places)
+    bases = {base: _placed(connection, base, used) for base in table.op().find(operations.DatabaseTable)}
+    return Source(table, frozenset(), connection, places=as_read(table, bases))
+
+
+def as_read(table: Any, bases: Mapping[Any, Any]) -> dict[Any, Any]:
+    """What stands in for an Ibis table in statements: base tables under their full names, conditions enclosed.
+
+    Ibis writes a column's expression wherever the column is used, some without the parentheses they need there.
+    """
+    from utmost.release.conditions import enclosed
+
+    def read(node: Any, parts: Any) -> Any:
+        if node in bases:
+            return bases[node]
+        node = node.__recreate__(parts) if parts else node
+        if type(node).__name__ != "Project":
+            return node
+        return node.copy(values={name: enclosed(value) for name, value in node.values.items()})
+
+    return {table.op(): table.op().replace(read)}
 
 
 def _open_in_memory(data: Any) -> Source:

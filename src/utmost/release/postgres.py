@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from urllib.parse import unquote, urlsplit
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError
-from utmost.release.engines import Source, named
+from utmost.release.engines import Source, as_read, named
 
 SCHEMES = ("postgresql://", "postgres://")
 TYPES = frozenset(
@@ -113,12 +113,12 @@ def open_postgres_table(table: Any, connection: Any) -> Source:
     if not connection.con.autocommit:  # one statement that fails would make all others fail, and be charged for
         raise InvalidInput("the connection to PostgreSQL holds a transaction open; connect with autocommit=True.")
     used = set(table.columns) | {field.name for field in table.op().find(ibis.expr.operations.Field)}
-    places = {}
+    bases = {}
     for base in table.op().find(ibis.expr.operations.DatabaseTable):
         schema = _require_base(connection, base)
         _require_plain_columns(connection, base, used)
-        places[base] = base.copy(namespace=ibis.expr.operations.Namespace(database=schema))
-    return PostgresSource(table, frozenset(), connection, places=places)
+        bases[base] = base.copy(namespace=ibis.expr.operations.Namespace(database=schema))
+    return PostgresSource(table, frozenset(), connection, places=as_read(table, bases))
 
 
 def _connect(address: str, where: str) -> Any:

@@ -392,7 +392,7 @@ def text_of(where: Any, source: Source) -> str | None:
     if isinstance(where, str):
         return where.strip()
     try:
-        compiled: str = source.connection.compile(source.table.select(condition=as_condition(where, source)))
+        compiled = source.sql(source.table.select(condition=as_condition(where, source)))
     except RecursionError:
         raise InvalidInput(TOO_DEEP) from None
     return compiled.removeprefix("SELECT ").rpartition(' AS "condition" FROM ')[0]
