@@ -79,8 +79,8 @@ class Source:
     table: Any = field(repr=False)  # an interactive Ibis would print its rows
     untyped: frozenset[str]
     connection: Any = field(repr=False)
-    frame: Any = field(default=None, repr=False)
-    places: Mapping[Any, Any] = field(default_factory=dict, repr=False)
+    frame: Any = field(default=None, repr=False, compare=False)
+    places: Mapping[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -97,8 +97,9 @@ class Source:
     def statement(self, query: Any) -> Statement:
         """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
         try:
-            made = Statement(self.sql(query), tuple(query.columns))
-            self.rehearse(query)
+            read = self._read(query)
+            made = Statement(self.connection.compile(read), tuple(query.columns))
+            self.rehearse(read)
             return made
         except Exception:  # the engine's words would show the statement, and with it the secret
             pass
@@ -116,7 +117,7 @@ class Source:
 
     def rehearse(self, query: Any) -> None:
         """Run it on made-up rows of the same columns, so that what always fails does so before anything is spent."""
-        operations, query = _ibis().expr.operations, self._read(query)
+        operations = _ibis().expr.operations
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             stand_ins = {}
