@@ -387,6 +387,7 @@ def test_parentheses_are_enough(rows):
     ):
         assert agrees(where, rows) == "agrees", where
     assert "NOT" in agrees("!a = c", rows)
+    assert agrees("s = '!' OR x != 1", rows) == "agrees"
 
 
 def test_conditions_of_conditions_are_written_with_parentheses(rows):

@@ -115,7 +115,7 @@ def require_row_wise(value: Any, table: Any) -> None:
                 )
             continue
         if name == "Literal" and isinstance(node.value, str) and "\0" in node.value:
-            raise InvalidInput("the condition holds the character NUL, which no engine compares; leave it out.")
+            raise InvalidInput("the condition holds the character NUL, which not every engine knows; leave it out.")
         waiting += [part for part in _parts(node) if hasattr(part, "dtype")]
         _require_total(node, name)
 
@@ -344,7 +344,7 @@ def _from_sql(text: str, source: Source) -> Any:
     if len(statements) != 1 or statements[0] is None:
         found = "is empty" if statements in ([], [None]) else f"holds {len(statements)} statements"
         raise NotRowWise(f"the condition {found}; give one condition, such as 'age >= 65'.")
-    if any(token.text == "!" for token in sqlglot.tokenize(text, read="duckdb")):
+    if any(token.text == "!" and token.token_type.name == "NOT" for token in sqlglot.tokenize(text, read="duckdb")):
         raise NotRowWise("engines bind ! differently; write NOT, with parentheses: NOT (a = b).")
     built = _Builder(source).build(statements[0])
     if built.untyped:

@@ -109,7 +109,9 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
         raise InvalidInput(f"the categories of {column!r} are {shown(categories)}; list them, such as ['yes', 'no'].")
     value, kinds = source.table[column], {_kind(c) for c in categories}
     if any(isinstance(c, str) and "\0" in c for c in categories):
-        raise InvalidInput(f"a category of {column!r} holds the character NUL, which no engine compares; leave it out.")
+        raise InvalidInput(
+            f"a category of {column!r} holds the character NUL, which not every engine knows; leave it out."
+        )
     if len(kinds) != 1 or None in kinds:
         raise InvalidInput(f"the categories of {column!r} must be all texts, all finite numbers or all truth values.")
     if len({str(c) for c in categories}) < len(categories) or len(set(categories)) < len(categories):
