@@ -20,6 +20,7 @@ from utmost.release.statistics import as_grid, statement, values
 from utmost.release.winners import plurality
 
 SECRET = b"s" * 32
+FOREIGN = "CREATE FOREIGN DATA WRAPPER odd_wrapper; CREATE SERVER odd_server FOREIGN DATA WRAPPER odd_wrapper"
 CONDITIONS = (
     "n >= 0",
     "x > 2.5",
@@ -170,6 +171,22 @@ def test_dates(server):
         ("CREATE TABLE odd (m numeric)", "precision"),
         ("CREATE TYPE odd_kind AS ENUM ('a'); CREATE TABLE odd (e odd_kind)", "odd_kind"),
         ("CREATE TABLE odd (n int); ALTER TABLE odd ENABLE ROW LEVEL SECURITY", "row security"),
+        (
+            "CREATE TABLE odd (n int); CREATE TABLE odd_heir () INHERITS (odd); "
+            "CREATE TABLE odd_secured () INHERITS (odd_heir); ALTER TABLE odd_secured ENABLE ROW LEVEL SECURITY",
+            "'odd_secured', a part of 'odd', has row security",
+        ),
+        (
+            f"{FOREIGN}; CREATE TABLE odd (n int); "
+            "CREATE FOREIGN TABLE odd_foreign () INHERITS (odd) SERVER odd_server",
+            "'odd_foreign', a part of 'odd', is a foreign table",
+        ),
+        (
+            f"{FOREIGN}; CREATE TABLE odd (n int) PARTITION BY LIST (n); "
+            "CREATE TABLE odd_half PARTITION OF odd FOR VALUES IN (1, 2) PARTITION BY LIST (n); "
+            "CREATE FOREIGN TABLE odd_foreign PARTITION OF odd_half FOR VALUES IN (1) SERVER odd_server",
+            "'odd_foreign', a part of 'odd', is a foreign table",
+        ),
         ("SELECT 1", "no table"),
     ],
 )
@@ -181,10 +198,11 @@ def test_tables_with_rules_of_their_own_are_refused(server, made, words):
         with pytest.raises((NotRowWise, InvalidInput), match=words):
             engines.open_table(f"{url}#odd")
     finally:
-        for kind in ("VIEW", "MATERIALIZED VIEW", "TABLE"):
-            found = connection.execute("SELECT relkind FROM pg_class WHERE relname = 'odd'").fetchone()
-            if found and found[0] == {"VIEW": "v", "MATERIALIZED VIEW": "m", "TABLE": "r"}[kind]:
-                connection.execute(f"DROP {kind} odd")
+        kinds = {"v": "VIEW", "m": "MATERIALIZED VIEW", "r": "TABLE", "p": "TABLE"}
+        found = connection.execute("SELECT relkind FROM pg_class WHERE relname = 'odd'").fetchone()
+        if found:
+            connection.execute(f"DROP {kinds[found[0]]} odd CASCADE")
+        connection.execute("DROP FOREIGN DATA WRAPPER IF EXISTS odd_wrapper CASCADE")
         connection.execute("DROP TYPE IF EXISTS odd_kind")
 
 
@@ -218,3 +236,78 @@ def test_numbers_are_exact(server):
     whole = {"n": values(setting.source, "n", as_grid(0, 2**47, 1), None)}
     found = setting.source.integers(statement(setting.source, setting.unit, 1, whole, SECRET))
     assert found == {"n": 1000 * 2**47}
+
+
+def test_partitions_and_heirs_are_read(server):
+    """Where all of them are plain tables."""
+    connection, url = server
+    connection.execute("CREATE TABLE whole (n int) PARTITION BY LIST (n)")
+    connection.execute("CREATE TABLE half PARTITION OF whole FOR VALUES IN (1, 2); INSERT INTO whole VALUES (1), (2)")
+    setting = Setting(engines.open_table(f"{url}#whole"), um.rows(at_most=9), "replace")
+    asked = count(setting, "n > 1", 1, "rows", "absolute", None)
+    assert asked.point(asked.statement(SECRET)) == {"count": 1}
+
+
+def test_what_always_fails_does_so_before_the_spend(server):
+    """The statement is tried on a row of nothing, which no private table has a part in."""
+    connection, url = server
+    put(connection, [("a", 1.0, 1, True)])
+    s = um.Session(f"{url}#survey", "survey", um.rows(at_most=9), "replace", budget=1)
+    for ask in (
+        lambda: s.count(lambda t: t.ok.cast("float64") > 0, 0.1),
+        lambda: s.count("id = 'a\0'", 0.1),
+        lambda: s.count(lambda t: t.id == "\ud800", 0.1),
+        lambda: s.histogram("id", ["a", "\0"], 0.1),
+        lambda: s.histogram("id", ["a", "\ud800"], 0.1),
+    ):
+        with pytest.raises(InvalidInput):
+            ask()
+    assert str(s.spent) == "epsilon 0 of 1"
+    s.count("n > 0 AND id = 'a%b'", 0.1)
+
+
+def test_many_cells_are_counted_at_once(server):
+    """PostgreSQL would write the choice of a cell into every sum: the square of the cells."""
+    connection, url = server
+    put(connection, [("a", 1.0, 1, True), ("a", 1.0, 998, True), ("b", None, None, None)])
+    source = engines.open_table(f"{url}#survey")
+    source.connection.con.execute("SET statement_timeout = '60s'")
+    for unit in (um.rows(at_most=9), um.people("id", 2, 9)):
+        setting = Setting(source, unit, "replace")
+        asked = histogram(setting, "n", list(range(999)), 1, "other", None, "rows", "absolute")
+        found = asked.point(asked.statement(SECRET))
+        assert {name: rows for name, rows in found.items() if rows} == {"1": 1, "998": 1, "other": 1}
+
+
+def test_a_table_made_later_does_not_take_its_place(server):
+    """The table is named with its schema; connections yield what they yield."""
+    import ibis
+    import psycopg
+
+    connection, url = server
+    put(connection, [("a", 1.0, 1, True)] * 3)
+    with psycopg.connect(url, autocommit=True) as own:
+        table = ibis.postgres.from_connection(own).table("survey")
+        own.row_factory = psycopg.rows.dict_row
+        setting = Setting(engines.open_table(table), um.rows(at_most=9), "replace")
+        own.execute("CREATE TEMP TABLE survey (id text, x double precision, n bigint, ok boolean)")
+        asked = count(setting, "n > 0", 1, "rows", "absolute", None)
+        assert asked.point(asked.statement(SECRET)) == {"count": 3}
+    with psycopg.connect(url) as own, pytest.raises(InvalidInput, match="autocommit"):
+        engines.open_table(ibis.postgres.from_connection(own).table("survey"))
+
+
+def test_threads_get_their_own_rows(server):
+    """As in DuckDB."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    connection, url = server
+    put(connection, [("a", 1.0, 7, True)] * 5)
+    setting = Setting(engines.open_table(f"{url}#survey"), um.rows(at_most=9), "replace")
+    asked = [
+        count(setting, "n > 0", 1, "rows", "absolute", None),
+        total(setting, "n", 0, 10, 1, None, 1, "absolute", None),
+    ] * 20
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda q: q.point(q.statement(SECRET)), asked))
+    assert found == [{"count": 5}, {"sum": 35}] * 20

@@ -248,8 +248,9 @@ def test_no_private_value_in_any_error():
     s = um.Session(table, "t", um.people("id", rows_each=1, at_most=5), "replace", budget=100, types={"n": int})
     for answer in (s.count("n > 0", 1), s.sum("n", 0, 5, 1), s.majority("n = 3", 1)):
         assert junk not in answer.to_json()
-    failing = mock.patch.object(s.setting.source.connection, "raw_sql", side_effect=RuntimeError(junk))
-    with failing, pytest.raises(EngineFailed) as caught:
+    rehearsed = mock.patch.object(engines.Source, "rehearse")
+    failing = mock.patch.object(engines.Source, "run", side_effect=RuntimeError(junk))
+    with rehearsed, failing, pytest.raises(EngineFailed) as caught:
         s.count("n > 2", 1)
     assert junk not in str(caught.value)
     chain = caught.value

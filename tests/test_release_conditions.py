@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from utmost.errors import InvalidInput, NotRowWise
 from utmost.release.conditions import as_condition
 from utmost.release.engines import open_table
+from utmost.release.questions import text_of
 
 TABLE = pyarrow.table(
     {
@@ -309,3 +310,182 @@ def test_sql_is_not_rebuilt_with_another_meaning():
         assert how_many(where, numbers) == wanted, where
     assert how_many("seen >= TIMESTAMP '2026-01-01 13:00:00'") == 2
     assert how_many("TRY_CAST('2026-01-02' AS TIMESTAMP) <= seen") == 1
+
+
+TOKENS = ("x", "y", "a", "c", "s", "1", "-1", "'a'", "true", "(a)", "TRY_CAST(s AS INT)", "year(d)", "NOT a", "!c")
+OPERATORS = ("=", "<>", "<", "AND", "OR", "BETWEEN 0 AND", "NOT BETWEEN 0 AND", "LIKE", "NOT LIKE")
+ENDINGS = ("", "", "IS NULL", "IS NOT NULL", "ISNULL", "IN (1, y)", "NOT IN (1, y)", "= a", "= true")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    connection = ibis.duckdb.connect()
+    connection.con.execute(
+        "CREATE TABLE t AS SELECT * FROM (VALUES (NULL), (0), (1)) AS q(x), (VALUES (NULL), (1)) AS r(y), (VALUES "
+        "(NULL), (true), (false)) AS u(a), (VALUES (NULL), (true), (false)) AS v(c), (VALUES (NULL), ('a'), ('1')) "
+        "AS w(s), (VALUES (DATE '2020-01-01')) AS z(d)"
+    )
+    yield connection
+    connection.con.close()
+
+
+def agrees(where, rows):
+    """Whether a condition is refused, or says of every row what DuckDB itself says of it; what was said."""
+    source = open_table(rows.table("t"))
+    try:
+        ours = rows.compile(source.table.select(*source.columns, v=as_condition(where, source)))
+    except InvalidInput as refused:
+        return str(refused)
+    both = rows.con.execute(f"SELECT count(*) FROM ({ours}) AS o WHERE o.v IS DISTINCT FROM ({where})").fetchone()
+    assert both == (0,), where
+    return "agrees"
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(st.tuples(st.sampled_from(TOKENS), st.sampled_from(OPERATORS)), min_size=1, max_size=2),
+    st.sampled_from(TOKENS),
+    st.sampled_from(ENDINGS),
+)
+def test_operators_bind_as_in_duckdb_or_are_refused(rows, parts, last, ending):
+    """Random operators without parentheses, row by row against DuckDB."""
+    agrees(" ".join([*(f"{token} {operator}" for token, operator in parts), last, ending]), rows)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "a = c IS NULL",
+        "a = c IS NOT NULL",
+        "a IS NULL = c",
+        "x NOT IN (1, y) IS NULL",
+        "s NOT LIKE '' IS NOT NULL",
+        "s LIKE 'a' IS NULL",
+        "x BETWEEN 0 AND 1 IS NULL",
+        "x BETWEEN 0 AND 1 = a",
+        "x < y = a",
+        "a = NOT c",
+        "x = y ISNULL",
+    ],
+)
+def test_what_engines_read_differently_asks_for_parentheses(where, rows):
+    """The parser binds IS more tightly than DuckDB does."""
+    assert "parentheses" in agrees(where, rows)
+
+
+def test_parentheses_are_enough(rows):
+    """And NOT, AND and OR need none."""
+    for where in (
+        "(a = c) IS NULL",
+        "a = (c IS NULL)",
+        "(x NOT IN (1, y)) IS NULL",
+        "NOT a IS NULL",
+        "NOT x = y AND a OR NOT c IS NOT NULL",
+        "TRY_CAST(s AS INT) IS NULL",
+        "year(d) IS NOT NULL AND x = 1",
+        "NOT s LIKE 'a'",
+    ):
+        assert agrees(where, rows) == "agrees", where
+    assert "NOT" in agrees("!a = c", rows)
+    assert agrees("s = '!' OR x != 1", rows) == "agrees"
+
+
+def test_conditions_of_conditions_are_written_with_parentheses(rows):
+    """Ibis writes some without, and then an engine reads another condition: NOT (a) IS NULL is NOT (a IS NULL)."""
+    source = open_table(rows.table("t"))
+    for where, meant in (
+        (lambda t: (~t.a).isnull(), "(NOT a) IS NULL"),
+        (lambda t: (~t.a).notnull(), "(NOT a) IS NOT NULL"),
+        (lambda t: (~t.a) < t.c, "(NOT a) < c"),
+        (lambda t: (~t.a).between(t.c, t.a | t.c), "((NOT a) >= c) AND ((NOT a) <= (a OR c))"),
+        (lambda t: (t.a & t.c).between(t.a, t.a | t.c), "((a AND c) >= a) AND ((a AND c) <= (a OR c))"),
+        (lambda t: (~t.a).isin([t.c, ~t.a]), "(NOT a) IN (c, (NOT a))"),
+        (lambda t: t.a.identical_to(t.c | t.a), "a IS NOT DISTINCT FROM (c OR a)"),
+        (lambda t: (~t.a).identical_to(t.x == t.y), "(NOT a) IS NOT DISTINCT FROM (x = y)"),
+        (lambda t: t.x.notin([0, 1]).isnull(), "(x NOT IN (0, 1)) IS NULL"),
+        (lambda t: ibis.ifelse(~t.a, ~t.c, t.a).isnull(), "(CASE WHEN NOT a THEN NOT c ELSE a END) IS NULL"),
+        (lambda t: (~t.a) ^ t.c, "(NOT a) <> c"),
+    ):
+        ours = rows.compile(source.table.select(*source.columns, v=as_condition(where, source)))
+        query = f"SELECT count(*) FILTER (o.v IS DISTINCT FROM ({meant})), count(DISTINCT o.v) FROM ({ours}) AS o"
+        wrong, different = rows.con.execute(query).fetchone()
+        assert wrong == 0, meant
+        assert different >= 1
+
+
+def test_whole_numbers_are_compared_exactly():
+    """Up to the ends of 64 bits; what no value of the column can be is said."""
+    table = pyarrow.table(
+        {
+            "b": pyarrow.array([2**62, 2**62 + 1, 2**63 - 1, -(2**63)], pyarrow.int64()),
+            "u": pyarrow.array([2**64 - 1, 2**64 - 2, 2**63, None], pyarrow.uint64()),
+            "f": [1e20, 1.5, None, -1e20],
+        }
+    )
+    source = open_table(table)
+    for where, wanted in {
+        f"b = {2**62 + 1}": 1,
+        f"b > {2**62}": 2,
+        f"b = {2**63 - 1}": 1,
+        f"b <= -{2**63}": 1,
+        f"b IN ({2**62 + 1}, {2**63 - 1})": 2,
+        f"b BETWEEN {2**62 + 1} AND {2**63 - 1}": 2,
+        f"u = {2**64 - 1}": 1,
+        f"u > {2**63}": 2,
+        f"f >= {10**20}": 1,
+        f"f < {2**64}": 2,
+    }.items():
+        assert how_many(where, source) == wanted, where
+    for where in (f"b < {2**63}", f"b > -{2**63 + 1}", f"u < {2**64}", f"u IN (1, {2**64})"):
+        with pytest.raises(InvalidInput, match="can hold"):
+            as_condition(where, source)
+
+
+def test_huge_integers_and_decimals_fail_on_no_value():
+    """Ibis calls HUGEINT and DECIMAL(38, 0) one type; DuckDB fails to make one the other."""
+    connection = ibis.duckdb.connect()
+    connection.con.execute(
+        f"CREATE TABLE t AS SELECT * FROM (VALUES ({2**127 - 1}::HUGEINT, 1::DECIMAL(38, 0), 1.25::DECIMAL(5, 2)), "
+        f"({-(2**127)}, {10**38 - 1}, 2.5), (5, 5, 5), (NULL, NULL, NULL)) AS v(h, d, e)"
+    )
+    source = open_table(connection.table("t"))
+    for where, wanted in (
+        ("h > d", 1),
+        ("h = d", 1),
+        ("d = e", 1),
+        ("h <> e", 2),
+        ("h IN (d, 7)", 1),
+        ("h BETWEEN d AND e", 1),
+        (lambda t: t.h.isin([t.d]), 1),
+        (lambda t: (t.d > 0).ifelse(t.h, t.d) > 5, 1),
+        (lambda t: t.h.between(t.d, t.d), 1),
+        (lambda t: t.h.identical_to(t.d), 2),
+        (lambda t: t.h.try_cast("decimal(38, 0)") > t.d, 1),
+    ):
+        assert how_many(where, source) == wanted, where
+    with pytest.raises(InvalidInput, match="leave it out"):
+        as_condition("TRY_CAST(h AS DECIMAL(38, 0)) > d", source)
+    connection.con.close()
+
+
+def test_long_conditions_are_read_and_deep_ones_refused():
+    """A thousand values are no deeper than ten."""
+    assert how_many(f"age IN ({', '.join(map(str, range(1499)))})") == 3
+    assert how_many(" OR ".join(["age = 70"] * 800)) == 1
+    for join in (lambda v, t: v | (t.age == 3), lambda v, t: ~v):
+
+        def deep(t, join=join):
+            value = t.age == 70
+            for _ in range(3000):
+                value = join(value, t)
+            return value
+
+        with pytest.raises(InvalidInput, match="deeply"):
+            text_of(deep, SOURCE)
+
+
+@pytest.mark.parametrize("where", ["name = 'a\0b'", "name LIKE '\0%'", lambda t: t.name.startswith("\0")])
+def test_no_text_with_nul(where):
+    """PostgreSQL has no such texts, and fails on them."""
+    with pytest.raises(InvalidInput, match="NUL"):
+        as_condition(where, SOURCE)

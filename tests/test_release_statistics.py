@@ -400,8 +400,7 @@ def test_tables_that_are_not_row_wise_are_refused():
 def test_an_engine_that_fails_says_one_fixed_sentence():
     """Whatever fails after the spend, the message holds nothing of it and the spend stays."""
     s = session([("a", 1.0, 1, True)], um.rows(at_most=5))
-    s.setting.source.connection.con.execute("DROP VIEW IF EXISTS private_rows")
-    s.setting.source.connection.con.unregister("private_rows")
+    s.setting.source.connection.con.close()
     with pytest.raises(EngineFailed) as caught:
         s.count("n > 0", privacy=1)
     assert str(caught.value) == engines.FAILED

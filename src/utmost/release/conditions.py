@@ -4,6 +4,10 @@ A condition is SQL text, an Ibis expression, or a function of the Ibis table. SQ
 text of a user ever reaches an engine; then both take one road: every operation in the tree must be on the list of those
 that look at one row and cannot fail on any. What is not listed is refused before anything is read.
 
+Conditions mean what they mean in DuckDB, but for three things. Decimal numbers of different types, and all of 38 digits
+before the point, are compared as floating-point numbers, so that a FLOAT of 0.1 is not a DECIMAL of 0.10; NaN is null;
+and where DuckDB and the parser bind operators differently, parentheses are asked for.
+
 Why so strict: `t.age > t.age.mean()` compiles without a word, and then one person's row decides about all the others';
 `CAST(name AS INT)` or `name > 5` stops at the first name that is no number, which tells that there is one.
 """
@@ -11,6 +15,7 @@ Why so strict: `t.age > t.age.mean()` compiles without a word, and then one pers
 from __future__ import annotations
 
 import datetime
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,12 +25,16 @@ from utmost.errors import InvalidInput, NotRowWise, shown
 from utmost.release.engines import Source
 
 MOST_TEXT = 10_000
+TOO_DEEP = "the condition is nested too deeply; write it more plainly, such as a list of values with IN or .isin(...)."
 ALLOWED = (
     "columns, numbers, texts and dates; =, <>, <, <=, >, >=, BETWEEN, IN (list), LIKE, ILIKE, IS NULL, AND, OR, "
     "NOT, TRY_CAST and parts of dates such as EXTRACT(year FROM born)"
 )
 COMPARISONS = {"EQ": "__eq__", "NEQ": "__ne__", "GT": "__gt__", "GTE": "__ge__", "LT": "__lt__", "LTE": "__le__"}
 COMPARED = ("Equals", "NotEquals", "Greater", "GreaterEqual", "Less", "LessEqual", "IdenticalTo")
+BINDING = frozenset((*COMPARISONS, "Between", "In", "Like", "ILike", "Is"))
+"""Operators that engines bind in different orders: one is an operand of another in parentheses only."""
+WIDEST = "decimal(38, 0)"
 PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
 OPERATIONS = frozenset(
     (
@@ -59,6 +68,13 @@ REMEDIES = {
 
 def as_condition(where: Any, source: Source) -> Any:
     """The condition as a boolean Ibis column of the table, proved row-wise and total; `NotRowWise` otherwise."""
+    try:
+        return _checked(where, source)
+    except RecursionError:
+        raise InvalidInput(TOO_DEEP) from None
+
+
+def _checked(where: Any, source: Source) -> Any:
     import ibis
 
     table = source.table
@@ -98,6 +114,8 @@ def require_row_wise(value: Any, table: Any) -> None:
                     "a function: lambda t: t.age >= 65."
                 )
             continue
+        if name == "Literal" and isinstance(node.value, str) and "\0" in node.value:
+            raise InvalidInput("the condition holds the character NUL, which not every engine knows; leave it out.")
         waiting += [part for part in _parts(node) if hasattr(part, "dtype")]
         _require_total(node, name)
 
@@ -117,8 +135,10 @@ def _made_total_here(node: Any, parts: Any) -> Any:
     import ibis
 
     operations, micro = _operations(), ibis.dtype("timestamp(6)")
-    node = node.__recreate__(parts) if parts else node
     name = type(node).__name__
+    if name in ("IsNull", "NotNull", "Between", "InValues", *COMPARED):
+        parts = {part: enclosed(x) for part, x in (parts or dict(zip(node.argnames, node.args, strict=True))).items()}
+    node = node.__recreate__(parts) if parts else node
     odd_time = kind_of(node.dtype) == "timestamp" and node.dtype.scale not in (None, 6)
     if name == "Field" and node.dtype.is_floating():
         return _unless_nan(node.to_expr()).op()
@@ -142,11 +162,32 @@ def _made_total_here(node: Any, parts: Any) -> Any:
     return type(node)(*_in_one_type(node.left, node.right)) if name in COMPARED else node
 
 
+def is_known(condition: Any) -> Any:
+    """Where a condition is true or false, not null."""
+    return enclosed(condition.op()).to_expr().notnull()
+
+
+def enclosed(value: Any) -> Any:
+    """A condition as an operand: without this, Ibis writes NOT (a) IS NULL, of which engines read NOT (a IS NULL)."""
+    import ibis
+
+    if isinstance(value, tuple):
+        return tuple(enclosed(one) for one in value)
+    plain = ("Field", "Literal", "IfElse", "Cast", "TryCast")
+    if not hasattr(value, "dtype") or not value.dtype.is_boolean() or type(value).__name__ in plain:
+        return value
+    return _operations().IfElse(ibis.literal(True), value, ibis.null("boolean"))
+
+
 def _in_one_type(*nodes: Any) -> tuple[Any, ...]:
-    """Numbers of which one is a decimal number, as floating-point numbers, unless all are of one type."""
+    """Numbers of which one is a decimal number, as floating-point numbers, unless all are of one type.
+
+    What Ibis calls decimal(38, 0) may be DuckDB's HUGEINT, which holds more, and fails to become one.
+    """
     if not any(node.dtype.is_decimal() for node in nodes):
         return nodes
-    if len({(node.dtype.is_decimal(), str(node.dtype)) for node in nodes}) == 1:
+    kinds = {str(node.dtype(nullable=True)) for node in nodes}
+    if len(kinds) == 1 and kinds != {WIDEST}:
         return nodes
     return tuple(
         node if node.dtype.is_float64() or node.dtype.is_null() else node.to_expr().cast("float64").op()
@@ -181,8 +222,9 @@ def require_base_table(table: Any) -> None:
                 )
             if type(value).__name__ != "Field" and _made_total(value.to_expr()).op() != value:
                 raise NotRowWise(
-                    "the table filters by, or computes with, times or decimal numbers in a way that engines fail in on "
-                    "some rows; give the table without that, and the condition as where=."
+                    "the table filters by, or computes with, times, decimal numbers or conditions of conditions, in a "
+                    "way that engines fail in on some rows, or read differently; give the table without that, and the "
+                    "condition as where=."
                 )
         node = below
 
@@ -302,10 +344,9 @@ def _from_sql(text: str, source: Source) -> Any:
     if len(statements) != 1 or statements[0] is None:
         found = "is empty" if statements in ([], [None]) else f"holds {len(statements)} statements"
         raise NotRowWise(f"the condition {found}; give one condition, such as 'age >= 65'.")
-    try:
-        built = _Builder(source).build(statements[0])
-    except RecursionError:
-        raise InvalidInput("the condition is nested too deeply; write it more plainly.") from None
+    if any(token.text == "!" and token.token_type.name == "NOT" for token in sqlglot.tokenize(text, read="duckdb")):
+        raise NotRowWise("engines bind ! differently; write NOT, with parentheses: NOT (a = b).")
+    built = _Builder(source).build(statements[0])
     if built.untyped:
         raise InvalidInput("a column of text alone is no condition; compare it, as in \"answer = 'yes'\".")
     return built.value
@@ -323,6 +364,8 @@ class _Builder:
         known = ("this", "expression", *READ.get(name, ()))
         if any(said for part, said in node.args.items() if part not in known) and name != "Column":
             _refuse(node.sql(dialect="duckdb")[:80])
+        if name in BINDING:
+            self._require_parentheses(node)
         if name in COMPARISONS:
             left, right = self._alike(self.build(node.this), self.build(node.expression))
             return _truth(getattr(left.value, COMPARISONS[name])(right.value))
@@ -332,6 +375,14 @@ class _Builder:
             _refuse(node.sql(dialect="duckdb")[:80])
         built: _Operand = maker(node)
         return built
+
+    def _require_parentheses(self, node: Any) -> None:
+        for part in ("this", "expression", "low", "high"):
+            if type(node.args.get(part)).__name__ in (*BINDING, "Not"):
+                raise NotRowWise(
+                    f"{node.sql(dialect='duckdb')[:80]!r} can be read in two ways; put parentheses around what belongs "
+                    "together, as in (a = b) IS NULL."
+                )
 
     # values
 
@@ -405,10 +456,10 @@ class _Builder:
     # conditions
 
     def _and(self, node: Any) -> _Operand:
-        return _truth(self._condition(node.this) & self._condition(node.expression))
+        return _truth(_joined([self._condition(part) for part in node.flatten(unnest=False)], operator.and_))
 
     def _or(self, node: Any) -> _Operand:
-        return _truth(self._condition(node.this) | self._condition(node.expression))
+        return _truth(_joined([self._condition(part) for part in node.flatten(unnest=False)], operator.or_))
 
     def _not(self, node: Any) -> _Operand:
         return _truth(~self._condition(node.this))
@@ -423,12 +474,8 @@ class _Builder:
         if not options or node.args.get("query") is not None or node.args.get("unnest") or node.args.get("field"):
             _refuse("IN with a subquery")
         this = self.build(node.this)
-        value: Any = None
-        for option in options:
-            left, right = self._alike(this, self.build(option))
-            found = left.value == right.value
-            value = found if value is None else value | found
-        return _truth(value)
+        pairs = [self._alike(this, self.build(option)) for option in options]
+        return _truth(_joined([left.value == right.value for left, right in pairs], operator.or_))
 
     def _like(self, node: Any) -> _Operand:
         return self._pattern(node, "like")
@@ -470,7 +517,9 @@ class _Builder:
                 f"comparing {left.value.type()} with {right.value.type()} makes an engine convert rows, which may "
                 "fail on some; compare what is of one kind, or use TRY_CAST(... AS ...)."
             )
-        if left.kind == "number" and left.value.type().is_decimal() != right.value.type().is_decimal():
+        left, right = _whole(left, right), _whole(right, left)
+        kinds = [x.value.type()(nullable=True) for x in (left, right)]
+        if left.kind == "number" and kinds[0] != kinds[1] and any(kind.is_decimal() for kind in kinds):
             left, right = (_Operand(x.value.cast("float64"), "number") for x in (left, right))
         return left, right
 
@@ -486,10 +535,32 @@ def _number(text: str) -> _Operand:
         exact = Decimal(text)
     except ArithmeticError:
         raise InvalidInput(f"{text!r} is not a number that can be compared.") from None
-    whole = exact == exact.to_integral_value() and abs(exact) < 2**62 and "." not in text and "e" not in text.lower()
     if not abs(exact) < Decimal("1e300"):
         raise InvalidInput(f"{text!r} is too large a number to compare with.")
-    return _Operand(ibis.literal(int(exact), "int64") if whole else ibis.literal(float(exact), "float64"), "number")
+    if exact != exact.to_integral_value() or "." in text or "e" in text.lower():
+        return _Operand(ibis.literal(float(exact), "float64"), "number")
+    if -(2**63) <= exact < 2**63:
+        return _Operand(ibis.literal(int(exact), "int64"), "number")
+    return _Operand(ibis.literal(float(exact), "float64"), "number", literal=int(exact))
+
+
+def _whole(operand: _Operand, other: _Operand) -> _Operand:
+    """A whole number that 64 bits do not hold: compared with floating-point numbers, but not with whole ones."""
+    import ibis
+
+    kind = other.value.type()
+    if operand.kind != "number" or operand.literal is None or not kind.is_integer():
+        return operand
+    if kind.is_unsigned_integer() and 0 <= operand.literal < 2**64:
+        return _Operand(ibis.literal(operand.literal, "uint64"), "number")
+    raise InvalidInput(f"{operand.literal} is more or less than {kind} can hold; compare with a number it can hold.")
+
+
+def _joined(values: list[Any], join: Callable[[Any, Any], Any]) -> Any:
+    """Conditions joined in a balanced tree, so that a long list is not a deep one."""
+    while len(values) > 1:
+        values = [join(*values[i : i + 2]) if i + 1 < len(values) else values[i] for i in range(0, len(values), 2)]
+    return values[0]
 
 
 def _as_kind(operand: _Operand, target: str) -> _Operand:
@@ -499,6 +570,8 @@ def _as_kind(operand: _Operand, target: str) -> _Operand:
     dtype = _dtype(target)
     if operand.kind == "other":
         raise NotRowWise(f"TRY_CAST cannot read {operand.value.type()}; leave that column out.")
+    if str(dtype) == str(operand.value.type()(nullable=True)) == WIDEST:  # Ibis drops it, though a HUGEINT may not fit
+        raise InvalidInput("TRY_CAST to DECIMAL(38, 0) changes no number of 38 digits; leave it out.")
     value = operand.value.try_cast(dtype)
     if dtype.is_floating() and operand.kind == "text":
         value = ibis.ifelse(value.isnan() | value.isinf(), ibis.null("float64"), value)

@@ -7,6 +7,10 @@ no set-up.
 Only the *schema* is looked at before a spend is reserved: names and types of columns are public. What stands in the
 rows is touched by `Source.integers` alone, whose failure says one fixed sentence whatever the reason.
 
+Every statement runs on a cursor of its own. A DuckDB connection holds one result at a time, so of two threads that
+share it one would fetch what the other asked for, and release it through the wrong mechanism. A cursor has settings of
+its own, too, and sees no temporary tables or views.
+
 A CSV file has no types, and guessing them would be an answer about private rows: columns are text until `types=` or a
 question says how to read one, and an entry that cannot be read that way counts as null.
 """
@@ -21,8 +25,9 @@ import shutil
 import tempfile
 import warnings
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +50,9 @@ TYPES = {
 }
 DELIMITERS = ",;\t|"
 MOST_HEADER = 2**20
+KNOWN_EXTENSIONS = ("arrow.uuid", "arrow.bool8")
+ROWS = "private_rows"
+"""What files and frames are called in DuckDB."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +72,15 @@ class Source:
     table : the Ibis table, whose schema is public
     untyped : columns of text whose type nobody declared: a question may say how to read them
     connection : the Ibis backend that holds it
+    frame : the Arrow table that holds the rows, if a frame was given
+    places : an Ibis table as it was given, and as it is read: see `as_read`
     """
 
     table: Any = field(repr=False)  # an interactive Ibis would print its rows
     untyped: frozenset[str]
     connection: Any = field(repr=False)
+    frame: Any = field(default=None, repr=False, compare=False)
+    places: Mapping[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -85,8 +97,9 @@ class Source:
     def statement(self, query: Any) -> Statement:
         """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
         try:
-            made = Statement(self.connection.compile(query), tuple(query.columns))
-            self.rehearse(query)
+            read = self._read(query)
+            made = Statement(self.connection.compile(read), tuple(query.columns))
+            self.rehearse(read)
             return made
         except Exception:  # the engine's words would show the statement, and with it the secret
             pass
@@ -95,18 +108,35 @@ class Source:
             "their own type and range, or ask it of a table with plainer types."
         )
 
+    def sql(self, query: Any) -> str:
+        """A query of the table in the engine's words."""
+        return str(self.connection.compile(self._read(query)))
+
+    def _read(self, query: Any) -> Any:
+        return query.op().replace(self.places).to_expr() if self.places else query
+
     def rehearse(self, query: Any) -> None:
         """Run it on made-up rows of the same columns, so that what always fails does so before anything is spent."""
         operations = _ibis().expr.operations
-        stand_ins = {}
-        for base in query.op().find(operations.DatabaseTable):
-            rows = _made_up_rows(self.connection, base)
-            if rows is None:  # the table is gone: what the engine then says is not for now
-                return
-            stand_ins[base] = operations.SQLQueryResult(rows, base.schema, self.connection)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.connection.con.execute(self.connection.compile(query.op().replace(stand_ins).to_expr())).fetchone()
+            stand_ins = {}
+            for base in query.op().find(operations.DatabaseTable):
+                rows = self.made_up_rows(base)
+                if rows is None:  # the table is gone: what the engine then says is not for now
+                    return
+                stand_ins[base] = operations.SQLQueryResult(rows, base.schema, self.connection)
+            self.run(self.connection.compile(query.op().replace(stand_ins).to_expr()))
+
+    def made_up_rows(self, base: Any) -> str | None:
+        """SQL for a few rows of the columns and types of a table, none of them of the table; None if it is gone."""
+        try:
+            with self.cursor() as cursor:
+                found = cursor.execute("DESCRIBE " + self.connection.compile(base.to_expr())).fetchall()
+        except Exception:
+            return None
+        columns = ", ".join(f"TRY_CAST(made_up AS {kind}) AS {named(name)}" for name, kind, *_ in found)
+        return f"SELECT {columns} FROM (VALUES (NULL), ('0'), ('2000-01-01'), ('a')) AS made_up_rows(made_up)"
 
     def adapted(self, condition: Any) -> Any:
         """A row-wise condition as this engine needs it written."""
@@ -117,11 +147,25 @@ class Source:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = self.connection.raw_sql(statement.sql).fetchone()
+                found = self.run(statement.sql)
                 return {name: int(value or 0) for name, value in zip(statement.columns, found, strict=True)}
         except Exception:
             pass
         raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
+
+    def run(self, sql: str) -> Any:
+        """The first row of a statement, which nobody else can fetch."""
+        with self.cursor() as cursor:
+            return cursor.execute(sql).fetchone()
+
+    @contextmanager
+    def cursor(self) -> Iterator[Any]:
+        """A cursor for one statement, with DuckDB's own settings whatever the connection's are."""
+        with self.connection.con.cursor() as cursor:
+            cursor.execute("SET enable_progress_bar = false; SET default_collation = ''")
+            if self.frame is not None:
+                cursor.register(ROWS, self.frame)
+            yield cursor
 
 
 def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
@@ -203,7 +247,7 @@ def _open_csv(file: Path) -> Source:
         "strict_mode = false, parallel = false)"
     )
     source = _view(_duckdb(), query, str(file))
-    return Source(source.table, frozenset(names), source.connection)
+    return replace(source, untyped=frozenset(names))
 
 
 # ---- frames ----
@@ -262,11 +306,17 @@ def _open_arrow(table: Any, untyped: frozenset[str] = frozenset()) -> Source:
         raise InvalidInput(f"a pyarrow {type(table).__name__} is not a table; give a pyarrow.Table.")
     _require_names(table.column_names)
     for i, name in enumerate(table.column_names):
-        table = table.set_column(i, name, _plain(table.column(i)))
+        try:
+            plain = _plain(table.column(i))
+        except Exception:
+            plain = None
+        if plain is None:
+            raise InvalidInput(f"column {name!r} of type {table.column(i).type} cannot be read; convert it beforehand.")
+        table = table.set_column(i, name, plain)
     connection = _duckdb()
     try:
-        connection.con.register("private_rows", table)
-        return Source(connection.table("private_rows"), untyped, connection)
+        connection.con.register(ROWS, table)
+        return Source(connection.table(ROWS), untyped, connection, table)
     except Exception:
         pass
     raise InvalidInput("a column is of a type that DuckDB does not know, such as float16 or decimal256; cast it first.")
@@ -275,27 +325,42 @@ def _open_arrow(table: Any, untyped: frozenset[str] = frozenset()) -> Source:
 def _plain(column: Any) -> Any:
     """An Arrow column in a type DuckDB reads without fail; which type depends on the column's type alone.
 
-    A dictionary and runs become their values (which there are is private); times are counted in microseconds, and what
-    does not fit is null; so is text that is not UTF-8.
+    A dictionary and runs become their values (which there are is private); times and durations are counted in
+    microseconds, and what does not fit is null; so is text that is not UTF-8. Of lists, structures and the like, which
+    may hold any of these, only whether there is one can be asked: each becomes an empty value.
     """
     import pyarrow
     import pyarrow.compute
 
     known = pyarrow.types
-    if known.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    if isinstance(column.type, pyarrow.BaseExtensionType) and column.type.extension_name not in KNOWN_EXTENSIONS:
+        column = column.cast(column.type.storage_type)
     if known.is_run_end_encoded(column.type):
         column = pyarrow.compute.run_end_decode(column)
+    if known.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if known.is_nested(column.type):
+        empty, none = (pyarrow.scalar(x, pyarrow.binary()) for x in (b"", None))
+        return pyarrow.compute.if_else(column.is_valid(), empty, none)
     if known.is_timestamp(column.type) and column.type.unit in ("s", "ms"):
-        most = (2**63 - 2) // {"s": 10**6, "ms": 10**3}[column.type.unit]
-        number = column.cast(pyarrow.int64())
-        fits = pyarrow.compute.less_equal(pyarrow.compute.abs(number), most)  # of -2^63 it is negative
-        fits = pyarrow.compute.and_(fits, pyarrow.compute.greater_equal(number, -most))
-        kept = pyarrow.compute.if_else(fits, number, pyarrow.scalar(None, pyarrow.int64()))
-        return kept.cast(column.type).cast(pyarrow.timestamp("us", column.type.tz))
+        return _fitting(column).cast(pyarrow.timestamp("us", column.type.tz))
+    if known.is_duration(column.type) and column.type.unit in ("s", "ms"):
+        return _fitting(column).cast(pyarrow.duration("us"))
     if known.is_string(column.type) or known.is_large_string(column.type) or known.is_string_view(column.type):
         return pyarrow.chunked_array([_valid_text(chunk) for chunk in column.chunks], type=column.type)
     return column
+
+
+def _fitting(column: Any) -> Any:
+    """Times or durations in seconds or milliseconds, null where microseconds do not fit into 64 bits."""
+    import pyarrow
+    import pyarrow.compute
+
+    most = (2**63 - 2) // {"s": 10**6, "ms": 10**3}[column.type.unit]
+    number = column.cast(pyarrow.int64())
+    fits = pyarrow.compute.less_equal(pyarrow.compute.abs(number), most)  # of -2^63 it is negative
+    fits = pyarrow.compute.and_(fits, pyarrow.compute.greater_equal(number, -most))
+    return pyarrow.compute.if_else(fits, number, pyarrow.scalar(None, pyarrow.int64())).cast(column.type)
 
 
 def _valid_text(chunk: Any) -> Any:
@@ -360,9 +425,27 @@ def _open_ibis(table: Any) -> Source:
         from utmost.release.postgres import open_postgres_table
 
         return open_postgres_table(table, connection)
-    for base in table.op().find(operations.DatabaseTable):
-        _require_not_a_view(connection, base)
-    return Source(table, frozenset(), connection)
+    used = set(table.columns) | {column.name for column in table.op().find(operations.Field)}
+    bases = {base: _placed(connection, base, used) for base in table.op().find(operations.DatabaseTable)}
+    return Source(table, frozenset(), connection, places=as_read(table, bases))
+
+
+def as_read(table: Any, bases: Mapping[Any, Any]) -> dict[Any, Any]:
+    """What stands in for an Ibis table in statements: base tables under their full names, conditions enclosed.
+
+    Ibis writes a column's expression wherever the column is used, some without the parentheses they need there.
+    """
+    from utmost.release.conditions import enclosed
+
+    def read(node: Any, parts: Any) -> Any:
+        if node in bases:
+            return bases[node]
+        node = node.__recreate__(parts) if parts else node
+        if type(node).__name__ != "Project":
+            return node
+        return node.copy(values={name: enclosed(value) for name, value in node.values.items()})
+
+    return {table.op(): table.op().replace(read)}
 
 
 def _open_in_memory(data: Any) -> Source:
@@ -374,31 +457,77 @@ def _open_in_memory(data: Any) -> Source:
     return opener(frame)
 
 
-def _require_not_a_view(connection: Any, base: Any) -> None:
-    """A view may join, group or limit: only base tables keep one row to one unit."""
+def _placed(connection: Any, base: Any, used: set[str]) -> Any:
+    """A base table of DuckDB under its full name, so that no view made later takes its place.
+
+    A view may join, group or limit: only base tables keep one row to one unit. Columns that are computed when they are
+    read may look elsewhere, change from run to run, or fail on some row.
+    """
     if connection.name != "duckdb":
         raise InvalidInput(
             f"tables in {connection.name} cannot be opened; give a DuckDB or PostgreSQL table, a file or a frame."
         )
-    named = (  # as DuckDB reads names: in any case; one without a schema or catalog may be any of that name
-        "FROM duckdb_{0}s() WHERE lower({0}_name) = lower($1) "
-        "AND lower(schema_name) = lower(coalesce($2, schema_name)) "
-        "AND lower(database_name) = lower(coalesce($3, database_name))"
-    )
-    place = [base.name, base.namespace.database, base.namespace.catalog]
-    tables = [text for (text,) in connection.con.execute("SELECT sql " + named.format("table"), place).fetchall()]
-    views = connection.con.execute("SELECT count(*) " + named.format("view"), place).fetchone()[0]
-    if not tables or views:
+    try:
+        with connection.con.cursor() as cursor:
+            found = _named_alike(cursor, base)
+        here = _named_alike(connection.con, base)  # temporary ones, too
+    except Exception:
+        raise InvalidInput(f"the connection of {base.name!r} cannot be asked; is it open?") from None
+    if any(is_view for is_view, *_ in found + here):
         raise NotRowWise(
             f"{base.name!r} is a view, which may join, group or limit; give the base table, and the condition as "
             "where=."
         )
-    collation = connection.con.execute("SELECT current_setting('default_collation')").fetchone()[0]
-    if collation or any("collate" in text.lower() for text in tables):
+    if len(found) != 1 or here != found:
+        raise InvalidInput(
+            f"{base.name!r} is temporary, not committed, or one of several tables of that name; make it a table "
+            "without TEMP, commit it, and say where it is: connection.table(name, database=(catalog, schema))."
+        )
+    ((_, catalog, schema, name, sql, engine),) = found
+    if engine != "duckdb":
+        raise InvalidInput(f"{base.name!r} is in an attached database of type {engine}; copy it into DuckDB.")
+    if "collate" in sql.lower():
         raise InvalidInput(
             f"{base.name!r} has a collation, which calls different texts, and so different people, equal; make a table "
             "without COLLATE."
         )
+    computed = _computed(connection, [catalog, schema, name]) & used if "generated always" in sql.lower() else set()
+    if computed:
+        raise InvalidInput(
+            f"column {min(computed)!r} of {base.name!r} is computed when it is read (GENERATED, or a DEFAULT beside "
+            "such a column), which may change or fail; store its values, or give the table without it: "
+            f"connection.table({base.name!r}).drop({min(computed)!r})."
+        )
+    return base.copy(name=name, namespace=_ibis().expr.operations.Namespace(catalog=catalog, database=schema))
+
+
+def _named_alike(cursor: Any, base: Any) -> list[tuple[Any, ...]]:
+    """Tables and views that a name may mean: whether it is a view, catalog, schema, name, SQL, kind of database.
+
+    As DuckDB reads names: in any case; one without a schema or catalog may be any of that name.
+    """
+    query = " UNION ALL ".join(
+        f"SELECT {kind == 'view'}, f.database_name, f.schema_name, f.{kind}_name, coalesce(f.sql, ''), d.type "
+        f"FROM duckdb_{kind}s() AS f JOIN duckdb_databases() AS d USING (database_oid) "
+        f"WHERE lower(f.{kind}_name) = lower($1) AND lower(f.schema_name) = lower(coalesce($2, f.schema_name)) "
+        "AND lower(f.database_name) = lower(coalesce($3, f.database_name))"
+        for kind in ("table", "view")
+    )
+    found: list[tuple[Any, ...]] = cursor.execute(
+        query, [base.name, base.namespace.database, base.namespace.catalog]
+    ).fetchall()
+    return found
+
+
+def _computed(connection: Any, place: list[str]) -> set[str]:
+    """Columns with an expression; DuckDB's catalog does not tell those that are computed from those with a default."""
+    with connection.con.cursor() as cursor:
+        found = cursor.execute(
+            "SELECT column_name FROM duckdb_columns() WHERE database_name = $1 AND schema_name = $2 "
+            "AND table_name = $3 AND column_default IS NOT NULL",
+            place,
+        ).fetchall()
+    return {name for (name,) in found}
 
 
 def _table_in(connection: Any, name: str, file: str) -> Any:
@@ -418,16 +547,6 @@ OPENERS: dict[str, Callable[[Any], Source]] = {
 
 
 # ---- DuckDB and types ----
-
-
-def _made_up_rows(connection: Any, base: Any) -> str | None:
-    """SQL for a few rows of the columns and types of a table, none of them of the table."""
-    try:
-        found = connection.con.execute("DESCRIBE " + connection.compile(base.to_expr())).fetchall()
-    except Exception:
-        return None
-    columns = ", ".join(f"TRY_CAST(made_up AS {kind}) AS {_named(name)}" for name, kind, *_ in found)
-    return f"SELECT {columns} FROM (VALUES (NULL), ('0'), ('2000-01-01'), ('a')) AS made_up_rows(made_up)"
 
 
 def _duckdb(file: Path | None = None) -> Any:
@@ -461,8 +580,8 @@ def _spill(process: int) -> str:
 def _view(connection: Any, query: str, name: str) -> Source:
     """The rows of a file, under a name, without reading them."""
     try:
-        connection.con.execute(f"CREATE VIEW private_rows AS {query}")
-        return Source(connection.table("private_rows"), frozenset(), connection)
+        connection.con.execute(f"CREATE VIEW {ROWS} AS {query}")
+        return Source(connection.table(ROWS), frozenset(), connection)
     except Exception:
         raise BadFile(f"{name!r} cannot be opened: it is not the kind of file its name says, or is damaged.") from None
 
@@ -491,10 +610,11 @@ def _with_types(source: Source, types: Mapping[str, Any]) -> Source:
         if target.is_nested() or target.is_binary() or (target.is_timestamp() and target.timezone is not None):
             raise InvalidInput(f"columns are not read as {target}; say int, float, str, bool, 'date' or 'timestamp'.")
         changed[name] = source.table[name] if target.is_string() else source.table[name].try_cast(target)
-    return Source(source.table.mutate(**changed), source.untyped - set(types), source.connection)
+    return replace(source, table=source.table.mutate(**changed), untyped=source.untyped - set(types))
 
 
-def _named(column: str) -> str:
+def named(column: str) -> str:
+    """A name as engines quote it."""
     return '"' + column.replace('"', '""') + '"'
 
 

@@ -45,7 +45,7 @@ def histogram(
         f"How many {of} are there by {what}" + (f", where {text}?" if text else "?"),
         {
             "question": "histogram",
-            "categories": {name: list(found) for name, found in listed.items()},
+            "categories": [[name, list(found)] for name, found in listed.items()],  # in order, which names the cells
             "other": other,
             "where": text,
             "of": of,

@@ -10,19 +10,20 @@ NULL. Where they differ, or where PostgreSQL may fail on some row, a condition i
 
 Columns are refused whose type has rules of its own: character(n) pads with blanks, numeric without a precision holds
 numbers that no float does, some collations call different texts equal, and domains, enums and extensions may do
-anything. Views, foreign tables and tables with row security are not base tables.
+anything. Views, foreign tables and tables with row security are not base tables, nor are tables with a part that is.
 """
 
 from __future__ import annotations
 
-import warnings
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.parse import unquote, urlsplit
 
-from utmost.errors import EngineFailed, InvalidInput, NotRowWise, UtmostError
-from utmost.release.engines import FAILED, Source, Statement
+from utmost.errors import InvalidInput, NotRowWise, UtmostError
+from utmost.release.engines import Source, as_read, named
 
 SCHEMES = ("postgresql://", "postgres://")
 TYPES = frozenset(
@@ -30,6 +31,12 @@ TYPES = frozenset(
 )
 MOST_DIGITS = 38
 KINDS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
+FAMILY = """WITH RECURSIVE family(id, depth) AS (
+    SELECT to_regclass(%s)::oid, 0
+    UNION SELECT inhrelid, depth + 1 FROM pg_inherits JOIN family ON inhparent = id
+) SELECT nspname, relname, relkind::text, relrowsecurity FROM family JOIN pg_class AS c ON c.oid = id
+JOIN pg_namespace AS n ON n.oid = relnamespace ORDER BY depth"""
+"""A table, named as the query will name it, and then all that inherit from it or are its partitions."""
 ORDERS = frozenset(("Greater", "GreaterEqual", "Less", "LessEqual", "Between"))
 
 
@@ -37,20 +44,25 @@ ORDERS = frozenset(("Greater", "GreaterEqual", "Less", "LessEqual", "Between"))
 class PostgresSource(Source):
     """A table in PostgreSQL."""
 
-    def integers(self, statement: Statement) -> dict[str, int]:
-        """The one row of an aggregation, as integers; nothing is 0."""
+    def made_up_rows(self, base: Any) -> str | None:
+        """SQL for one row of nothing in the columns and types of a table; None if it is gone."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                with self.connection.con.cursor() as cursor:
-                    found = cursor.execute(statement.sql).fetchone()
-                return {name: int(value or 0) for name, value in zip(statement.columns, found, strict=True)}
+            found = _rows(
+                self.connection,
+                "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
+                "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+                base,
+            )
         except Exception:
-            pass
-        raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
+            return None
+        columns = ", ".join(f"CAST(NULL AS {kind}) AS {named(name)}" for name, kind in found)
+        return f"SELECT {columns}" if found else None
 
-    def rehearse(self, query: Any) -> None:
-        """PostgreSQL plans with what it knows of private rows: it is not asked beforehand."""
+    @contextmanager
+    def cursor(self) -> Iterator[Any]:
+        """A cursor for one statement."""
+        with _cursor(self.connection) as cursor:
+            yield cursor
 
     def adapted(self, condition: Any) -> Any:
         """A condition that means the same here as in DuckDB, or `NotRowWise`; numbers with a point become floats."""
@@ -98,11 +110,15 @@ def open_postgres_table(table: Any, connection: Any) -> Source:
     """An Ibis table in PostgreSQL that is a base table, or a row-wise projection or filter of one."""
     import ibis
 
+    if not connection.con.autocommit:  # one statement that fails would make all others fail, and be charged for
+        raise InvalidInput("the connection to PostgreSQL holds a transaction open; connect with autocommit=True.")
+    used = set(table.columns) | {field.name for field in table.op().find(ibis.expr.operations.Field)}
+    bases = {}
     for base in table.op().find(ibis.expr.operations.DatabaseTable):
-        _require_base(connection, base)
-        used = set(table.columns) | {field.name for field in table.op().find(ibis.expr.operations.Field)}
+        schema = _require_base(connection, base)
         _require_plain_columns(connection, base, used)
-    return PostgresSource(table, frozenset(), connection)
+        bases[base] = base.copy(namespace=ibis.expr.operations.Namespace(database=schema))
+    return PostgresSource(table, frozenset(), connection, places=as_read(table, bases))
 
 
 def _connect(address: str, where: str) -> Any:
@@ -123,36 +139,40 @@ def _connect(address: str, where: str) -> Any:
     return connection
 
 
-def _require_base(connection: Any, base: Any) -> None:
-    """Only base tables keep one row to one unit; the name is resolved as the query will resolve it."""
-    found = connection.con.execute(
-        "SELECT relkind, relrowsecurity FROM pg_class WHERE oid = to_regclass(%s)", [_quoted(base)]
-    ).fetchone()
-    kind = found[0] if found else ""
-    if kind not in ("r", "p"):
-        raise NotRowWise(
-            f"{base.name!r} is {KINDS.get(kind, 'not a table')}, which may join, group or limit; give the base table, "
-            "and the condition as where=."
-        )
-    if found[1]:
-        raise NotRowWise(
-            f"{base.name!r} has row security, whose policies may look at other rows; ask as its owner does, on a copy."
-        )
+def _require_base(connection: Any, base: Any) -> str:
+    """The schema of a base table; only those keep one row to one unit, and so must its partitions and heirs."""
+    rows = _rows(connection, FAMILY, base)
+    for _, name, kind, secured in rows or [("", base.name, "", False)]:
+        of = "" if name == base.name else f", a part of {base.name!r},"
+        if kind not in ("r", "p"):
+            raise NotRowWise(
+                f"{name!r}{of} is {KINDS.get(kind, 'not a table')}, which may join, group or limit; give the base "
+                "table, and the condition as where=."
+            )
+        if secured:
+            raise NotRowWise(
+                f"{name!r}{of} has row security, whose policies may look at other rows; ask as its owner does, on a "
+                "copy."
+            )
+    return str(rows[0][0])
 
 
 def _require_plain_columns(connection: Any, base: Any, used: set[str]) -> None:
-    rows = connection.con.execute(
+    rows = _rows(
+        connection,
         "SELECT a.attname, t.typname, t.typnamespace = 'pg_catalog'::regnamespace, a.atttypmod, "
-        "coalesce(c.collisdeterministic, true) FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
-        "LEFT JOIN pg_collation c ON c.oid = a.attcollation "
+        "coalesce(c.collisdeterministic, true), a.attgenerated::text = 'v' "
+        "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_collation c ON c.oid = a.attcollation "
         "WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped",
-        [_quoted(base)],
-    ).fetchall()
-    for name, kind, own, modifier, deterministic in rows:
+        base,
+    )
+    for name, kind, own, modifier, deterministic, computed in rows:
         digits = ((modifier - 4) >> 16) & 0xFFFF if modifier >= 4 else None
         if name not in used:
             continue
-        if kind == "bpchar" and own:
+        if computed:
+            reason = "is computed when it is read, which may fail on some row; make it STORED"
+        elif kind == "bpchar" and own:
             reason = "is of type character(n), which pads with blanks; make it text"
         elif kind == "numeric" and own and (digits is None or digits > MOST_DIGITS):
             reason = f"is numeric without a precision of at most {MOST_DIGITS} digits; make it numeric(18, 2), say"
@@ -166,6 +186,20 @@ def _require_plain_columns(connection: Any, base: Any, used: set[str]) -> None:
             f"column {name!r} {reason}, or give the table without it, as an Ibis table: "
             f"ibis.connect(...).table({base.name!r}).drop({name!r})."
         )
+
+
+def _rows(connection: Any, query: str, base: Any) -> list[tuple[Any, ...]]:
+    """What the catalog says of a table."""
+    with _cursor(connection) as cursor:
+        found: list[tuple[Any, ...]] = cursor.execute(query, [_quoted(base)]).fetchall()
+    return found
+
+
+def _cursor(connection: Any) -> Any:
+    """A cursor that yields tuples, whatever the connection's own do."""
+    from psycopg.rows import tuple_row
+
+    return connection.con.cursor(row_factory=tuple_row)
 
 
 def _quoted(base: Any) -> str:

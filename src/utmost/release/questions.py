@@ -21,7 +21,7 @@ import numpy as np
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Number, as_literal
 from utmost.privacy import ApproxDP, Level, PureDP, as_level
-from utmost.release.conditions import as_condition
+from utmost.release.conditions import TOO_DEEP, as_condition
 from utmost.release.engines import Source, Statement
 from utmost.release.mechanisms.choice import Design, Proof, design_choice, design_number, require_releasable
 from utmost.release.mechanisms.line import Line
@@ -386,7 +386,10 @@ def text_of(where: Any, source: Source) -> str | None:
         return None
     if isinstance(where, str):
         return where.strip()
-    compiled: str = source.connection.compile(source.table.select(condition=as_condition(where, source)))
+    try:
+        compiled = source.sql(source.table.select(condition=as_condition(where, source)))
+    except RecursionError:
+        raise InvalidInput(TOO_DEEP) from None
     return compiled.removeprefix("SELECT ").rpartition(' AS "condition" FROM ')[0]
 
 

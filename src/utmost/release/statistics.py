@@ -31,7 +31,7 @@ from typing import Any
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational, show_rational
-from utmost.release.conditions import as_condition, kind_of
+from utmost.release.conditions import as_condition, is_known, kind_of
 from utmost.release.engines import Source, Statement
 from utmost.release.units import Neighbours, Unit
 
@@ -92,7 +92,7 @@ def votes(source: Source, where: Any) -> Contribution:
     import ibis
 
     condition = as_condition(where, source)
-    return Contribution(condition.notnull(), ibis.ifelse(condition, 1, -1).cast("int64"), -1, 1)
+    return Contribution(is_known(condition), ibis.ifelse(condition, 1, -1).cast("int64"), -1, 1)
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,10 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
         )
     within = max(abs(grid.lower), abs(grid.upper)) < 2**63
     whole = value.type().is_integer() and grid.step.denominator == 1 and within
-    low: Any = int(grid.lower) if whole else float(grid.lower)
-    high: Any = int(grid.upper) if whole else float(grid.upper)
+    low, high = (
+        ibis.literal(int(end), "int64") if whole else ibis.literal(float(end), "float64")
+        for end in (grid.lower, grid.upper)
+    )
     present = value.notnull()
     if not whole:
         value = value.cast("float64")

@@ -52,7 +52,10 @@ def tally_statement(source: Source, unit: Unit, rows_each: int, cells: Cells, wh
     if unit.id is None:
         chosen = table.select(**keys)
         groups = chosen.group_by(list(keys)).aggregate(rows=chosen.count())
-        counted = groups.mutate(cell=cells.number(groups))
+        placed = groups.select("rows", cell=cells.number(groups))
+        counted = placed.group_by("cell").aggregate(
+            rows=placed.rows.sum()
+        )  # else PostgreSQL places for every sum again
         sums = {f"c{i}": ibis.ifelse(counted.cell == i, counted.rows, 0).sum().cast("int64") for i in range(cells.size)}
         return source.statement(counted.aggregate(**sums))
     who = _moved(source.table[unit.id], source.table, table)
@@ -106,6 +109,10 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
     if isinstance(categories, str | bytes) or not isinstance(categories, Sequence) or not len(categories):
         raise InvalidInput(f"the categories of {column!r} are {shown(categories)}; list them, such as ['yes', 'no'].")
     value, kinds = source.table[column], {_kind(c) for c in categories}
+    if any(isinstance(c, str) and "\0" in c for c in categories):
+        raise InvalidInput(
+            f"a category of {column!r} holds the character NUL, which not every engine knows; leave it out."
+        )
     if len(kinds) != 1 or None in kinds:
         raise InvalidInput(f"the categories of {column!r} must be all texts, all finite numbers or all truth values.")
     if len({str(c) for c in categories}) < len(categories) or len(set(categories)) < len(categories):

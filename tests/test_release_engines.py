@@ -1,0 +1,236 @@
+"""Engines: threads do not fetch each other's rows, no value fails, and only base tables are read."""
+
+import threading
+
+import ibis
+import numpy as np
+import pyarrow
+import pytest
+
+import utmost as um
+from utmost.errors import InvalidInput, NotRowWise
+from utmost.release.engines import open_table
+from utmost.release.questions import Setting, count, majority, mean, total
+
+SECRET = b"s" * 32
+
+
+def point(asked):
+    return asked.point(asked.statement(SECRET))
+
+
+def how_many(source, where=None):
+    return point(count(Setting(source, um.rows(at_most=10**6), "replace"), where, 1, "rows", "absolute", None))["count"]
+
+
+@pytest.fixture
+def connection():
+    made = ibis.duckdb.connect()
+    yield made
+    made.con.close()
+
+
+@pytest.mark.parametrize("kind", ["frame", "csv", "parquet", "duckdb"])
+def test_threads_on_one_session_get_their_own_rows(kind, connection, tmp_path):
+    """A connection of DuckDB holds one result: another thread's would be released through the wrong mechanism."""
+    table = pyarrow.table({"a": [1] * 20_000, "b": [1000] * 20_000})
+    if kind == "frame":
+        given = table
+    elif kind == "duckdb":
+        connection.create_table("t", table)
+        given = connection.table("t")
+    else:
+        connection.con.register("rows", table)
+        given = str(tmp_path / f"t.{kind}")
+        connection.con.execute(f"COPY rows TO '{given}'")
+    setting = Setting(open_table(given), um.rows(at_most=10**5), "replace")
+    asked = [
+        (count(setting, "a = 2", 1, "rows", "absolute", None), {"count": 0}),
+        (total(setting, "b", 0, 1000, 1, None, 1, "absolute", None), {"sum": 2 * 10**7}),
+        (count(setting, "b = 1000", 1, "rows", "absolute", None), {"count": 20_000}),
+    ]
+    wrong = []
+
+    def ask(question, wanted):
+        for _ in range(15):
+            try:
+                found = point(question)
+            except Exception as reason:
+                found = reason
+            if found != wanted:
+                wrong.append((question.kind, found))
+
+    def look():  # at the same connection, as a user may
+        for _ in range(30):
+            connection.con.execute("SELECT 7").fetchone()
+
+    threads = [threading.Thread(target=ask, args=each) for each in asked] + [threading.Thread(target=look)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_a_cursor_sees_what_the_user_sees_or_the_table_is_refused(connection):
+    """Other catalogs and schemas, settings of the connection, temporary and uncommitted tables."""
+    run = connection.con.execute
+    run("ATTACH ':memory:' AS other; CREATE TABLE other.z AS SELECT 5 AS n")
+    run("CREATE SCHEMA s; CREATE TABLE s.w AS FROM other.z; CREATE TEMP TABLE temporary (n INT)")
+    run("CREATE TABLE twice AS SELECT 1 AS n; CREATE TABLE s.twice AS SELECT 2 AS n")
+    run("USE other; SET default_collation = 'nocase'")
+    run("CREATE TABLE texts AS SELECT 'a' AS t")
+    assert how_many(open_table(connection.table("z")), "n = 5") == 1
+    assert how_many(open_table(connection.table("z", database=("other", "main"))), "n = 5") == 1
+    assert how_many(open_table(connection.table("w", database=("memory", "s"))), "n = 5") == 1
+    assert how_many(open_table(connection.table("texts")), "t = 'A'") == 0
+    assert how_many(open_table(connection.table("twice", database=("memory", "s"))), "n = 2") == 1
+    run("USE memory")
+    for name in ("temporary", "twice"):
+        with pytest.raises(InvalidInput, match="without TEMP"):
+            open_table(connection.table(name))
+    run("BEGIN; CREATE TABLE uncommitted (n INT)")
+    with pytest.raises(InvalidInput, match="commit"):
+        open_table(connection.table("uncommitted"))
+    run("COMMIT")
+    gone = connection.table("uncommitted")
+    connection.con.close()
+    with pytest.raises(InvalidInput, match="open"):
+        open_table(gone)
+
+
+def test_a_view_made_later_does_not_take_the_tables_place(connection):
+    """Nor does a condition built from the user's own table, under its short name, look elsewhere."""
+    connection.con.execute("CREATE TABLE t AS SELECT range AS n FROM range(10)")
+    table = connection.table("t")
+    source = open_table(table.filter(table.n > 1))
+    connection.con.execute("CREATE TEMP VIEW t AS SELECT max(n) AS n FROM memory.main.t")
+    assert how_many(source) == 8
+    assert how_many(source, source.table.n > 5) == 4
+    with pytest.raises(NotRowWise, match="view"):
+        open_table(table)
+
+
+def test_columns_that_are_computed_when_read_are_refused(connection):
+    """They may be random, look at other things, or fail on a row; without them, the table is read."""
+    connection.con.execute("CREATE SEQUENCE seq; SET VARIABLE v = 1")
+    for i, made in enumerate(
+        ("DOUBLE AS (random())", "BIGINT AS (nextval('seq'))", "INT AS (x + getvariable('v')::INT)")
+    ):
+        connection.con.execute(f"CREATE TABLE t{i} (x INT, s TEXT, r {made}); INSERT INTO t{i} VALUES (1, 'a')")
+        table = connection.table(f"t{i}")
+        with pytest.raises(InvalidInput, match=r"column 'r'.*drop"):
+            open_table(table)
+        with pytest.raises(NotRowWise if i == 0 else InvalidInput):  # NaN, or the column
+            open_table(table.filter(table.r.notnull()).drop("r"))
+        assert how_many(open_table(table.drop("r")), "x = 1") == 1
+    connection.con.execute("CREATE TABLE plain (x INT DEFAULT 5)")
+    assert how_many(open_table(connection.table("plain"))) == 0
+
+
+def test_durations_and_nested_columns_fail_on_no_value():
+    """Whatever stands in them: the column's type alone says what becomes of it."""
+    import pandas
+    import polars
+
+    big = pyarrow.array([2**60, -(2**63), 2**63 - 1, 2, None], pyarrow.int64())
+    text = pyarrow.Array.from_buffers(
+        pyarrow.string(), 5, [None, pyarrow.py_buffer(np.arange(6, dtype="int32")), pyarrow.py_buffer(b"\xffabcd")]
+    )
+    starts = pyarrow.array([0, 1, 2, 3, None, 5], pyarrow.int32())
+    nested = {
+        f"{name}_{kind}": column
+        for name, held in {
+            "seconds": big.cast(pyarrow.duration("s")),
+            "milliseconds": big.cast(pyarrow.duration("ms")),
+            "times": big.cast(pyarrow.timestamp("s")),
+            "text": text,
+        }.items()
+        for kind, column in (
+            ("list", pyarrow.ListArray.from_arrays(starts, held)),
+            ("struct", pyarrow.StructArray.from_arrays([held], ["f"], mask=pyarrow.array([False] * 4 + [True]))),
+        )
+    }
+    for name, column in nested.items():
+        source = open_table(pyarrow.table({name: column, "n": [1, 2, 3, 4, 5]}))
+        assert how_many(source) == 5
+        assert how_many(source, f"{name} IS NULL AND n > 0") == 1
+        with pytest.raises(NotRowWise):
+            how_many(source, f"{name} = 'a'")
+    for unit, absent in (("s", 4), ("ms", 4), ("us", 1), ("ns", 1)):
+        column = big.cast(pyarrow.duration(unit))
+        frames = [pyarrow.table({"wait": column}), pyarrow.table({"wait": column.dictionary_encode()})]
+        if unit != "s":
+            frames.append(polars.from_arrow(frames[0]))
+        frames.append(pandas.DataFrame({"wait": np.array([2**60, 2**62, 2**62, 2, "NaT"], f"timedelta64[{unit}]")}))
+        for frame in frames:
+            source = open_table(frame)
+            assert how_many(source) == 5
+            assert how_many(source, "wait IS NULL") == absent
+    odd = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, None]), pyarrow.array([[1]]))
+    with pytest.raises(InvalidInput, match="convert it"):
+        open_table(pyarrow.table({"a": odd}))
+
+
+def test_unsigned_columns_take_negative_bounds():
+    """A range may reach below what the column can hold."""
+    source = open_table(pyarrow.table({"u": pyarrow.array([0, 5, 2**64 - 1, None], pyarrow.uint64())}))
+    setting = Setting(source, um.rows(at_most=9), "replace")
+    assert point(total(setting, "u", -5, 10, 1, None, 1, "absolute", None)) == {"sum": 15}
+    assert point(mean(setting, "u", -4, 10, 1, None, 1, "absolute")) == {"sum": 6, "count": 3}
+
+
+def test_a_histogram_of_the_columns_the_other_way_round_is_another_question():
+    """Its cells have the same names, in another order of columns: the recorded answer is not its answer."""
+    s = um.Session(
+        pyarrow.table({"a": ["yes"] * 100, "b": ["no"] * 100}), "d", um.rows(at_most=200), "replace", budget=1000
+    )
+    both = [["yes", "no"], ["yes", "no"]]
+    assert s.histogram(["a", "b"], both, privacy=50).value["yes, no"] == 100
+    assert s.histogram(["b", "a"], both, privacy=50).value["no, yes"] == 100
+    assert s.histogram(["b", "a"], both, privacy=50).value["no, yes"] == 100
+    assert str(s.spent) == "epsilon 100 of 1000"
+    with pytest.raises(InvalidInput, match="NUL"):
+        s.histogram("a", ["yes", "n\0"], privacy=1)
+
+
+def test_a_majority_of_a_negated_condition():
+    """Three say no, one says yes, one is unknown: most are not for it."""
+    source = open_table(pyarrow.table({"ok": [True, False, False, False, None], "n": [1, 2, 3, None, 5]}))
+    setting = Setting(source, um.rows(at_most=9), "replace")
+    for where, wanted in (
+        ("NOT ok", 2),
+        ("NOT (NOT ok)", -2),
+        (lambda t: ~t.ok, 2),
+        ("n NOT IN (1, 2)", 0),
+        ("NOT n > 1", -2),
+        ("n NOT BETWEEN 2 AND 3", 0),
+    ):
+        assert point(majority(setting, where, 1, "zero-one", None)) == {"yes": wanted}, where
+
+
+def test_columns_that_are_conditions_keep_their_meaning(connection):
+    """Ibis writes their expressions into conditions, where they need parentheses."""
+    import itertools
+
+    rows = list(itertools.product((None, 0, 1), (None, True, False), (None, True, False)))
+    connection.con.execute("CREATE TABLE t (x INT, a BOOLEAN, c BOOLEAN)")
+    connection.con.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+    t = connection.table("t")
+    for column, meant in (
+        (~t.a, "NOT a"),
+        (t.a | t.c, "a OR c"),
+        (t.a.identical_to(t.c), "a IS NOT DISTINCT FROM c"),
+        (t.x.between(0, 0), "x BETWEEN 0 AND 0"),
+        (t.x.notin([0]), "x NOT IN (0)"),
+    ):
+        source = open_table(t.mutate(v=column))
+        filtered = open_table(t.mutate(v=column).filter(ibis._.v.isnull()))
+        for where in ("v IS NULL", "v < c", "c < v", "NOT v", "v BETWEEN a AND c", "c IN (v, a)", "v = c AND x = 0"):
+            wanted = f"SELECT count(*) FROM (SELECT *, {meant} AS v FROM t) WHERE {where}"
+            assert (how_many(source, where),) == connection.con.execute(wanted).fetchone(), (meant, where)
+        same = source.table.c.identical_to(source.table.v)
+        wanted = f"SELECT count(*) FROM t WHERE c IS NOT DISTINCT FROM ({meant})"
+        assert (how_many(source, same),) == connection.con.execute(wanted).fetchone(), meant
+        wanted = f"SELECT count(*) FROM t WHERE ({meant}) IS NULL"
+        assert (how_many(filtered),) == connection.con.execute(wanted).fetchone(), meant
