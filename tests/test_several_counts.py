@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import utmost as um
 from utmost.privacy import PureDP
 from utmost.release.accuracy import after, interval
-from utmost.release.answer import make_answer
+from utmost.release.answer import describe, make_answer
 from utmost.release.mechanisms import count_vectors
 from utmost.release.mechanisms.balls import ball_noise
 from utmost.release.mechanisms.beliefs import cube_beliefs, exchange_beliefs
@@ -151,7 +151,7 @@ def test_too_many_cells_are_believed_by_their_own_answers(monkeypatch):
 def test_what_intervals_are_given_is_said_everywhere(tmp_path):
     """The same words in the answer's lines, in JSON and on the page."""
     question = plan(30, "replace").histogram("town", ["a", "b", "c"], 1).question
-    answer = make_answer(question, "survey", {"a": 15, "b": 0, "c": 0}, LEDGER)
+    answer = make_answer(question, describe(question, "survey"), {"a": 15, "b": 0, "c": 0}, LEDGER)
     words = "given a prior that is uniform on each count, independently, and all these answers"
     assert words in str(answer)
     assert answer.accuracy["after"]["given"] in words
