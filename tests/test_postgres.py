@@ -16,6 +16,7 @@ from utmost.release.histograms import histogram
 from utmost.release.quantiles import quantile
 from utmost.release.questions import Setting, count, majority, mean, threshold, total
 from utmost.release.several_counts import counts
+from utmost.release.source import FAILED
 from utmost.release.statistics import as_grid, statement, values
 from utmost.release.winners import plurality
 
@@ -219,7 +220,7 @@ def test_failures_say_nothing(server):
     connection.execute("DROP TABLE gone")
     with pytest.raises(EngineFailed) as failed:
         s.count("n > 0", privacy=1)
-    assert str(failed.value) == engines.FAILED
+    assert str(failed.value) == FAILED
     assert failed.value.__cause__ is None
     assert str(s.spent) == "epsilon 1 of 2"
     with pytest.raises(Exception, match="read-only"):

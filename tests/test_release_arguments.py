@@ -165,3 +165,21 @@ def test_odd_values_are_refused_in_words(what):
     assert not s.account.entries()
     if what == "too many rows":
         assert "10^12" in str(caught.value)
+
+
+# ---- numbers and names beyond all bounds ----
+
+
+def test_what_no_float_or_file_system_holds_is_refused_in_words():
+    s = um.Session(pyarrow.table({"x": [1], "town": ["a"]}), "d", um.rows(at_most=9), "replace", budget=1)
+    with pytest.raises(InvalidInput, match="add up to 1"):
+        s.plan.plurality("town", ["a", "b"], 1, prior={(1, 1): 10**400})
+    with pytest.raises(InvalidInput, match="increasing order"):
+        s.plan.quantile("x", 0.5, {1, 2, 3}, 1)
+    with pytest.raises(InvalidInput, match="there is no file") as refused:
+        um.Session("a" * 5000 + ".csv", "d", um.rows(at_most=9), "replace", budget=1)
+    assert len(str(refused.value)) < 400
+    with pytest.raises(InvalidInput, match="there is no column") as refused:
+        s.plan.count("a" * 5000 + " > 1", 1)
+    assert len(str(refused.value)) < 400
+    assert s.smallest_privacy(s.plan.count(None, 1), 10**400) == um.PureDP(0.0001)

@@ -23,6 +23,7 @@ import utmost as um
 from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
 from utmost.release.questions import Setting, count, majority, mean, threshold, total
+from utmost.release.source import FAILED
 from utmost.release.statistics import as_grid, statement, values
 
 SECRET = b"s" * 32
@@ -403,7 +404,7 @@ def test_an_engine_that_fails_says_one_fixed_sentence():
     s.setting.source.connection.con.close()
     with pytest.raises(EngineFailed) as caught:
         s.count("n > 0", privacy=1)
-    assert str(caught.value) == engines.FAILED
+    assert str(caught.value) == FAILED
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     assert str(s.spent) == "epsilon 1 of 1000"

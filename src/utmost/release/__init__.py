@@ -1,12 +1,13 @@
 """Tables in, private answers out.
 
-    table -> an engine computes integers -> points of a line -> certified mechanisms -> exact draws -> answer, report,
+    table -> an engine computes integers -> points of a space -> certified mechanisms -> exact draws -> answer, report,
     ledger
 
-`units` says whose data are protected; `engines` and `postgres` open tables; `conditions` keeps questions row-wise;
-`statistics` and `tallies` add up integers that one neighbour moves only so far; `mechanisms` designs from public
-parameters; `questions`, `several_counts`, `histograms`, `winners` and `quantiles` put these together; `session` asks;
-`answer`, `accuracy` and `report` defend what came out; `budget` shows what is left; `audit` tries to break it.
+`units` says whose data are protected; `engines` opens tables and `source` asks them; `conditions` keeps questions
+row-wise; `statistics` and `tallies` add up integers that one neighbour moves only so far; `mechanisms` designs from
+public parameters; `questions`, `several_counts`, `histograms`, `winners` and `quantiles` put these together; `session`
+asks; `answer`, `accuracy`, `report` and `page` defend what came out; `budget` shows what is left; `audit` tries to
+break it.
 """
 
 from utmost.release.answer import Answer, Plan

@@ -11,7 +11,7 @@ others by at most k. With q = a/b everything is multiplied by b, so that all of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -202,10 +202,8 @@ def _share(q: Number) -> Fraction:
 
 
 def _values(candidates: Any) -> tuple[Any, ...]:
-    try:
-        listed = [x.item() if isinstance(x, np.generic) else x for x in candidates]
-    except TypeError:
-        listed = []
+    ordered = isinstance(candidates, Sequence | np.ndarray)  # a set has no order to break ties by
+    listed = [x.item() if isinstance(x, np.generic) else x for x in candidates] if ordered else []
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 2**53 for x in listed)
     if not numbers or not 2 <= len(listed) <= MOST_CANDIDATES or any(a >= b for a, b in pairwise(listed)):
         raise InvalidInput(

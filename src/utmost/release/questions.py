@@ -22,11 +22,11 @@ from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Number, as_literal
 from utmost.privacy import ApproxDP, Level, PureDP, as_level
 from utmost.release.conditions import TOO_DEEP, as_condition
-from utmost.release.engines import Source, Statement
 from utmost.release.mechanisms.choice import Design, Proof, design_choice, design_number, require_releasable
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.means import LOSSES_OF_MEANS, design_mean
+from utmost.release.source import Source, Statement
 from utmost.release.statistics import Contribution, Grid, as_grid, ones, statement, values, votes
 from utmost.release.units import Neighbours, Unit
 

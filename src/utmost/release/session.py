@@ -335,7 +335,7 @@ class Session(Questions):
             raise InvalidInput(
                 "give a plan, such as s.smallest_privacy(s.plan.count('age >= 65', privacy=1), accuracy=5)."
             )
-        wanted = float(as_rational(accuracy, "accuracy"))
+        wanted = as_rational(accuracy, "accuracy")
         if wanted <= 0:
             raise InvalidInput(
                 f"accuracy is {shown(accuracy)}; give an expected loss above 0: only epsilon = infinity has none."
@@ -350,7 +350,8 @@ class Session(Questions):
             low, high = (low, middle) if suffices(TRIED[middle]) else (middle, high)
         if high == len(TRIED):
             raise InvalidInput(
-                f"no epsilon (or mu) up to {TRIED[-1]:g} has an expected loss of {wanted:g}; ask for less accuracy."
+                f"no epsilon (or mu) up to {TRIED[-1]:g} has an expected loss of {float(wanted):g}; ask for less "
+                "accuracy."
             )
         return _with_epsilon(question.privacy, TRIED[high])
 

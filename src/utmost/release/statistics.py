@@ -31,8 +31,9 @@ from typing import Any
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational, show_rational
-from utmost.release.conditions import as_condition, is_known, kind_of
-from utmost.release.engines import Source, Statement
+from utmost.release.conditions import as_condition, is_known
+from utmost.release.conditions.row_wise import kind_of
+from utmost.release.source import Source, Statement
 from utmost.release.units import Neighbours, Unit
 
 TINY = 1e-290

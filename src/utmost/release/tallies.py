@@ -19,8 +19,9 @@ from itertools import pairwise
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.conditions import as_condition, kind_of
-from utmost.release.engines import Source, Statement
+from utmost.release.conditions import as_condition
+from utmost.release.conditions.row_wise import kind_of
+from utmost.release.source import Source, Statement
 from utmost.release.statistics import keep_rows
 from utmost.release.units import Unit
 

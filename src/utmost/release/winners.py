@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -193,7 +194,7 @@ def tally_prior(prior: Any, size: int, most: int) -> dict[tuple[int, ...], float
         return None
     if not isinstance(prior, Mapping) or not prior:
         raise InvalidInput("the prior of tallies is a mapping {(votes, ...): probability}, or None for uniform.")
-    found = {}
+    found: dict[tuple[int, ...], Fraction] = {}
     for tally, weight in prior.items():
         listed = tuple(tally) if isinstance(tally, Sequence) else ()
         whole = all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in listed)
@@ -201,10 +202,11 @@ def tally_prior(prior: Any, size: int, most: int) -> dict[tuple[int, ...], float
             raise InvalidInput(
                 f"the prior lists {shown(tally)}; give {size} whole numbers that add up to at most {most}."
             )
-        found[listed] = float(as_rational(weight, "a probability of the prior"))
-    if not all(w >= 0 for w in found.values()) or abs(sum(found.values()) - 1) > 1e-9:
-        raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1.")
-    return found
+        found[listed] = as_rational(weight, "a probability of the prior")
+    off = abs(sum(found.values(), Fraction(-1)))
+    if min(found.values()) < 0 or off > Fraction(1, 10**9):
+        raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")
+    return {tally: float(weight) for tally, weight in found.items()}
 
 
 def prior_words(prior: Mapping[Any, float] | None) -> str:

@@ -23,7 +23,8 @@ from typing import Any, NoReturn
 from urllib.parse import unquote, urlsplit
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError
-from utmost.release.engines import Source, as_read, named
+from utmost.release.conditions import as_read
+from utmost.release.source import Source, named
 
 SCHEMES = ("postgresql://", "postgres://")
 TYPES = frozenset(

@@ -1,0 +1,211 @@
+"""Conditions: which rows a question is about, decided for every row by itself and for every row without fail.
+
+A condition is SQL text, an Ibis expression, or a function of the Ibis table. SQL is parsed and *rebuilt* as Ibis, so no
+text of a user ever reaches an engine; then both take one road: every operation in the tree must be on the list of those
+that look at one row and cannot fail on any. What is not listed is refused before anything is read.
+
+`row_wise` holds the list and its reasons, `sql` rebuilds SQL; here both meet, and what an engine would convert by
+itself, and fail in, is written so that it cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from utmost.errors import InvalidInput, NotRowWise, shown
+from utmost.release.conditions.row_wise import COMPARED, WIDEST, kind_of, require_row_wise
+from utmost.release.conditions.sql import from_sql
+from utmost.release.source import Source
+
+TOO_DEEP = "the condition is nested too deeply; write it more plainly, such as a list of values with IN or .isin(...)."
+ROW_WISE_TABLES = frozenset(("DatabaseTable", "InMemoryTable", "UnboundTable", "Project", "Filter", "DropColumns"))
+REMEDIES = {
+    "JoinChain": "join beforehand, into a table with one row per unit",
+    "Aggregate": "group beforehand, into a table with one row per unit",
+    "Distinct": "remove repeated rows beforehand; for people, um.people(...) counts everyone once",
+    "Limit": "give the whole table: which rows a limit keeps depends on the other rows",
+    "Sample": "give the whole table, or a sample drawn beforehand",
+    "Sort": "leave out order_by: answers do not depend on the order of rows",
+    "SQLQueryResult": "give the base table, and the condition as where=",
+    "SQLStringView": "give the base table, and the condition as where=",
+    "Union": "put the rows into one table beforehand",
+}
+
+
+def as_condition(where: Any, source: Source) -> Any:
+    """The condition as a boolean Ibis column of the table, proved row-wise and total; `NotRowWise` otherwise."""
+    try:
+        return _checked(where, source)
+    except RecursionError:
+        raise InvalidInput(TOO_DEEP) from None
+
+
+def _checked(where: Any, source: Source) -> Any:
+    import ibis
+
+    table = source.table
+    if isinstance(where, str):
+        value = from_sql(where, source)
+    elif isinstance(where, ibis.expr.types.Value):
+        value = where
+    elif isinstance(where, ibis.common.deferred.Deferred):
+        value = _guarded(lambda: where.resolve(table))
+    elif callable(where):
+        value = _guarded(lambda: where(table))
+    else:
+        raise InvalidInput(
+            f"the condition is {shown(where)}; give SQL text such as 'age >= 65', or a function of the table such as "
+            "lambda t: t.age >= 65."
+        )
+    if not isinstance(value, ibis.expr.types.Value) or not value.type().is_boolean():
+        raise InvalidInput("the condition does not say yes or no of a row; compare something, as in 'age >= 65'.")
+    require_row_wise(value, table)
+    if not value.op().find(ibis.expr.operations.Field):
+        raise InvalidInput("the condition looks at no column, so it is public already; leave it out to take every row.")
+    return source.adapted(_made_total(value))
+
+
+def _made_total(value: Any) -> Any:
+    """The same condition, with conversions that an engine would make by itself, and fail in, made so that they cannot.
+
+    NaN is null in every column of floating-point numbers. Not a matter of taste: engines skip blocks of rows by their
+    least and greatest value, in which NaN may not be counted. Then whether `x >= 65` is true of a NaN depends on the
+    *other* rows of its block. Times are compared in microseconds, decimals of different types as floating-point
+    numbers.
+    """
+    return value.op().replace(_made_total_here, filter=_operations().Value).to_expr()
+
+
+def _made_total_here(node: Any, parts: Any) -> Any:
+    import ibis
+
+    operations, micro = _operations(), ibis.dtype("timestamp(6)")
+    name = type(node).__name__
+    if name in ("IsNull", "NotNull", "Between", "InValues", *COMPARED):
+        parts = {part: enclosed(x) for part, x in (parts or dict(zip(node.argnames, node.args, strict=True))).items()}
+    node = node.__recreate__(parts) if parts else node
+    odd_time = kind_of(node.dtype) == "timestamp" and node.dtype.scale not in (None, 6)
+    if name == "Field" and node.dtype.is_floating():
+        return _unless_nan(node.to_expr()).op()
+    if name == "Field" and odd_time and node.dtype.scale != 9:
+        raise NotRowWise(
+            f"column {node.name!r} holds {node.dtype}, of which engines fail to read some; make it a TIMESTAMP."
+        )
+    if name == "Field" and odd_time:
+        return operations.TryCast(node, to=micro)
+    if name == "Literal" and odd_time:
+        return operations.Literal(node.value, dtype=micro)
+    if name in ("Cast", "TryCast"):
+        return operations.TryCast(node.arg, to=micro) if odd_time else node
+    if name == "InValues":
+        alike = _in_one_type(node.value, *node.options)
+        return operations.InValues(alike[0], alike[1:])
+    if name == "IfElse":
+        return operations.IfElse(node.bool_expr, *_in_one_type(node.true_expr, node.false_null_expr))
+    if name == "Between":
+        return operations.Between(*_in_one_type(node.arg, node.lower_bound, node.upper_bound))
+    return type(node)(*_in_one_type(node.left, node.right)) if name in COMPARED else node
+
+
+def is_known(condition: Any) -> Any:
+    """Where a condition is true or false, not null."""
+    return enclosed(condition.op()).to_expr().notnull()
+
+
+def enclosed(value: Any) -> Any:
+    """A condition as an operand: without this, Ibis writes NOT (a) IS NULL, of which engines read NOT (a IS NULL)."""
+    import ibis
+
+    if isinstance(value, tuple):
+        return tuple(enclosed(one) for one in value)
+    plain = ("Field", "Literal", "IfElse", "Cast", "TryCast")
+    if not hasattr(value, "dtype") or not value.dtype.is_boolean() or type(value).__name__ in plain:
+        return value
+    return _operations().IfElse(ibis.literal(True), value, ibis.null("boolean"))
+
+
+def as_read(table: Any, bases: Mapping[Any, Any]) -> dict[Any, Any]:
+    """What stands in for an Ibis table in statements: base tables under their full names, conditions enclosed.
+
+    Ibis writes a column's expression wherever the column is used, some without the parentheses they need there.
+    """
+
+    def read(node: Any, parts: Any) -> Any:
+        if node in bases:
+            return bases[node]
+        node = node.__recreate__(parts) if parts else node
+        if type(node).__name__ != "Project":
+            return node
+        return node.copy(values={name: enclosed(value) for name, value in node.values.items()})
+
+    return {table.op(): table.op().replace(read)}
+
+
+def _in_one_type(*nodes: Any) -> tuple[Any, ...]:
+    """Numbers of which one is a decimal number, as floating-point numbers, unless all are of one type.
+
+    What Ibis calls decimal(38, 0) may be DuckDB's HUGEINT, which holds more, and fails to become one.
+    """
+    if not any(node.dtype.is_decimal() for node in nodes):
+        return nodes
+    kinds = {str(node.dtype(nullable=True)) for node in nodes}
+    if len(kinds) == 1 and kinds != {WIDEST}:
+        return nodes
+    return tuple(
+        node if node.dtype.is_float64() or node.dtype.is_null() else node.to_expr().cast("float64").op()
+        for node in nodes
+    )
+
+
+def _unless_nan(value: Any) -> Any:
+    import ibis
+
+    return ibis.ifelse(value.isnan(), ibis.null(value.type()), value)
+
+
+def require_base_table(table: Any) -> None:
+    """Refuse a table that is not a base table, or a row-wise projection or filter of one."""
+    node = table.op()
+    while True:
+        name = type(node).__name__
+        if name not in ROW_WISE_TABLES:
+            remedy = REMEDIES.get(name, "give a base table, or a row-wise projection or filter of one")
+            raise NotRowWise(f"the table is made by {name}, so one row of it may stem from many; {remedy}.")
+        if not hasattr(node, "parent"):
+            return
+        below = node.parent
+        values = node.predicates if name == "Filter" else node.values.values() if name == "Project" else ()
+        for value in values:
+            require_row_wise(value.to_expr(), below.to_expr())
+            if type(value).__name__ != "Field" and _floating(value):
+                raise NotRowWise(
+                    "the table filters by, or computes with, a column of floating-point numbers, where engines "
+                    "differ about NaN; give the table without that, and the condition as where=."
+                )
+            if type(value).__name__ != "Field" and _made_total(value.to_expr()).op() != value:
+                raise NotRowWise(
+                    "the table filters by, or computes with, times, decimal numbers or conditions of conditions, in a "
+                    "way that engines fail in on some rows, or read differently; give the table without that, and the "
+                    "condition as where=."
+                )
+        node = below
+
+
+def _floating(node: Any) -> list[Any]:
+    """The columns of floating-point numbers that a value looks at."""
+    operations = _operations()
+    return [f for f in node.find(operations.Field, filter=operations.Value) if f.dtype.is_floating()]
+
+
+def _operations() -> Any:
+    import ibis
+
+    return ibis.expr.operations
+
+
+def _guarded(build: Callable[[], Any]) -> Any:
+    try:
+        return build()
+    except Exception as reason:  # built from the schema alone, so the reason is public
+        raise InvalidInput(f"the condition cannot be built on this table: {str(reason)[:300]}") from None

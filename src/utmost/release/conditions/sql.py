@@ -1,0 +1,336 @@
+"""Conditions in SQL, parsed and rebuilt as Ibis from the allowed operations only: no text of a user reaches an engine.
+
+They mean what they mean in DuckDB, but for three things. Decimal numbers of different types, and all of 38 digits
+before the point, are compared as floating-point numbers, so that a FLOAT of 0.1 is not a DECIMAL of 0.10; NaN is null;
+and where DuckDB and the parser bind operators differently, parentheses are asked for.
+"""
+
+from __future__ import annotations
+
+import datetime
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from utmost.errors import InvalidInput, NotRowWise, shown
+from utmost.release.conditions.row_wise import PARTS, WIDEST, kind_of, refuse
+from utmost.release.source import Source
+
+MOST_TEXT = 10_000
+COMPARISONS = {"EQ": "__eq__", "NEQ": "__ne__", "GT": "__gt__", "GTE": "__ge__", "LT": "__lt__", "LTE": "__le__"}
+BINDING = frozenset((*COMPARISONS, "Between", "In", "Like", "ILike", "Is"))
+"""Operators that engines bind in different orders: one is an operand of another in parentheses only."""
+READ = {
+    "Between": ("low", "high"),
+    "Literal": ("is_string",),
+    "In": ("expressions",),
+    **{"Cast": ("to",), "TryCast": ("to", "safe")},
+}
+"""What is read of a node of parsed SQL, besides `this` and `expression`; a node that says more is refused."""
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """A value under construction; `untyped` if it is a column of text that a comparison may read as something else."""
+
+    value: Any
+    kind: str
+    untyped: bool = False
+    literal: Any = None
+
+
+def from_sql(text: str, source: Source) -> Any:
+    """A condition in SQL as an Ibis value of the table."""
+    import sqlglot
+
+    if len(text) > MOST_TEXT:
+        raise InvalidInput(f"the condition has {len(text)} characters; at most {MOST_TEXT} are read.")
+    try:
+        statements = sqlglot.parse(text, read="duckdb")
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        raise NotRowWise(
+            f"the condition is not SQL that can be read: {shown(text)}. Write one such as 'age >= 65'."
+        ) from None
+    if len(statements) != 1 or statements[0] is None:
+        found = "is empty" if statements in ([], [None]) else f"holds {len(statements)} statements"
+        raise NotRowWise(f"the condition {found}; give one condition, such as 'age >= 65'.")
+    if any(token.text == "!" and token.token_type.name == "NOT" for token in sqlglot.tokenize(text, read="duckdb")):
+        raise NotRowWise("engines bind ! differently; write NOT, with parentheses: NOT (a = b).")
+    built = _Builder(source).build(statements[0])
+    if built.untyped:
+        raise InvalidInput("a column of text alone is no condition; compare it, as in \"answer = 'yes'\".")
+    return built.value
+
+
+class _Builder:
+    """Rebuilds a parsed condition as Ibis, node by node, from the allowed nodes only."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def build(self, node: Any) -> _Operand:
+        name = type(node).__name__
+        maker = getattr(self, f"_{name.lower()}", None)
+        known = ("this", "expression", *READ.get(name, ()))
+        if any(said for part, said in node.args.items() if part not in known) and name != "Column":
+            refuse(node.sql(dialect="duckdb")[:80])
+        if name in BINDING:
+            self._require_parentheses(node)
+        if name in COMPARISONS:
+            left, right = self._alike(self.build(node.this), self.build(node.expression))
+            return _truth(getattr(left.value, COMPARISONS[name])(right.value))
+        if name.lower() in PARTS:
+            return self._part(name.lower(), node.this)
+        if maker is None:
+            refuse(node.sql(dialect="duckdb")[:80])
+        built: _Operand = maker(node)
+        return built
+
+    def _require_parentheses(self, node: Any) -> None:
+        for part in ("this", "expression", "low", "high"):
+            if type(node.args.get(part)).__name__ in (*BINDING, "Not"):
+                raise NotRowWise(
+                    f"{node.sql(dialect='duckdb')[:80]!r} can be read in two ways; put parentheses around what belongs "
+                    "together, as in (a = b) IS NULL."
+                )
+
+    # values
+
+    def _column(self, node: Any) -> _Operand:
+        import sqlglot.expressions as sql
+
+        if node.args.get("table") is not None or not isinstance(node.this, sql.Identifier):
+            raise NotRowWise(f"{shown(node.sql())} names a table; name a column of the session's table alone.")
+        columns = self.source.columns
+        name = node.this.name
+        if name not in columns:
+            alike = [c for c in columns if c.lower() == name.lower()]
+            if len(alike) != 1:
+                raise InvalidInput(f"there is no column {shown(name)}; {self.source.naming}.")
+            name = alike[0]
+        value = self.source.table[name]
+        if kind_of(value.type()) == "timestamp" and value.type().scale == 9:  # ends in 2262, before some literals
+            value = value.try_cast("timestamp(6)")
+        return _Operand(value, kind_of(value.type()), name in self.source.untyped)
+
+    def _literal(self, node: Any) -> _Operand:
+        import ibis
+
+        if node.is_string:
+            return _Operand(ibis.literal(node.this, "string"), "text", literal=node.this)
+        return _number(node.this)
+
+    def _neg(self, node: Any) -> _Operand:
+        inner = node.this
+        if type(inner).__name__ != "Literal" or inner.is_string:
+            refuse("arithmetic")
+        return _number("-" + inner.this)
+
+    def _boolean(self, node: Any) -> _Operand:
+        import ibis
+
+        return _Operand(ibis.literal(bool(node.this)), "truth")
+
+    def _null(self, node: Any) -> _Operand:
+        raise InvalidInput("a comparison with NULL is never true in SQL; write IS NULL or IS NOT NULL.")
+
+    def _paren(self, node: Any) -> _Operand:
+        return self.build(node.this)
+
+    def _trycast(self, node: Any) -> _Operand:
+        return _as_kind(self.build(node.this), _target(node.args["to"]))
+
+    def _cast(self, node: Any) -> _Operand:
+        inner = self.build(node.this)
+        if inner.literal is None or inner.kind != "text":
+            raise NotRowWise("CAST fails on values that do not fit; use TRY_CAST(... AS ...), which makes them null.")
+        return _dated(inner, kind_of(_dtype(_target(node.args["to"]))))  # DATE '2026-01-31', a public literal
+
+    def _extract(self, node: Any) -> _Operand:
+        return self._part(node.this.name.lower(), node.expression)
+
+    def _part(self, part: str, node: Any) -> _Operand:
+        operand = self.build(node)
+        if part not in PARTS or operand.kind not in ("date", "timestamp"):
+            raise NotRowWise(
+                f"the part {part!r} needs a date: EXTRACT(year FROM TRY_CAST(born AS DATE)); parts are "
+                f"{', '.join(PARTS)}."
+            )
+        if operand.kind == "date" and part in ("hour", "minute", "second"):
+            raise NotRowWise(f"a date has no {part}; use TRY_CAST(... AS TIMESTAMP).")
+        return _Operand(getattr(operand.value, part)(), "number")
+
+    def _tsordstodate(self, node: Any) -> _Operand:  # sqlglot's name for a bare cast inside YEAR(born)
+        return self.build(node.this)
+
+    # conditions
+
+    def _and(self, node: Any) -> _Operand:
+        return _truth(_joined([self._condition(part) for part in node.flatten(unnest=False)], operator.and_))
+
+    def _or(self, node: Any) -> _Operand:
+        return _truth(_joined([self._condition(part) for part in node.flatten(unnest=False)], operator.or_))
+
+    def _not(self, node: Any) -> _Operand:
+        return _truth(~self._condition(node.this))
+
+    def _between(self, node: Any) -> _Operand:
+        this, low = self._alike(self.build(node.this), self.build(node.args["low"]))
+        also, high = self._alike(self.build(node.this), self.build(node.args["high"]))
+        return _truth((this.value >= low.value) & (also.value <= high.value))
+
+    def _in(self, node: Any) -> _Operand:
+        options = node.args.get("expressions") or []
+        if not options or node.args.get("query") is not None or node.args.get("unnest") or node.args.get("field"):
+            refuse("IN with a subquery")
+        this = self.build(node.this)
+        pairs = [self._alike(this, self.build(option)) for option in options]
+        return _truth(_joined([left.value == right.value for left, right in pairs], operator.or_))
+
+    def _like(self, node: Any) -> _Operand:
+        return self._pattern(node, "like")
+
+    def _ilike(self, node: Any) -> _Operand:
+        return self._pattern(node, "ilike")
+
+    def _pattern(self, node: Any, method: str) -> _Operand:
+        this, pattern = self.build(node.this), self.build(node.expression)
+        if this.kind != "text" or pattern.kind != "text" or pattern.literal is None:
+            raise NotRowWise("LIKE compares a column of text with a fixed pattern, as in \"town LIKE 'New%'\".")
+        return _truth(getattr(this.value, method)(pattern.literal))
+
+    def _is(self, node: Any) -> _Operand:
+        if type(node.expression).__name__ != "Null":
+            refuse("IS with anything but NULL")
+        return _truth(self.build(node.this).value.isnull())
+
+    def _condition(self, node: Any) -> Any:
+        operand = self.build(node)
+        if operand.kind != "truth":
+            raise InvalidInput(f"{shown(node.sql())} is not a condition; AND, OR and NOT join conditions.")
+        return operand.value
+
+    def _alike(self, left: _Operand, right: _Operand) -> tuple[_Operand, _Operand]:
+        """Both operands as one kind: undeclared text is read as what it is compared with; literals adapt to columns."""
+        if left.untyped and right.kind != "text":
+            left = _as_kind(left, {"number": "float64", "truth": "boolean"}.get(right.kind, right.kind))
+        if right.untyped and left.kind != "text":
+            right = _as_kind(right, {"number": "float64", "truth": "boolean"}.get(left.kind, left.kind))
+        if right.kind == "text" and right.literal is not None and left.kind in ("date", "timestamp"):
+            right = _dated(right, left.kind)
+        if left.kind == "text" and left.literal is not None and right.kind in ("date", "timestamp"):
+            left = _dated(left, right.kind)
+        if left.kind == "timestamp" and right.kind == "date" and right.literal is not None:
+            right = _dated(right, "timestamp")
+        if left.kind != right.kind or left.kind == "other":
+            raise NotRowWise(
+                f"comparing {left.value.type()} with {right.value.type()} makes an engine convert rows, which may "
+                "fail on some; compare what is of one kind, or use TRY_CAST(... AS ...)."
+            )
+        left, right = _whole(left, right), _whole(right, left)
+        kinds = [x.value.type()(nullable=True) for x in (left, right)]
+        if left.kind == "number" and kinds[0] != kinds[1] and any(kind.is_decimal() for kind in kinds):
+            left, right = (_Operand(x.value.cast("float64"), "number") for x in (left, right))
+        return left, right
+
+
+def _truth(value: Any) -> _Operand:
+    return _Operand(value, "truth")
+
+
+def _number(text: str) -> _Operand:
+    import ibis
+
+    try:
+        exact = Decimal(text)
+    except ArithmeticError:
+        raise InvalidInput(f"{shown(text)} is not a number that can be compared.") from None
+    if not abs(exact) < Decimal("1e300"):
+        raise InvalidInput(f"{shown(text)} is too large a number to compare with.")
+    if exact != exact.to_integral_value() or "." in text or "e" in text.lower():
+        return _Operand(ibis.literal(float(exact), "float64"), "number")
+    if -(2**63) <= exact < 2**63:
+        return _Operand(ibis.literal(int(exact), "int64"), "number")
+    return _Operand(ibis.literal(float(exact), "float64"), "number", literal=int(exact))
+
+
+def _whole(operand: _Operand, other: _Operand) -> _Operand:
+    """A whole number that 64 bits do not hold: compared with floating-point numbers, but not with whole ones."""
+    import ibis
+
+    kind = other.value.type()
+    if operand.kind != "number" or operand.literal is None or not kind.is_integer():
+        return operand
+    if kind.is_unsigned_integer() and 0 <= operand.literal < 2**64:
+        return _Operand(ibis.literal(operand.literal, "uint64"), "number")
+    raise InvalidInput(f"{operand.literal} is more or less than {kind} can hold; compare with a number it can hold.")
+
+
+def _joined(values: list[Any], join: Callable[[Any, Any], Any]) -> Any:
+    """Conditions joined in a balanced tree, so that a long list is not a deep one."""
+    while len(values) > 1:
+        values = [join(*values[i : i + 2]) if i + 1 < len(values) else values[i] for i in range(0, len(values), 2)]
+    return values[0]
+
+
+def _as_kind(operand: _Operand, target: str) -> _Operand:
+    """TRY_CAST: what cannot be read is null; so are NaN and infinities read from text."""
+    import ibis
+
+    dtype = _dtype(target)
+    if operand.kind == "other":
+        raise NotRowWise(f"TRY_CAST cannot read {operand.value.type()}; leave that column out.")
+    if str(dtype) == str(operand.value.type()(nullable=True)) == WIDEST:  # Ibis drops it, though a HUGEINT may not fit
+        raise InvalidInput("TRY_CAST to DECIMAL(38, 0) changes no number of 38 digits; leave it out.")
+    value = operand.value.try_cast(dtype)
+    if dtype.is_floating() and operand.kind == "text":
+        value = ibis.ifelse(value.isnan() | value.isinf(), ibis.null("float64"), value)
+    return _Operand(value, kind_of(dtype))
+
+
+def _dated(operand: _Operand, kind: str) -> _Operand:
+    """A literal of text or a date as a date or time: public, so a wrong one is an error."""
+    import ibis
+
+    text = str(operand.literal)
+    try:
+        if kind == "date":
+            return _Operand(ibis.literal(datetime.date.fromisoformat(text)), "date", literal=text)
+        if kind == "timestamp":
+            moment = datetime.datetime.fromisoformat(text)
+            if moment.tzinfo is None:
+                return _Operand(ibis.literal(moment), "timestamp", literal=text)
+    except ValueError:
+        pass
+    raise InvalidInput(f"{shown(text)} is not a date or time; write '2026-01-31' or '2026-01-31 12:00:00'.")
+
+
+def _target(node: Any) -> str:
+    """The type a TRY_CAST names."""
+    name = node.this.name.lower() if hasattr(node.this, "name") else str(node.this).lower()
+    said = [str(part.this) for part in node.expressions]
+    if name == "decimal":
+        return f"decimal({', '.join([*said, '0'][:2] if said else ('18', '3'))})"  # as DuckDB reads it
+    known = {
+        **{"tinyint": "int8", "smallint": "int16", "int": "int32", "bigint": "int64", "double": "float64"},
+        **dict.fromkeys(("text", "varchar", "char"), "string"),
+        **{"date": "date", "boolean": "boolean"},
+        **dict.fromkeys(("timestamp", "timestampntz", "datetime"), "timestamp"),
+    }
+    if name not in known or (said and known[name] != "string"):
+        raise NotRowWise(
+            f"TRY_CAST to {node.sql(dialect='duckdb')} is not known here; use BIGINT, DOUBLE, DECIMAL(p, s), TEXT, "
+            "BOOLEAN, DATE or TIMESTAMP."
+        )
+    return known[name]
+
+
+def _dtype(name: str) -> Any:
+    import ibis
+
+    try:
+        return ibis.dtype(name)
+    except Exception:
+        raise InvalidInput(f"there is no type {name}; a DECIMAL has 1 to 38 digits.") from None

@@ -1,0 +1,112 @@
+"""Tables, wherever they are: the one place that opens them.
+
+A table is a CSV or Parquet file, a pandas, polars or pyarrow frame, a table in a DuckDB file or in PostgreSQL, or an
+Ibis table that is a base table or a row-wise projection or filter of one. DuckDB runs embedded, in memory, and needs
+no set-up.
+
+`duckdb` opens files, `frames` frames, `expressions` Ibis tables, `postgres` tables in PostgreSQL. None of them reads a
+row: only the schema is public.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from utmost.errors import InvalidInput, shown
+from utmost.release.engines.duckdb import connect, open_csv, open_parquet, table_in
+from utmost.release.engines.expressions import open_ibis
+from utmost.release.engines.frames import FRAMES, open_frame, package_of
+from utmost.release.engines.postgres import SCHEMES, open_postgres
+from utmost.release.source import Source, import_ibis
+
+TYPES = {
+    int: "int64",
+    float: "float64",
+    str: "string",
+    bool: "boolean",
+    "int": "int64",
+    "float": "float64",
+    "text": "string",
+    "number": "float64",
+}
+
+
+def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
+    """Open a table without reading its rows; `types` says how to read columns of text, such as {"age": int}."""
+    if isinstance(table, Source):
+        return table
+    if isinstance(table, str | Path):
+        source = _open_path(str(table))
+    else:
+        package = package_of(table)
+        if package != "ibis" and package not in FRAMES:
+            raise InvalidInput(
+                f"{type(table).__module__}.{type(table).__name__} is not a table Utmost can open; give the path of "
+                "a CSV or Parquet file, 'file.duckdb#table', a pandas, polars or pyarrow frame, or an Ibis table."
+            )
+        with warnings.catch_warnings():  # what a package has to say about private values is not for others
+            warnings.simplefilter("ignore")
+            source = open_ibis(table) if package == "ibis" else open_frame(table)
+    return _with_types(source, types or {})
+
+
+def _open_path(path: str) -> Source:
+    if path.startswith(SCHEMES):
+        import_ibis()
+        return open_postgres(path)
+    name, _, inside = path.partition("#")
+    file = Path(name)
+    if not _is_file(file):
+        raise InvalidInput(
+            f"there is no file {shown(name)}; give the path of a CSV or Parquet file, or 'file.duckdb#table'."
+        )
+    if set("*?[") & set(name):
+        raise InvalidInput(f"the path {name!r} holds a wildcard; give one file by a plain name.")
+    kind = file.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if kind in ("csv", "tsv", "txt"):
+        return open_csv(file)
+    if kind == "parquet":
+        return open_parquet(file)
+    if kind in ("duckdb", "ddb", "db"):
+        if not inside:
+            raise InvalidInput(f"{name!r} holds many tables; say which, as in '{name}#survey'.")
+        return open_ibis(table_in(connect(file), inside, name))
+    raise InvalidInput(f"{name!r} is not a kind of file Utmost reads; give .csv, .csv.gz, .parquet or .duckdb.")
+
+
+def _is_file(file: Path) -> bool:
+    try:
+        return file.is_file()
+    except (OSError, ValueError):  # too long a name, or one with a NUL
+        return False
+
+
+def _with_types(source: Source, types: Mapping[str, Any]) -> Source:
+    """The same table with columns of text read as their declared types; what cannot be read is null."""
+    if not types:
+        return source
+    ibis = import_ibis()
+    changed = {}
+    for name, kind in types.items():
+        if name not in source.columns:
+            raise InvalidInput(f"types names {name!r}, which is not a column; {source.naming}.")
+        if not source.table[name].type().is_string():
+            raise InvalidInput(
+                f"column {name!r} has the type {source.table[name].type()} already; leave it out of types."
+            )
+        try:
+            target = ibis.dtype(TYPES.get(kind, kind))
+        except Exception:
+            raise InvalidInput(
+                f"the type of {name!r} is {shown(kind)}; say int, float, str, bool, 'date' or 'timestamp'."
+            ) from None
+        if target.is_timestamp() and target.timezone is None:
+            target = ibis.dtype("timestamp(6)")  # of the others, DuckDB fails to convert the last and first
+        if target.is_nested() or target.is_binary() or (target.is_timestamp() and target.timezone is not None):
+            raise InvalidInput(f"columns are not read as {target}; say int, float, str, bool, 'date' or 'timestamp'.")
+        changed[name] = source.table[name] if target.is_string() else source.table[name].try_cast(target)
+    return replace(source, table=source.table.mutate(**changed), untyped=source.untyped - set(types))

@@ -1,0 +1,176 @@
+"""Frames of pandas, polars and pyarrow as Arrow columns that DuckDB reads without fail.
+
+What becomes of a column depends on its type alone; what a value cannot be read as is null, and never an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from utmost.errors import InvalidInput, NotRowWise
+from utmost.release.engines.duckdb import connect
+from utmost.release.source import ROWS, Source
+
+KNOWN_EXTENSIONS = ("arrow.uuid", "arrow.bool8")
+
+
+def package_of(value: Any) -> str:
+    """The package a value's class comes from."""
+    return type(value).__module__.partition(".")[0]
+
+
+def open_frame(frame: Any) -> Source:
+    """A frame of one of the packages in `FRAMES`."""
+    return FRAMES[package_of(frame)](frame)
+
+
+def _open_pandas(frame: Any) -> Source:
+    """A pandas frame through pyarrow, column by column; columns of objects are read as text."""
+    import pyarrow
+
+    names = list(frame.columns) if hasattr(frame, "columns") else None
+    if names is None:
+        raise InvalidInput("a pandas Series is one column; give a DataFrame, such as series.to_frame().")
+    _require_names(names)
+    columns, text = {}, set()
+    for name in names:
+        column = frame[name]
+        if column.dtype == object or column.dtype.name == "category":  # what they hold is private: each becomes text
+            columns[name] = pyarrow.array([_as_text(x) for x in column], type=pyarrow.string())
+            text.add(name)
+            continue
+        if column.dtype.name in ("string", "str") and getattr(column.dtype, "storage", "") != "pyarrow":
+            columns[name] = pyarrow.array([_as_text(x) for x in column], type=pyarrow.string())
+            continue
+        try:
+            columns[name] = pyarrow.array(column, from_pandas=True)
+        except Exception:
+            columns[name] = None
+        if columns[name] is None:
+            raise InvalidInput(f"column {name!r} of type {column.dtype} cannot be read; convert it, or leave it out.")
+    return _open_arrow(pyarrow.table(columns), frozenset(text))
+
+
+def _open_polars(frame: Any) -> Source:
+    if type(frame).__name__ == "LazyFrame":
+        raise NotRowWise("a LazyFrame may join or group before it is read; give a DataFrame: frame.collect().")
+    if not hasattr(frame, "to_arrow") or not hasattr(frame, "columns"):
+        raise InvalidInput(f"a polars {type(frame).__name__} is not a table; give a DataFrame.")
+    for name, kind in frame.schema.items():
+        if str(kind) == "Object":
+            raise InvalidInput(f"column {name!r} holds Python objects; give it a polars type, or leave it out.")
+    try:
+        table = frame.to_arrow()
+    except Exception:
+        table = None
+    if table is None:
+        raise InvalidInput("the polars frame has a column of a type that Arrow does not know; cast it beforehand.")
+    return _open_arrow(table)
+
+
+def _open_arrow(table: Any, untyped: frozenset[str] = frozenset()) -> Source:
+    import pyarrow
+
+    if isinstance(table, pyarrow.RecordBatch):
+        table = pyarrow.Table.from_batches([table])
+    if not isinstance(table, pyarrow.Table):
+        raise InvalidInput(f"a pyarrow {type(table).__name__} is not a table; give a pyarrow.Table.")
+    _require_names(table.column_names)
+    for i, name in enumerate(table.column_names):
+        try:
+            plain = _plain(table.column(i))
+        except Exception:
+            plain = None
+        if plain is None:
+            raise InvalidInput(f"column {name!r} of type {table.column(i).type} cannot be read; convert it beforehand.")
+        table = table.set_column(i, name, plain)
+    connection = connect()
+    try:
+        connection.con.register(ROWS, table)
+        return Source(connection.table(ROWS), untyped, connection, table)
+    except Exception:
+        pass
+    raise InvalidInput("a column is of a type that DuckDB does not know, such as float16 or decimal256; cast it first.")
+
+
+def _plain(column: Any) -> Any:
+    """An Arrow column in a type DuckDB reads without fail; which type depends on the column's type alone.
+
+    A dictionary and runs become their values (which there are is private); times and durations are counted in
+    microseconds, and what does not fit is null; so is text that is not UTF-8. Of lists, structures and the like, which
+    may hold any of these, only whether there is one can be asked: each becomes an empty value.
+    """
+    import pyarrow
+    import pyarrow.compute
+
+    known = pyarrow.types
+    if isinstance(column.type, pyarrow.BaseExtensionType) and column.type.extension_name not in KNOWN_EXTENSIONS:
+        column = column.cast(column.type.storage_type)
+    if known.is_run_end_encoded(column.type):
+        column = pyarrow.compute.run_end_decode(column)
+    if known.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if known.is_nested(column.type):
+        empty, none = (pyarrow.scalar(x, pyarrow.binary()) for x in (b"", None))
+        return pyarrow.compute.if_else(column.is_valid(), empty, none)
+    if known.is_timestamp(column.type) and column.type.unit in ("s", "ms"):
+        return _fitting(column).cast(pyarrow.timestamp("us", column.type.tz))
+    if known.is_duration(column.type) and column.type.unit in ("s", "ms"):
+        return _fitting(column).cast(pyarrow.duration("us"))
+    if known.is_string(column.type) or known.is_large_string(column.type) or known.is_string_view(column.type):
+        return pyarrow.chunked_array([_valid_text(chunk) for chunk in column.chunks], type=column.type)
+    return column
+
+
+def _fitting(column: Any) -> Any:
+    """Times or durations in seconds or milliseconds, null where microseconds do not fit into 64 bits."""
+    import pyarrow
+    import pyarrow.compute
+
+    most = (2**63 - 2) // {"s": 10**6, "ms": 10**3}[column.type.unit]
+    number = column.cast(pyarrow.int64())
+    fits = pyarrow.compute.less_equal(pyarrow.compute.abs(number), most)  # of -2^63 it is negative
+    fits = pyarrow.compute.and_(fits, pyarrow.compute.greater_equal(number, -most))
+    return pyarrow.compute.if_else(fits, number, pyarrow.scalar(None, pyarrow.int64())).cast(column.type)
+
+
+def _valid_text(chunk: Any) -> Any:
+    import pyarrow
+
+    try:
+        chunk.validate(full=True)
+        return chunk
+    except pyarrow.ArrowInvalid:
+        pass
+    binary = pyarrow.large_binary() if pyarrow.types.is_large_string(chunk.type) else pyarrow.binary()
+    raw = chunk.cast(pyarrow.binary_view() if pyarrow.types.is_string_view(chunk.type) else binary).to_pylist()
+    return pyarrow.array([None if x is None else _decoded(x) for x in raw], type=chunk.type)
+
+
+def _decoded(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _as_text(value: Any) -> str | None:
+    try:
+        return None if value is None or value != value else str(value).encode().decode()  # no lone surrogates
+    except Exception:  # a private value has no say in what happens
+        return None
+
+
+def _require_names(names: Any) -> None:
+    listed = list(names)
+    if not listed or any(not isinstance(name, str) or not name for name in listed):
+        raise InvalidInput("the columns of a table need names that are text; rename them.")
+    if len({name.lower() for name in listed}) < len(listed):
+        raise InvalidInput(
+            "two columns of the table have one name, or differ in upper and lower case only; rename one."
+        )
+
+
+FRAMES: dict[str, Callable[[Any], Source]] = {"pandas": _open_pandas, "polars": _open_polars, "pyarrow": _open_arrow}
+"""Who opens a frame, by the package its class comes from."""

@@ -1,0 +1,153 @@
+"""An opened table, and the one place that asks an engine for integers.
+
+Only the *schema* is looked at before a spend is reserved: names and types of columns are public. What stands in the
+rows is touched by `Source.integers` alone, whose failure says one fixed sentence whatever the reason.
+
+Every statement runs on a cursor of its own. A DuckDB connection holds one result at a time, so of two threads that
+share it one would fetch what the other asked for, and release it through the wrong mechanism. A cursor has settings of
+its own, too, and sees no temporary tables or views.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from utmost.errors import EngineFailed, InvalidInput, UtmostError
+
+FAILED = (
+    "the engine could not compute this answer. What was reserved stays spent, because when an engine fails may "
+    "depend on private rows. Try the question on made-up rows of the same columns."
+)
+ROWS = "private_rows"
+"""What files and frames are called in DuckDB."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """SQL that yields one row of integers under these names; it may hold the data set's secret, and is never shown."""
+
+    sql: str = field(repr=False)
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """An opened table.
+
+    Attributes
+    ----------
+    table : the Ibis table, whose schema is public
+    untyped : columns of text whose type nobody declared: a question may say how to read them
+    connection : the Ibis backend that holds it
+    frame : the Arrow table that holds the rows, if a frame was given
+    places : an Ibis table as it was given, and as it is read: see `conditions.as_read`
+    """
+
+    table: Any = field(repr=False)  # an interactive Ibis would print its rows
+    untyped: frozenset[str]
+    connection: Any = field(repr=False)
+    frame: Any = field(default=None, repr=False, compare=False)
+    places: Mapping[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.table.columns)
+
+    @property
+    def naming(self) -> str:
+        """Which columns there are, for an error; unless a file may lack its header, and a person's entries be shown."""
+        if self.untyped and not all(name.replace(" ", "_").isidentifier() for name in self.untyped):
+            return "the first line of the file must name the columns"
+        return f"the columns are {', '.join(self.columns)}"
+
+    def statement(self, query: Any) -> Statement:
+        """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
+        try:
+            read = self._read(query)
+            made = Statement(self.connection.compile(read), tuple(query.columns))
+            self.rehearse(read)
+            return made
+        except Exception:  # the engine's words would show the statement, and with it the secret
+            pass
+        raise InvalidInput(
+            f"{self.connection.name} cannot be asked this question, whatever the rows; compare columns with values of "
+            "their own type and range, or ask it of a table with plainer types."
+        )
+
+    def sql(self, query: Any) -> str:
+        """A query of the table in the engine's words."""
+        return str(self.connection.compile(self._read(query)))
+
+    def _read(self, query: Any) -> Any:
+        return query.op().replace(self.places).to_expr() if self.places else query
+
+    def rehearse(self, query: Any) -> None:
+        """Run it on made-up rows of the same columns, so that what always fails does so before anything is spent."""
+        operations = import_ibis().expr.operations
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            stand_ins = {}
+            for base in query.op().find(operations.DatabaseTable):
+                rows = self.made_up_rows(base)
+                if rows is None:  # the table is gone: what the engine then says is not for now
+                    return
+                stand_ins[base] = operations.SQLQueryResult(rows, base.schema, self.connection)
+            self.run(self.connection.compile(query.op().replace(stand_ins).to_expr()))
+
+    def made_up_rows(self, base: Any) -> str | None:
+        """SQL for a few rows of the columns and types of a table, none of them of the table; None if it is gone."""
+        try:
+            with self.cursor() as cursor:
+                found = cursor.execute("DESCRIBE " + self.connection.compile(base.to_expr())).fetchall()
+        except Exception:
+            return None
+        columns = ", ".join(f"TRY_CAST(made_up AS {kind}) AS {named(name)}" for name, kind, *_ in found)
+        return f"SELECT {columns} FROM (VALUES (NULL), ('0'), ('2000-01-01'), ('a')) AS made_up_rows(made_up)"
+
+    def adapted(self, condition: Any) -> Any:
+        """A row-wise condition as this engine needs it written."""
+        return condition
+
+    def integers(self, statement: Statement) -> dict[str, int]:
+        """The one row of an aggregation, as integers; nothing is 0."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = self.run(statement.sql)
+                return {name: int(value or 0) for name, value in zip(statement.columns, found, strict=True)}
+        except Exception:
+            pass
+        raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
+
+    def run(self, sql: str) -> Any:
+        """The first row of a statement, which nobody else can fetch."""
+        with self.cursor() as cursor:
+            return cursor.execute(sql).fetchone()
+
+    @contextmanager
+    def cursor(self) -> Iterator[Any]:
+        """A cursor for one statement, with DuckDB's own settings whatever the connection's are."""
+        with self.connection.con.cursor() as cursor:
+            cursor.execute("SET enable_progress_bar = false; SET default_collation = ''")
+            if self.frame is not None:
+                cursor.register(ROWS, self.frame)
+            yield cursor
+
+
+def named(column: str) -> str:
+    """A name as engines quote it."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def import_ibis() -> Any:
+    """Ibis, which tables need and the rest of the library does not."""
+    try:
+        import ibis
+    except ImportError:
+        raise UtmostError("tables need Ibis and DuckDB; install them with: pip install 'utmost[tables]'") from None
+    return ibis
