@@ -108,3 +108,20 @@ def test_a_session_states_the_optimum():
     plan = s.plan.threshold(None, 30, um.ApproxDP(0.5, 0.01), prior=prior / prior.sum())
     assert plan.accuracy["before"]["average"] == pytest.approx(0.0039384186, abs=1e-9)
     assert plan.details["proof"]["bound"] <= 0.0039384186
+
+
+@pytest.mark.parametrize("level", [um.GaussianDP(0.3), um.ApproxDP(0.5, 0.01), um.ApproxDP(0, 0.05), um.PureDP(0.7)])
+@pytest.mark.parametrize("border", [21, 8])
+def test_pairs_across_the_border_bound_every_level(level, border):
+    """Under the uniform prior, without a program: against one over all mechanisms, Gaussian levels by many tangents."""
+    line, prior = Line(0, 40, 1), np.full(41, 1 / 41)
+    found, bound = best_steps(line, border, level, None)
+    least = 1 - um.binary.best_boundary(um.path(41), lambda t: t >= border, level, prior=prior).certificate.bound
+    assert bound <= least + ACCURACY
+    assert found.expected("zero-one") == pytest.approx(least, abs=1e-6)
+
+
+def test_gaussian_levels_on_long_lines_need_no_program():
+    found, bound = best_steps(Line(0, 1800, 1), 901, um.GaussianDP(0.02), None)
+    assert found.solution.problem.question == "binary.balanced"
+    assert found.expected("zero-one") - bound < 0.002

@@ -308,3 +308,12 @@ def test_estimates_against_a_sample_of_their_own(epsilon):
     assert 0 < error < 0.02 * design.expected["zero-one"]
     own = wrong.std() / math.sqrt(len(wrong))
     assert abs(wrong.mean() - design.expected["zero-one"]) < 4 * math.hypot(own, error)
+
+
+def test_lines_too_long_for_the_rainbow_leave_it_out():
+    """Twenty towns at a small epsilon: minutes and gigabytes for a mechanism that permute and flip beats anyway."""
+    s = um.Session(pyarrow.table({"town": ["a"]}), "d", um.rows(at_most=10**12), "add-remove", budget=1)
+    plan = s.plan.plurality("town", [f"town {i}" for i in range(20)], 1e-4, loss="shortfall")
+    assert plan.details["mechanism"] == "permute and flip"
+    assert "rainbow" not in plan.details["proof"]["because"]
+    assert "exponential mechanism" in plan.details["compared"]

@@ -23,7 +23,7 @@ from utmost.sparse import coo_array
 
 Floats: TypeAlias = NDArray[np.float64]
 CLOSED = 1e-8
-MOST_ROUNDS, STALLED = 60, 4
+MOST_ROUNDS, STALLED = 60, 8
 """How many rounds at most, and how many in a row that bring the bound no closer."""
 
 

@@ -35,8 +35,8 @@ from utmost.release.mechanisms.steps import Steps, best_steps
 from utmost.solution import Solution
 
 Floats = NDArray[np.float64]
-MOST_POINTS, MOST_PAIRS, SECONDS = 150, 600, 5.0
-"""Up to how many points and pairs of neighbours the linear program is solved, and for how long about."""
+MOST_POINTS, MOST_PAIRS = 150, 600
+"""Up to how many points and pairs of neighbours the linear program is solved."""
 MOST_TIGHT = 300
 """Up to how many points tight constraints are tried, for zero-one loss."""
 WINDOW, LOOSE = 100, 0.05
@@ -312,7 +312,7 @@ def _program(line: Line, level: ApproxDP, loss: str, prior: Floats | None) -> Op
     space = line.space()
     weights = np.full(line.points, 1 / line.points) if prior is None else prior
     key = {
-        "version": 1,
+        "version": 2,
         "points": line.points,
         "reach": line.reach,
         "level": level.to_json(),
@@ -322,9 +322,7 @@ def _program(line: Line, level: ApproxDP, loss: str, prior: Floats | None) -> Op
     problem = Wanted(space, level, weights, loss)
     try:
         method: Any = "auto" if small else "tight-constraints"
-        solution = cached(
-            key, problem, lambda: optimal(space, level, prior=prior, loss=loss, seconds=SECONDS, method=method)
-        )
+        solution = cached(key, problem, lambda: optimal(space, level, prior=prior, loss=loss, method=method))
         solution.certified  # noqa: B018  (proved private, or not taken)
     except (SolverFailed, CannotCertify, UnsupportedLevel, InvalidInput):  # tight constraints may not exist
         return None

@@ -73,7 +73,10 @@ def _positions(points: int) -> list[tuple[int, float]]:
     if points <= MOST_POINTS:
         return [(position, 1 / points) for position in range(points)]
     nodes, weights = np.polynomial.legendre.leggauss(MEANS)
-    return [(round((points - 1) * (1 + node) / 2), weight / 2) for node, weight in zip(nodes, weights, strict=True)]
+    return [
+        (round((points - 1) * (1 + node) / 2), weight / 2)
+        for node, weight in zip(nodes.tolist(), weights.tolist(), strict=True)
+    ]
 
 
 def _candidates(line: Line, level: ApproxDP, loss: str) -> list[Design]:

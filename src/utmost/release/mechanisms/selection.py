@@ -56,6 +56,9 @@ from utmost.release.mechanisms.hardest import hardest
 from utmost.release.mechanisms.pure_within import implies, pure_within
 from utmost.sampling import uniform_integer
 
+FAR, MOST_ON_LINES = 45.0, 60_000
+"""How far leads can be told apart, times epsilon, and up to how many points the rainbow's lines may have: beyond, it
+would take minutes and gigabytes."""
 FEWEST_WINS, MOST_ERROR = 10, 0.05
 """What is estimated about one candidate is stated if it wins on so many lines, and with at most this error."""
 
@@ -240,17 +243,19 @@ def _options(contest: Contest, level: Level) -> dict[str, Weighted | Rainbow]:
     """What can be proved private."""
     options: dict[str, Weighted | Rainbow] = {}
     m, pure = len(contest.names), pure_within(level)
-    lines = plurality(-(-contest.most_lead // contest.lead_reach), range(m), level, "add-remove")
-    try:
-        lines.solution.certified  # noqa: B018  (proved private, or not taken)
-        options["rainbow by winner"] = Rainbow(contest, lines)
-    except CannotCertify:
-        if pure is None:
-            raise
     if pure is not None:
         decay = decay_above(pure, contest.score_reach)
         options["permute and flip"] = Weighted(contest, pure, decay, again=False)
         options["exponential mechanism"] = Weighted(contest, pure, decay, again=True)
+        if m * min(contest.most_lead / contest.lead_reach, FAR / pure.log_growth) > MOST_ON_LINES:
+            return options
+    lines = plurality(-(-contest.most_lead // contest.lead_reach), range(m), level, "add-remove")
+    try:
+        lines.solution.certified  # noqa: B018  (proved private, or not taken)
+        return {"rainbow by winner": Rainbow(contest, lines), **options}
+    except CannotCertify:
+        if pure is None:
+            raise
     return options
 
 

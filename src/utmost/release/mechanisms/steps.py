@@ -5,13 +5,13 @@ b = floor((t - first yes) / reach). Neighbours lie in the same or adjacent block
 is private on the line (a pull-back along a morphism), and a path has closed forms (BIN Theorem 2).
 
 **The best average.** For a uniform prior pair the j-th block of yes with the j-th block of no: points of a pair are
-2j + 1 neighbours apart, so no private mechanism can tell both truths more often, on average, than the balanced one
-does: if no gets yes with probability q, yes gets it with at most U after 2j + 1 steps, and that less q is largest
-where the two errors are equal. Only points without a partner (where one side of the border is longer) can do better,
-and they are far from the border: what they could gain is the stated gap. Where that is not small, and for every other
-prior or level, a linear program chooses, on blocks as narrow as its size allows (of which several in a row are then
-neighbours). Where blocks are points, what no private mechanism errs less often than on the points that are told apart
-is a bound: those beyond them can only err more.
+n = 2j + 1 neighbours apart, so no private mechanism can tell both truths more often, on average, than the balanced one
+does: if no gets yes with probability q, yes gets it with at most U(q), U being the level's upper function n times; U is
+concave, and its own mirror image (swap no and yes), so U(q) - q is largest where the two errors are equal. Only points
+without a partner (where one side of the border is longer) can do better, and they are far from the border: what they
+could gain is the stated gap. Where that is not small, and for every other prior, a linear program chooses, on blocks as
+narrow as its size allows (of which several in a row are then neighbours). Where blocks are points, what no private
+mechanism errs less often than on the points that are told apart is a bound: those beyond them can only err more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from utmost.solution import Solution
 Floats = NDArray[np.float64]
 UNRESOLVED, CLOSED, ROUNDING, NOTHING = 2.0**-64, 1e-12, 1e-15, 1e-6
 MOST_BLOCKS, MOST_PROGRAM = 200_000, 2_000
-MOST_PAIRS, MOST_PAIRS_GAUSSIAN = 20_000, 500
+MOST_PAIRS, MOST_PAIRS_GAUSSIAN, MOST_BLOCKS_GAUSSIAN = 20_000, 500, 150
 """How many pairs of neighbouring blocks a linear program may have; Gaussian levels need many rounds."""
 
 
@@ -88,7 +88,7 @@ def best_steps(line: Line, first_yes: int, level: Level, prior: Floats | None) -
     solution = balanced(path(len(weights)), lambda b: b >= len(no), level)
     even = Steps(line, first_yes, line.reach, len(no), solution, weights)
     value, bound = even.expected("zero-one"), None
-    if prior is None and isinstance(level, ApproxDP) and level.delta == 0:
+    if prior is None:
         bound = max(0.0, value - _unpaired_errors(no, yes, even.told, line))
         if value - bound <= CLOSED:
             return even, bound
@@ -116,7 +116,7 @@ def _narrowest(blocks: int, reach: int, level: Level) -> int | None:
         together = -(-reach // width)
         if together * width == reach and blocks * together**2 <= most:
             return width
-    return reach if blocks <= MOST_PROGRAM else None
+    return reach if blocks <= (MOST_BLOCKS_GAUSSIAN if isinstance(level, GaussianDP) else MOST_PROGRAM) else None
 
 
 def _least_errors(found: Steps, level: Level, prior: Floats | None) -> float:
