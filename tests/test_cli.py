@@ -199,6 +199,14 @@ def test_demo(tmp_path):
     assert str(tmp_path / "demo" / "report.html") in text
 
 
+def test_demo_in_a_folder_whose_name_reads_like_markup(tmp_path):
+    """What is printed is text, whatever brackets it holds; that no table is opened there is said in words."""
+    result = utmost("demo", "--out", tmp_path / "x[" / "bold]")
+    assert str(tmp_path / "x[" / "bold]" / "survey.csv") in result.stdout
+    assert result.returncode == 2
+    assert "wildcard" in result.stderr
+
+
 def table(folder, text):
     path = folder / "matrix.csv"
     path.write_text(text)

@@ -450,6 +450,20 @@ def test_a_plan_or_a_mistake_opens_no_account(tmp_path):
     assert "2.5 of 3 left" in release_command(tmp_path, "--count", "age >= 70", "--privacy", 1, "--plan").stdout
 
 
+def test_an_engine_that_fails_has_an_exit_code_of_its_own(tmp_path):
+    """The spend stands, so it is neither a refusal nor wrong use; a script can tell."""
+    asked = ("--count", "age >= 65", "--privacy", 0.5, "--budget", 1)
+    with (
+        mock.patch.object(engines.Source, "rehearse"),
+        mock.patch.object(engines.Source, "run", side_effect=RuntimeError),
+    ):
+        failed = release_command(tmp_path, *asked)
+    assert failed.returncode == 70
+    assert failed.stderr.startswith("EngineFailed: ")
+    assert "0.5 of 1 left" in release_command(tmp_path, *asked, "--plan").stdout
+    assert release_command(tmp_path, "--count", "age >= 70", "--privacy", 1).returncode == 1
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [

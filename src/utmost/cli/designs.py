@@ -96,7 +96,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """From nothing to a table of 20,000 people, five private answers, and the page that defends them."""
-    console = Console(quiet=as_json, soft_wrap=True, highlight=False)
+    console = Console(quiet=as_json, soft_wrap=True, highlight=False, markup=False)
     result = run_demo(out, console.print)
     if as_json:
         print_json(result)

@@ -82,7 +82,9 @@ def release(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """A private answer about TABLE, with its proof; exit code 1 if the budget does not allow it.
+    """A private answer about TABLE, with its proof.
+
+    Exit code 1: the budget does not allow it; 70: the engine failed, and the spend stands.
 
     The identical question asked again gets the recorded answer and spends nothing. In --json, `privacy` is what the
     answer spent when it was drawn, and `spent` what the whole account has spent so far.

@@ -183,8 +183,8 @@ class _Builder:
 
     def _in(self, node: Any) -> _Operand:
         options = node.args.get("expressions") or []
-        if not options or node.args.get("query") is not None or node.args.get("unnest") or node.args.get("field"):
-            refuse("IN with a subquery")
+        if not options:
+            raise NotRowWise("IN () lists nothing; list values, as in town IN ('Briar', 'Ash').")
         this = self.build(node.this)
         pairs = [self._alike(this, self.build(option)) for option in options]
         return _truth(_joined([left.value == right.value for left, right in pairs], operator.or_))
