@@ -54,7 +54,7 @@ class Answer:
 
     Attributes
     ----------
-    value : the answer: a number, or True or False
+    value : the answer: a number, True or False, a candidate, or a dict of counts
     released : the integers that were released, by part; the value is made of them
     details : everything else, as plain data; what `to_json` writes and `report` shows
     recorded : whether the identical question had been answered before: then nothing was spent now
@@ -79,7 +79,10 @@ class Answer:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Where the truth lies with 95 %, given the prior and this answer; None for yes or no."""
+        """Where the truth lies with 95 %, given the prior and this answer.
+
+        None for yes or no, for a candidate, and for several counts, each of which has one in `accuracy["after"]`.
+        """
         found = self.details["accuracy"]["after"].get("interval")
         return None if found is None else (found[0], found[1])
 

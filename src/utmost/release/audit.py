@@ -1,11 +1,10 @@
 """Trying to break our own promise: how different two neighbouring tables look to somebody who asks many times.
 
 `audit` releases the answer to one question many times from each of two tables that differ in one row or person, looks
-for the event whose probabilities differ most, on the first half of the draws, and estimates it on the second half.
-The bound it states holds with the stated confidence (Clopper and Pearson for each of the two probabilities, so that
-the event, having been chosen on other draws, is not chosen to please). Where the
-level does not allow the one probability beside the other, whichever kind of level it is, the promise is broken; where
-it does, nothing is proved.
+for the event whose probabilities differ most, on the first half of the draws, and estimates it on the second half: an
+event chosen on other draws is not chosen to please. The bound it states holds with the stated confidence (Clopper and
+Pearson, for each of the two probabilities). Where the level does not allow the one probability beside the other,
+whichever kind of level it is, the promise is broken; where it does, nothing is proved.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
 """Questions: public parameters in, a line of results, a mechanism and its accuracy out. No row is looked at here.
 
 A `Question` has one or more *parts*, each an integer statistic on a line with a mechanism of its own, and says how the
-released integers become the answer. To add a question, write one function that makes its parts; the session, the plan,
-the report, the ledger and the audit need nothing else.
+released integers become the answer; or a `Joint`, where one mechanism releases several integers together. To add a
+question, write a function that makes it, a method of `session.Questions` that calls the function, and for the command
+an option in `cli/release.py` with its words in `cli/asking.py`. Where the value is neither a number, yes or no, a
+candidate nor a dict of counts, `accuracy` must learn what it says about the truth, and `page` how to show it; ledger,
+plan and audit need nothing else.
 """
 
 from __future__ import annotations
@@ -145,7 +148,7 @@ class Question:
 
     Attributes
     ----------
-    kind : "count", "sum", "mean", "majority" or "threshold"
+    kind : the name of the session's method that asks it
     words : the question in words
     public : what the user asked, as plain data
     level : what asking it spends

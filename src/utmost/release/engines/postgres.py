@@ -6,7 +6,7 @@ NULL. Where they differ, or where PostgreSQL may fail on some row, a condition i
 * TRY_CAST: PostgreSQL has none, and its CAST stops at the first value that does not fit;
 * the order of texts: it depends on the server's collation; ILIKE: on its locale;
 * parts of dates: they fail on the date 'infinity';
-* numbers, dates and truth values as text: engines write them differently.
+* numbers that are not whole, dates and truth values as text: engines write them differently.
 
 Columns are refused whose type has rules of its own: character(n) pads with blanks, numeric without a precision holds
 numbers that no float does, some collations call different texts equal, and domains, enums and extensions may do

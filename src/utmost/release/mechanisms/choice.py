@@ -3,10 +3,12 @@
 | question | mechanism | proof |
 |---|---|---|
 | a number, neighbours next to each other | geometric noise, best remap | theorem (Ghosh, Roughgarden, Sundararajan) |
-| a number with a larger reach, up to 150 points | the linear program's optimum | bound from dual prices, its gap |
+| a number with a larger reach, few points | the linear program's optimum | bound from dual prices, its gap |
 | a number with a larger reach, more points | staircase or geometric noise, best remap | bound from shorter lines |
-| yes or no | balanced, or the linear program's best boundary, on blocks | bound, with its gap |
+| yes or no | balanced, or the linear program's best boundary, on blocks | bound, with its gap; unproved on long lines |
 
+Few are up to 150 points with points x reach up to 600; for zero-one loss and the uniform prior, tight constraints are
+tried up to 300 points.
 Every candidate's expected loss under the declared prior and loss is computed from its law, and the least is taken.
 """
 

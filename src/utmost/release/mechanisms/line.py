@@ -1,4 +1,4 @@
-"""Integers in a row: the space of every statistic in this package, and what is believed about the point beforehand."""
+"""Integers in a row: the space of a statistic that is one integer, and what is believed about the point beforehand."""
 
 from __future__ import annotations
 
