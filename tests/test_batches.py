@@ -53,8 +53,14 @@ def test_a_batch_of_different_questions():
 def test_batches_used_wrongly():
     """Nothing is spent."""
     s, other = opened(1), opened(1)
-    for plans in ([], "count", [1], [other.plan.count("n > 0", privacy=1)]):
-        with pytest.raises(InvalidInput):
+    for plans, words in (
+        ([], r"the batch is \[\]; give a list of plans"),
+        (s.plan, "the batch is a Planner"),
+        ("count", "the batch is 'count'"),
+        ([s.plan.count("n > 0", privacy=1), 1], "holds 1, not a plan"),
+        ([other.plan.count("n > 0", privacy=1)], "another session"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
             s.batch(plans)
     with pytest.raises(BudgetSpent):
         s.batch([s.plan.count("n > 0", privacy=1)] * 2)

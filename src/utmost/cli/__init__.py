@@ -46,7 +46,7 @@ class Commands(TyperGroup):
             raise typer.Exit(130) from None
         except OSError as problem:
             if problem.filename is not None:
-                print(f"{shown(problem.filename)} cannot be used: {problem.strerror}.", file=sys.stderr)
+                print(f"{shown(problem.filename)} cannot be used: {problem.strerror}; name another.", file=sys.stderr)
                 raise typer.Exit(2) from None
             if problem.errno not in UNWRITTEN:
                 raise

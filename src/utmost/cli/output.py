@@ -37,7 +37,7 @@ def ask_private(prompt: str) -> str:
     except EOFError:
         return ""
     except UnicodeDecodeError:
-        raise InvalidInput("standard input is not text; give one line of text.") from None
+        raise InvalidInput("standard input is not text; give one line of text, in UTF-8.") from None
 
 
 def read_text(file: Path) -> str:
@@ -45,7 +45,7 @@ def read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{file} cannot be read: {problem}.") from None
+        raise InvalidInput(f"{file} cannot be read: {problem}; give a text file in UTF-8 that is there.") from None
 
 
 def json_values(text: str, source: str, expected: str) -> list[Any]:

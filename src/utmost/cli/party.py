@@ -185,7 +185,7 @@ def _standard_input() -> str:
     try:
         return sys.stdin.read()
     except UnicodeDecodeError:
-        raise InvalidInput("standard input is not text.") from None
+        raise InvalidInput("standard input is not text; send the messages as UTF-8.") from None
 
 
 def _messages(text: str, source: str) -> list[Any]:

@@ -84,7 +84,11 @@ def audit(question: Callable[[Any], Any], table_a: Any, table_b: Any, runs: int 
     for table in (table_a, table_b):
         answer = question(table)
         if not hasattr(answer, "question"):
-            raise InvalidInput("the question did not return an answer of a session; return s.count(...) or the like.")
+            kind = type(answer).__name__  # not the value: it may be private
+            raise InvalidInput(
+                f"the question returned a value of type {kind}, not an answer of a session; return s.count(...) or the "
+                "like."
+            )
         if level is not None and answer.question.level != level:
             raise InvalidInput(
                 f"the question was asked at {level} of one table and at {answer.question.level} of the other; ask "

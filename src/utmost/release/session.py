@@ -31,6 +31,7 @@ from utmost.release.winners import plurality
 Of = Literal["rows", "people"]
 TRIED = tuple(float(f"{d}e{e}") for e in range(-6, 0) for d in range(100, 1000) if (e, d) <= (-1, 500))
 """The levels `smallest_privacy` tries: numbers of three digits from 0.0001 to 50."""
+A_BATCH = "give a list of plans, such as [s.plan.count('age >= 65', privacy=0.1), ...]."
 
 
 class Questions:
@@ -333,7 +334,8 @@ class Session(Questions):
         """
         if not isinstance(question, Plan):
             raise InvalidInput(
-                "give a plan, such as s.smallest_privacy(s.plan.count('age >= 65', privacy=1), accuracy=5)."
+                f"the question is {shown(question)}; give a plan, such as "
+                "s.smallest_privacy(s.plan.count('age >= 65', privacy=1), accuracy=5)."
             )
         wanted = as_rational(accuracy, "accuracy")
         if wanted <= 0:
@@ -375,8 +377,11 @@ class Session(Questions):
         >>> len(answers), str(s.left)                          # the sum would have been 5
         (100, 'epsilon 0.792467 of 3, delta 9e-06 of 1e-05')
         """
-        if not isinstance(plans, Sequence) or not plans or not all(isinstance(plan, Plan) for plan in plans):
-            raise InvalidInput("a batch is a list of plans, such as [s.plan.count('age >= 65', privacy=0.1), ...].")
+        if not isinstance(plans, Sequence) or isinstance(plans, str) or not plans:
+            raise InvalidInput(f"the batch is {shown(plans)}; {A_BATCH}")
+        odd = [plan for plan in plans if not isinstance(plan, Plan)]
+        if odd:
+            raise InvalidInput(f"the batch holds {shown(odd[0])}, not a plan; {A_BATCH}")
         asked = [plan.question for plan in plans]
         if any(question.setting is not self.setting for question in asked):
             raise InvalidInput("a plan of the batch was made by another session; plan it with this one.")

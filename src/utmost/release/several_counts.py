@@ -52,10 +52,19 @@ def _named(conditions: Any, setting: Setting) -> dict[str, Any]:
         listed = {str(text_of(where, setting.source)): where for where in conditions}
     else:
         raise InvalidInput(f"conditions is {shown(conditions)}; list them, such as ['age >= 65', \"town = 'Briar'\"].")
-    if (
-        not 1 <= len(listed) <= MOST_CONDITIONS
-        or len(listed) < len(conditions)
-        or any(w is None for w in listed.values())
-    ):
-        raise InvalidInput(f"give 1 to {MOST_CONDITIONS} different conditions; every one shares the same epsilon.")
+    if not 1 <= len(conditions) <= MOST_CONDITIONS:
+        raise InvalidInput(
+            f"there are {len(conditions)} conditions; give 1 to {MOST_CONDITIONS}: every one shares the same epsilon."
+        )
+    if any(where is None for where in listed.values()):
+        raise InvalidInput(
+            "a condition is None; name the rows it is about, or count all rows with session.count(None)."
+        )
+    if len(listed) < len(conditions):
+        raise InvalidInput(f"{_twice(conditions, setting)} is listed twice; list every condition once.")
     return listed
+
+
+def _twice(conditions: Sequence[Any], setting: Setting) -> str:
+    texts = [str(text_of(where, setting.source)) for where in conditions]
+    return shown(next(text for i, text in enumerate(texts) if text in texts[:i]))

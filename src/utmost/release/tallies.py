@@ -87,7 +87,10 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any]], other: b
     sizes = [len(found) + other for found in literals.values()]
     size = math.prod(sizes)
     if size > MOST_CELLS:
-        raise InvalidInput(f"these categories make {size} cells; at most {MOST_CELLS} are counted at once.")
+        raise InvalidInput(
+            f"these categories make {size} cells, and at most {MOST_CELLS} are counted at once; list fewer, or ask "
+            "several histograms."
+        )
 
     def number(table: Any) -> Any:
         cell: Any = None

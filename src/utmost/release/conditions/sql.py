@@ -46,7 +46,10 @@ def from_sql(text: str, source: Source) -> Any:
     import sqlglot
 
     if len(text) > MOST_TEXT:
-        raise InvalidInput(f"the condition has {len(text)} characters; at most {MOST_TEXT} are read.")
+        raise InvalidInput(
+            f"the condition has {len(text)} characters, and at most {MOST_TEXT} are read; write a shorter one, or make "
+            "a column of it beforehand."
+        )
     try:
         statements = sqlglot.parse(text, read="duckdb")
     except (sqlglot.errors.SqlglotError, RecursionError):
@@ -246,9 +249,11 @@ def _number(text: str) -> _Operand:
     try:
         exact = Decimal(text)
     except ArithmeticError:
-        raise InvalidInput(f"{shown(text)} is not a number that can be compared.") from None
+        raise InvalidInput(
+            f"{shown(text)} is not a number that can be compared; write digits, such as 65 or 6.5e1."
+        ) from None
     if not abs(exact) < Decimal("1e300"):
-        raise InvalidInput(f"{shown(text)} is too large a number to compare with.")
+        raise InvalidInput(f"{shown(text)} is too large a number to compare with; give one below 1e300.")
     if exact != exact.to_integral_value() or "." in text or "e" in text.lower():
         return _Operand(ibis.literal(float(exact), "float64"), "number")
     if -(2**63) <= exact < 2**63:
