@@ -63,13 +63,19 @@ def release(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="What all answers together may spend; without it, a new account has room for this answer only."
+            help="What all answers together may spend, an epsilon or epsilon,delta; without it, a new account has room "
+            "for this answer only."
         ),
     ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="The ledger's file or postgresql:// URL; in memory without it.")
     ] = None,
-    loss: Annotated[str | None, typer.Option(help="absolute, squared, zero-one, or such as 'within 5'.")] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="absolute, squared, zero-one or such as 'within 5'; of winners shortfall, of quantiles rank."
+        ),
+    ] = None,
     type_: Annotated[
         list[str] | None, typer.Option("--type", help="How to read a column of text, such as age=int.")
     ] = None,

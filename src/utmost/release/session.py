@@ -35,7 +35,20 @@ A_BATCH = "give a list of plans, such as [s.plan.count('age >= 65', privacy=0.1)
 
 
 class Questions:
-    """The questions one can ask, each with the same arguments in `session` and in `session.plan`."""
+    """The questions one can ask, each with the same arguments in `session` and in `session.plan`.
+
+    Parameters
+    ----------
+    where : SQL such as "age >= 65", an Ibis condition, or a function of the Ibis table; None takes every row
+    privacy : what the answer may spend; a number is an epsilon; yes or no, winners and quantiles also take an
+        ApproxDP with a delta or a GaussianDP
+    of : "rows", or "people" where the unit is um.people(...)
+    loss : what the mechanism is best for: "absolute", "squared", "zero-one" or "within k", unless a question says
+        otherwise
+    prior : a probability for each possible result, in increasing order; None is uniform
+    fresh : True draws again (and spends again) although the identical question was answered before; otherwise the
+        recorded answer comes back, with `recorded` True
+    """
 
     setting: Setting
 
@@ -55,18 +68,7 @@ class Questions:
         prior: Any = None,
         fresh: bool = False,
     ) -> Any:
-        """How many rows (or people with such a row) there are of which a condition is true.
-
-        Parameters
-        ----------
-        where : SQL such as "age >= 65", an Ibis condition, or a function of the Ibis table; None takes every row
-        privacy : what the answer may spend; a number is an epsilon
-        of : "rows", or "people" where the unit is um.people(...)
-        loss : "absolute", "squared", "zero-one" or "within k": what the mechanism is best for
-        prior : a probability for each possible count; None is uniform
-        fresh : True draws again (and spends again) although the identical question was answered before; otherwise the
-            recorded answer comes back, with `recorded` True
-        """
+        """How many rows (or people with such a row) there are of which a condition is true."""
         return self._take(count(self.setting, where, self._level(privacy), of, loss, prior), fresh)
 
     def sum(
@@ -88,9 +90,10 @@ class Questions:
 
         Parameters
         ----------
+        column : a column of numbers, or of text that is read as numbers
         lower, upper : multiples of the grid
         grid : the step that values are rounded to
-        loss : "absolute", "squared", "zero-one" or "within k", which means within k *steps of the grid*
+        loss : "within k" means within k *steps of the grid*
         """
         return self._take(
             total(self.setting, column, lower, upper, grid, where, self._level(privacy), loss, prior), fresh
@@ -108,13 +111,26 @@ class Questions:
         loss: str = "absolute",
         fresh: bool = False,
     ) -> Any:
-        """The mean of a column, its values clamped to lower..upper: from a sum and a count that share the epsilon."""
+        """The mean of a column, its values clamped to lower..upper: from a sum and a count that share the epsilon.
+
+        Parameters
+        ----------
+        column, lower, upper, grid : as for a sum; lower and upper must differ
+        loss : "absolute" or "squared"
+        """
         return self._take(mean(self.setting, column, lower, upper, grid, where, self._level(privacy), loss), fresh)
 
     def majority(
         self, where: Any, privacy: Any = None, *, loss: str = "zero-one", prior: Any = None, fresh: bool = False
     ) -> Any:
-        """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote."""
+        """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote.
+
+        Parameters
+        ----------
+        where : a condition; required
+        loss : "zero-one"
+        prior : a probability for each possible difference, yes less no
+        """
         return self._take(majority(self.setting, where, self._level(privacy), loss, prior), fresh)
 
     def threshold(
@@ -128,7 +144,14 @@ class Questions:
         prior: Any = None,
         fresh: bool = False,
     ) -> Any:
-        """Whether a condition is true of at least so many rows (or people)."""
+        """Whether a condition is true of at least so many rows (or people).
+
+        Parameters
+        ----------
+        at_least : a whole number from 1 to the most there can be
+        loss : "zero-one"
+        prior : a probability for each possible count
+        """
         return self._take(threshold(self.setting, where, at_least, self._level(privacy), of, loss, prior), fresh)
 
     def counts(
@@ -192,6 +215,8 @@ class Questions:
 
         Parameters
         ----------
+        column : whose value is a row's vote
+        candidates : 2 to 100 public values of the column
         loss : "zero-one", or "shortfall": by how many votes the named one is behind the winner
         prior : {tally: probability}, a tally being a tuple of votes; None is uniform over all tallies
         """
@@ -216,6 +241,8 @@ class Questions:
 
         Parameters
         ----------
+        column : a column of numbers, or of text that is read as numbers
+        q : a share between 0 and 1
         candidates : public numbers in increasing order, such as range(0, 101, 5)
         loss : "absolute": how far the named value is from the quantile; "zero-one"; "rank": how many rows it is off
         prior : {tally: probability}, a tally being the rows at each candidate; None is uniform over all tallies
@@ -366,6 +393,8 @@ class Session(Questions):
         Parameters
         ----------
         plans : made by `session.plan`, such as [s.plan.count("age >= 65", privacy=0.1), s.plan.majority(...)]
+        delta : what the whole batch takes of the budget's delta; None charges the sum
+        fresh : True draws again (and spends again) although the identical batch was answered before
 
         Examples
         --------
@@ -409,6 +438,12 @@ class Session(Questions):
 
         The level is fixed in advance, so exact composition holds although the questions are not. What comes back asks
         like a session; every question takes one slot, and its level is the schedule's.
+
+        Parameters
+        ----------
+        privacy : the level of every question
+        slots : how many questions; those that are not asked stay charged
+        delta : what the whole schedule takes of the budget's delta; None charges the sum
 
         Examples
         --------
