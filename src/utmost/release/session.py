@@ -10,9 +10,10 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from utmost.accounting import Account, Entry, Ledger, Schedule
+from utmost.accounting.entries import Left, Spent
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, as_level
@@ -29,12 +30,13 @@ from utmost.release.units import Unit, require_neighbours
 from utmost.release.winners import plurality
 
 Of = Literal["rows", "people"]
+Made = TypeVar("Made", bound="Plan | Answer")
 TRIED = tuple(float(f"{d}e{e}") for e in range(-6, 0) for d in range(100, 1000) if (e, d) <= (-1, 500))
 """The levels `smallest_privacy` tries: numbers of three digits from 0.0001 to 50."""
 A_BATCH = "give a list of plans, such as [s.plan.count('age >= 65', privacy=0.1), ...]."
 
 
-class Questions:
+class Questions(Generic[Made]):
     """The questions one can ask, each with the same arguments in `session` and in `session.plan`.
 
     Parameters
@@ -52,7 +54,7 @@ class Questions:
 
     setting: Setting
 
-    def _take(self, question: Question, fresh: bool) -> Any:
+    def _take(self, question: Question, fresh: bool) -> Made:
         raise NotImplementedError
 
     def _level(self, privacy: Any) -> Any:
@@ -67,7 +69,7 @@ class Questions:
         loss: str = "absolute",
         prior: Any = None,
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """How many rows (or people with such a row) there are of which a condition is true."""
         return self._take(count(self.setting, where, self._level(privacy), of, loss, prior), fresh)
 
@@ -83,7 +85,7 @@ class Questions:
         loss: str = "absolute",
         prior: Any = None,
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """The sum of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
 
         The range is public and must not be read off the table: it says how far one row can move the sum.
@@ -110,7 +112,7 @@ class Questions:
         where: Any = None,
         loss: str = "absolute",
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """The mean of a column, its values clamped to lower..upper: from a sum and a count that share the epsilon.
 
         Parameters
@@ -122,7 +124,7 @@ class Questions:
 
     def majority(
         self, where: Any, privacy: Any = None, *, loss: str = "zero-one", prior: Any = None, fresh: bool = False
-    ) -> Any:
+    ) -> Made:
         """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote.
 
         Parameters
@@ -143,7 +145,7 @@ class Questions:
         loss: str = "zero-one",
         prior: Any = None,
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """Whether a condition is true of at least so many rows (or people).
 
         Parameters
@@ -162,7 +164,7 @@ class Questions:
         of: Of = "rows",
         loss: str = "absolute",
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """How many rows (or people) have each of several conditions, which may overlap; the answer is a dict.
 
         All counts together spend `privacy`, and are more accurate than if each was asked with its share.
@@ -185,7 +187,7 @@ class Questions:
         of: Of = "rows",
         loss: str = "absolute",
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """How many rows (or people) each category of one or two columns has; the answer is a dict.
 
         Parameters
@@ -210,7 +212,7 @@ class Questions:
         loss: str = "zero-one",
         prior: Any = None,
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """Which of the candidates most rows name; their order is public and breaks ties; other values do not vote.
 
         Parameters
@@ -236,7 +238,7 @@ class Questions:
         loss: str = "absolute",
         prior: Any = None,
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """Which candidate is the q-quantile of a column (q = 0.5: the median), values rounded to the nearest candidate.
 
         Parameters
@@ -252,7 +254,7 @@ class Questions:
         )
 
 
-class Session(Questions):
+class Session(Questions[Answer]):
     """A table with its budget.
 
     Parameters
@@ -322,12 +324,12 @@ class Session(Questions):
         return self.setting.source.table
 
     @property
-    def left(self) -> Any:
+    def left(self) -> Left:
         """What is left of the budget."""
         return self.account.left
 
     @property
-    def spent(self) -> Any:
+    def spent(self) -> Spent:
         """What has been spent."""
         return self.account.spent
 
@@ -506,7 +508,7 @@ def _with_epsilon(level: Level, epsilon: float) -> Level:
     return PureDP(epsilon)
 
 
-class Planner(Questions):
+class Planner(Questions[Plan]):
     """`session.plan`: what answers would be like."""
 
     def __init__(self, session: Session) -> None:
@@ -517,7 +519,7 @@ class Planner(Questions):
         return make_plan(question, self.session.dataset, str(self.session.left))
 
 
-class Scheduled(Questions):
+class Scheduled(Questions[Answer]):
     """`session.schedule(...)`: questions that take one slot each; leave `privacy` out."""
 
     def __init__(self, session: Session, level: Level, slots: Schedule) -> None:
