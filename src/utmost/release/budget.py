@@ -17,6 +17,11 @@ MOST_LISTED = 20
 class Budget:
     """The state of an account at the moment it was asked for; another process may spend meanwhile.
 
+    Attributes
+    ----------
+    left, spent : what of the budget is left, and what was spent, all entries together
+    entries : what was spent on what, oldest first
+
     Examples
     --------
     >>> import pyarrow, utmost as um

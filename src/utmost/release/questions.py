@@ -198,7 +198,7 @@ class Question:
             return self.joint.design.draw(point)
         return {part.name: part.design.release(point[part.name]) for part in self.parts}
 
-    @cached_property
+    @property
     def is_choice(self) -> bool:
         """Whether the answer is yes or no."""
         return self.kind in ("majority", "threshold")

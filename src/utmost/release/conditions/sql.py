@@ -165,9 +165,6 @@ class _Builder:
             raise NotRowWise(f"a date has no {part}; use TRY_CAST(... AS TIMESTAMP).")
         return _Operand(getattr(operand.value, part)(), "number")
 
-    def _tsordstodate(self, node: Any) -> _Operand:  # sqlglot's name for a bare cast inside YEAR(born)
-        return self.build(node.this)
-
     # conditions
 
     def _and(self, node: Any) -> _Operand:

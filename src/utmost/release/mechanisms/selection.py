@@ -95,16 +95,6 @@ class Weighted:
             found += w * left.prod(axis=1, keepdims=True) / left
         return np.asarray(found * accepted)
 
-    def exact(self, tally: tuple[int, ...]) -> list[Fraction]:
-        """The exact probability of every candidate at one tally."""
-        scores = self.contest.scores(np.array([tally]))[0].tolist()
-        accepted = [self.decay ** (max(scores) - score) for score in scores]
-        if self.again:
-            return [a / sum(accepted) for a in accepted]
-        return [
-            a * _mean_of_product([other for j, other in enumerate(accepted) if j != i]) for i, a in enumerate(accepted)
-        ]
-
     def verify(self) -> bool:
         """Whether the decay over the reach of scores is within the level: decided exactly."""
         return 0 < self.decay < 1 and keeps_level(self.level, self.decay, self.contest.score_reach)
@@ -329,11 +319,3 @@ def _flip(decay: Fraction, times: int) -> bool:
             return False
         number = Uniform(uniform_integer(64), number.bits + 64)
     return number.is_below(bound)
-
-
-def _mean_of_product(accepted: list[Fraction]) -> Fraction:
-    """The integral over t from 0 to 1 of the product of 1 - t·a: how often nobody before was accepted."""
-    powers = [Fraction(1)]
-    for a in accepted:
-        powers = [x - a * y for x, y in zip([*powers, Fraction(0)], [Fraction(0), *powers], strict=True)]
-    return sum((c / (k + 1) for k, c in enumerate(powers)), Fraction(0))

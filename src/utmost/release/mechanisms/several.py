@@ -112,9 +112,7 @@ class SeveralDesign:
 
 
 @lru_cache(maxsize=256)
-def design_overlapping(
-    names: tuple[str, ...], line: Line, level: Level, loss: str, optimum: bool = True
-) -> SeveralDesign:
+def design_overlapping(names: tuple[str, ...], line: Line, level: Level, loss: str) -> SeveralDesign:
     """The best mechanism known for counts that one neighbour may move all at once, each by up to the line's reach."""
     pure, d = _pure(level), len(names)
     alone = _alone(line, pure, d, loss)
@@ -128,7 +126,7 @@ def design_overlapping(
     ]
     if d > 1:
         options += _noise_together("cube", d, line, pure, loss, line.reach)
-        options += _on_a_board(d, line, pure, loss) if optimum else []
+        options += _on_a_board(d, line, pure, loss)
     others = _alternatives(line, pure, loss, d * line.reach, math.sqrt(d) * line.reach)
     for by in others.values():
         by["zero-one"] = any_wrong(by["zero-one"], d)

@@ -60,7 +60,7 @@ class Steps:
         return np.asarray(self.solution.mechanism.matrix[np.arange(len(truth)), truth])
 
     def expected(self, loss: str) -> float:
-        """The probability of a wrong answer under the prior."""
+        """The probability of a wrong answer under the prior: the only loss of yes or no, whichever is named."""
         return float(self.weights @ (1 - self.told))
 
     @property
