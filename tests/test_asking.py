@@ -157,7 +157,7 @@ def test_output_that_cannot_be_written_is_no_refusal(table, tmp_path):
         (("--plurality", "age", "--categories", "70,66,25", "--type", "age=int", "--where", "town = 'Briar'"), 25),
     ],
 )
-def test_new_questions_from_the_command_line(table, words, value):
+def test_counts_and_candidates_from_the_command_line(table, words, value):
     """As JSON, with everything that defends them."""
     done = run(table, *COMMON, "--json", *words)
     assert done.returncode == 0, done.stderr

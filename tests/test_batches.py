@@ -103,7 +103,7 @@ def test_the_budget_as_text_html_and_picture():
     assert sum(float(b.attrib["width"]) for b in bars) == pytest.approx(580 * 0.6, abs=4)
 
 
-def test_smallest_privacy_of_new_questions():
+def test_smallest_privacy_of_counts_and_candidates():
     """The least epsilon for an accuracy, for counts and winners."""
     s = session(LISTED, um.rows(at_most=50), "replace")
     for plan, wanted in ((s.plan.counts(["n > 1", "ok"], privacy=1), 3), (s.plan.plurality("id", ["a", "b"], 1), 0.05)):

@@ -1,18 +1,14 @@
 """The command as people use it: exit codes, words, JSON, files."""
 
 import hashlib
-import io
 import json
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
-from unittest import mock
 
 import pytest
+from command import utmost
 
 import utmost as um
-from utmost.cli import main
 
 MAJORITY = """
 [space]
@@ -39,29 +35,6 @@ ratio = 2
 v1 = {first}
 v4 = {last}
 """
-
-
-@dataclass
-class Result:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def utmost(*arguments, given=""):
-    """Run the command with this on its standard input."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    with (
-        mock.patch.object(sys, "argv", ["utmost", *map(str, arguments)]),
-        mock.patch.object(sys, "stdin", io.StringIO(given)),
-        redirect_stdout(out),
-        redirect_stderr(err),
-    ):
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-    return Result(code, out.getvalue(), err.getvalue())
 
 
 def write(folder, text):

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from release_tables import as_table, session, tables
-from test_release_statistics import UNITS, neighbour_of
+from release_tables import UNITS, as_table, neighbour_of, session, tables
 
 import utmost as um
 from utmost.errors import InvalidInput, NotRowWise, UnsupportedLevel
@@ -35,7 +34,7 @@ EPSILONS = [0.1, 0.5, 1, 2]
 
 
 def asked(listed, unit, neighbours, epsilon=1):
-    """One of each new question about a table."""
+    """One of each question about several counts or candidates."""
     setting = Setting(engines.open_table(as_table(listed)), unit, neighbours)
     return {
         "counts": counts(setting, ["n >= 0", "x > 1", "ok"], epsilon, "rows", "absolute"),
@@ -488,7 +487,7 @@ def test_a_listed_prior_is_exact():
     assert plan.accuracy["before"]["holds"] == ("average: exact, under the listed prior; worst: over all tallies")
 
 
-def test_audits_of_new_questions():
+def test_audits_of_counts_and_candidates():
     """Neighbouring tables asked many times: the promise is not contradicted."""
     one, other = [("a", 1.0, 1, True)] * 3, [("a", 1.0, 1, True)] * 2 + [("b", 4.0, 2, True)]
 
