@@ -9,7 +9,7 @@ from typing import Any
 from utmost.errors import InvalidInput, shown
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.several import design_disjoint
-from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, shared, text_of
+from utmost.release.questions import Joint, Question, Setting, as_releasable, asking, rows_that_count, shared, text_of
 from utmost.release.tallies import category_cells, tally_statement
 
 
@@ -42,7 +42,7 @@ def histogram(
     text, what = text_of(where, setting.source), " and ".join(listed)
     return Question(
         "histogram",
-        f"How many {of} are there by {what}" + (f", where {text}?" if text else "?"),
+        asking(f"How many {of} are there by {what}", text),
         {
             "question": "histogram",
             "categories": [[name, list(found)] for name, found in listed.items()],  # in order, which names the cells

@@ -26,7 +26,7 @@ from utmost.release.mechanisms.contests import Floats, Integers, Line
 from utmost.release.mechanisms.hardest import rungs
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.selection import design_selection
-from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, text_of
+from utmost.release.questions import Joint, Question, Setting, as_releasable, asking, rows_that_count, text_of
 from utmost.release.tallies import range_cells, tally_statement
 from utmost.release.units import Neighbours
 from utmost.release.winners import clamped_tally, prior_words, tally_prior
@@ -170,7 +170,7 @@ def quantile(
     text = text_of(where, setting.source)
     return Question(
         "quantile",
-        f"What is the {share} quantile of {column}" + (f", where {text}?" if text else "?"),
+        asking(f"What is the {share} quantile of {column}", text),
         {
             "question": "quantile",
             "column": column,

@@ -21,11 +21,12 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from utmost.errors import InvalidInput, UnsupportedLevel, shown
-from utmost.exact import Number, as_literal
-from utmost.privacy import ApproxDP, Level, PureDP, as_level
+from utmost.errors import InvalidInput, shown
+from utmost.exact import Number, as_literal, as_plain
+from utmost.privacy import Level, as_level
 from utmost.release.conditions import TOO_DEEP, as_condition
-from utmost.release.mechanisms.choice import Design, Proof, design_choice, design_number, require_releasable
+from utmost.release.mechanisms.choice import Design, Proof, design_choice, design_number
+from utmost.release.mechanisms.levels import require_pure_release, require_releasable, share_of
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.means import LOSSES_OF_MEANS, design_mean
@@ -246,13 +247,13 @@ def total(
     text = text_of(where, setting.source)
     return Question(
         "sum",
-        f"What does {column} add up to" + (f", where {text}?" if text else "?"),
+        asking(f"What does {column} add up to", text),
         {"question": "sum", **_range(column, steps), "where": text, **shared(loss, weights)},
         level,
         setting,
         setting.unit.rows_each,
         (part,),
-        lambda released: _number(released["sum"] * steps.step),
+        lambda released: as_plain(released["sum"] * steps.step),
         lambda other: total(setting, column, lower, upper, grid, where, other, loss, prior),
     )
 
@@ -262,8 +263,7 @@ def mean(
 ) -> Question:
     """The mean of a column clamped to a range: from a sum around the middle of the range and a count, both released."""
     level, loss, steps = as_releasable(privacy), as_loss(loss, LOSSES_OF_MEANS), as_grid(lower, upper, grid)
-    if not isinstance(level, ApproxDP) or level.delta != 0:
-        raise UnsupportedLevel(f"a mean is released at a pure level, not {level}; give an epsilon, such as PureDP(1).")
+    pure = require_pure_release(level, "means")
     if steps.least == steps.most:
         raise InvalidInput(
             f"lower and upper are both {shown(lower)}, so the mean is public already; give a wider range."
@@ -271,7 +271,7 @@ def mean(
     middle = (steps.least + steps.most) // 2 * steps.step
     around = Grid(steps.lower, steps.upper, steps.step, middle)
     share = SHARE_OF_SUM[setting.neighbours]
-    for_sum, for_count = _split(level, share)
+    for_sum, for_count = share_of(pure, share), share_of(pure, 1 - share)
     moments = values(setting.source, column, around, where)
     present = Contribution(moments.taking_part, 1, 1, 1)
     lines = (setting.line(moments, setting.unit.rows_each), setting.line(present, setting.unit.rows_each))
@@ -287,7 +287,7 @@ def mean(
     text = text_of(where, setting.source)
     return Question(
         "mean",
-        f"What is the mean of {column}" + (f", where {text}?" if text else "?"),
+        asking(f"What is the mean of {column}", text),
         {"question": "mean", **_range(column, steps), "where": text, **shared(loss, None)},
         level,
         setting,
@@ -375,14 +375,6 @@ def as_releasable(privacy: Any) -> Level:
     return require_releasable(as_level(privacy))
 
 
-def _split(level: ApproxDP, share: Fraction) -> tuple[ApproxDP, ApproxDP]:
-    """Two levels that add up to one; where e^epsilon is a rational, to a decimal just below its logarithm."""
-    if level.ratio == 1 and isinstance(level.exponent, Fraction):
-        return PureDP(level.exponent * share), PureDP(level.exponent * (1 - share))
-    below = Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12)
-    return PureDP(below * share), PureDP(below * (1 - share))
-
-
 def text_of(where: Any, source: Source) -> str | None:
     """A condition as text: SQL as given, Ibis as the engine's SQL."""
     if where is None:
@@ -394,6 +386,11 @@ def text_of(where: Any, source: Source) -> str | None:
     except RecursionError:
         raise InvalidInput(TOO_DEEP) from None
     return compiled.removeprefix("SELECT ").rpartition(' AS "condition" FROM ')[0]
+
+
+def asking(words: str, text: str | None) -> str:
+    """A question in words, about all rows or those of which a condition is true."""
+    return f"{words}, where {text}?" if text else f"{words}?"
 
 
 def shared(loss: str, weights: Any) -> dict[str, Any]:
@@ -409,7 +406,3 @@ def shared(loss: str, weights: Any) -> dict[str, Any]:
 def _range(column: str, steps: Grid) -> dict[str, str]:
     ends = {"lower": steps.lower, "upper": steps.upper, "grid": steps.step}
     return {"column": column, **{name: str(as_literal(end)) for name, end in ends.items()}}
-
-
-def _number(value: Fraction) -> int | float:
-    return int(value) if value.denominator == 1 else float(value)

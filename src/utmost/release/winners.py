@@ -17,7 +17,7 @@ from utmost.release.mechanisms.contests import MOST_KINDS, Floats, Integers, Lin
 from utmost.release.mechanisms.hardest import rungs
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.selection import design_selection
-from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, text_of
+from utmost.release.questions import Joint, Question, Setting, as_releasable, asking, rows_that_count, text_of
 from utmost.release.tallies import category_cells, tally_statement
 from utmost.release.units import Neighbours
 
@@ -156,7 +156,7 @@ def plurality(
     text = text_of(where, setting.source)
     return Question(
         "plurality",
-        f"Which {column} is most frequent" + (f", where {text}?" if text else "?"),
+        asking(f"Which {column} is most frequent", text),
         {
             "question": "plurality",
             "column": column,

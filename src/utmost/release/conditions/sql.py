@@ -108,12 +108,10 @@ class _Builder:
             raise NotRowWise(f"{shown(node.sql())} names a table; name a column of the session's table alone.")
         columns = self.source.columns
         name = node.this.name
-        if name not in columns:
-            alike = [c for c in columns if c.lower() == name.lower()]
-            if len(alike) != 1:
-                raise InvalidInput(f"there is no column {shown(name)}; {self.source.naming}.")
+        alike = [c for c in columns if c.lower() == name.lower()]
+        if name not in columns and len(alike) == 1:
             name = alike[0]
-        value = self.source.table[name]
+        value = self.source.column(name)
         if kind_of(value.type()) == "timestamp" and value.type().scale == 9:  # ends in 2262, before some literals
             value = value.try_cast("timestamp(6)")
         return _Operand(value, kind_of(value.type()), name in self.source.untyped)

@@ -24,7 +24,7 @@ from urllib.parse import unquote, urlsplit
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError
 from utmost.release.conditions import as_read
-from utmost.release.source import Source, named
+from utmost.release.source import Source, quoted_name
 
 SCHEMES = ("postgresql://", "postgres://")
 TYPES = frozenset(
@@ -56,7 +56,7 @@ class PostgresSource(Source):
             )
         except Exception:
             return None
-        columns = ", ".join(f"CAST(NULL AS {kind}) AS {named(name)}" for name, kind in found)
+        columns = ", ".join(f"CAST(NULL AS {kind}) AS {quoted_name(name)}" for name, kind in found)
         return f"SELECT {columns}" if found else None
 
     @contextmanager
@@ -205,7 +205,7 @@ def _cursor(connection: Any) -> Any:
 
 def _quoted(base: Any) -> str:
     parts = [base.namespace.database, base.name] if base.namespace.database else [base.name]
-    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+    return ".".join(map(quoted_name, parts))
 
 
 def _where(address: str) -> str:

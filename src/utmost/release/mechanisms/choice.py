@@ -14,7 +14,6 @@ Every candidate's expected loss under the declared prior and loss is computed fr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -27,11 +26,12 @@ from utmost.design.finite import optimal
 from utmost.design.noise.discrete import discrete_laplace, discrete_staircase
 from utmost.errors import CannotCertify, InvalidInput, SolverFailed, UnsupportedLevel
 from utmost.mechanism import loss_table
-from utmost.privacy import ApproxDP, Level, require_pure
+from utmost.privacy import ApproxDP, Level
 from utmost.release.mechanisms.alternatives import choice_alternatives, number_alternatives
 from utmost.release.mechanisms.cache import Wanted, cached
+from utmost.release.mechanisms.levels import require_pure_release, require_releasable
 from utmost.release.mechanisms.line import Line
-from utmost.release.mechanisms.losses import SHOWN, tolerance
+from utmost.release.mechanisms.losses import shown_with, tolerance
 from utmost.release.mechanisms.noisy_line import NoisyLine
 from utmost.release.mechanisms.steps import Steps, best_steps
 from utmost.solution import Solution
@@ -43,9 +43,6 @@ MOST_TIGHT = 300
 """Up to how many points tight constraints are tried, for zero-one loss."""
 WINDOW, LOOSE = 100, 0.05
 """How many points a window has whose linear program bounds long lines, and from which gap on it is worth its time."""
-LEAST_EPSILON, MOST_EPSILON = 1e-6, 500
-"""Between which epsilons answers are released: below, a million people are not told from none; above, e^-epsilon has
-more digits than anybody can use."""
 BEST_NOISE = "among noises the staircase is best (Geng, Viswanath 2016)"
 NOISE = f"{BEST_NOISE}; whether a mechanism that is not noise does better on this line is open"
 
@@ -144,37 +141,9 @@ class OptimalTable:
         return np.arange(len(column)), weighted / weighted.sum()
 
 
-def require_releasable(level: Level) -> Level:
-    """Refuse levels at which an answer says nothing, or everything."""
-    size = level.log_growth if isinstance(level, ApproxDP) else getattr(level, "mu", 1)
-    delta = getattr(level, "delta", 0)
-    if size == 0 and delta == 0:
-        raise InvalidInput(
-            "privacy is 0: every answer would be the same whatever the table says; give an epsilon above 0."
-        )
-    if size == math.inf:
-        raise InvalidInput("privacy is infinite: nothing would be protected; give a finite epsilon.")
-    if isinstance(level, ApproxDP) and size > MOST_EPSILON:
-        raise InvalidInput(
-            f"privacy is {level}: above epsilon = {MOST_EPSILON} nothing is protected that matters, and exact draws "
-            f"take ever longer; give an epsilon up to {MOST_EPSILON}, such as 1."
-        )
-    if isinstance(level, ApproxDP) and size < LEAST_EPSILON and delta == 0:
-        raise InvalidInput(
-            f"an answer, or one part of a mean, would be released at {level}: below epsilon = {LEAST_EPSILON:g} it "
-            "would say next to nothing about any table; give a larger epsilon, such as 0.1."
-        )
-    return level
-
-
 def design_number(line: Line, level: Level, loss: str, prior: Floats | None = None) -> Design:
     """The best mechanism known for a number on a line, for a loss and a prior (None: uniform)."""
-    try:
-        pure = require_pure(require_releasable(level))
-    except UnsupportedLevel:
-        raise UnsupportedLevel(
-            f"numbers are released at pure levels, not {level}; give an epsilon, such as PureDP(1)."
-        ) from None
+    pure = require_pure_release(level, "numbers")
     if prior is None:
         return _uniform_number(line, pure, loss)
     return _design_number(line, pure, loss, prior)
@@ -194,7 +163,7 @@ def _design_number(line: Line, level: ApproxDP, loss: str, prior: Floats | None)
         if table is not None and better
         else (noise, f"{noise.noise_name} noise with the best remap")
     )
-    losses = tuple(dict.fromkeys((loss, *SHOWN)))
+    losses = shown_with(loss)
     expected = {each: mechanism.expected(each) for each in losses}
     others = number_alternatives(line, level, losses, prior)
 

@@ -42,7 +42,7 @@ from utmost.design.rainbow import Plurality, plurality
 from utmost.errors import CannotCertify
 from utmost.exact import as_fmpq
 from utmost.privacy import ApproxDP, Level
-from utmost.release.mechanisms.choice import Proof, require_releasable
+from utmost.release.mechanisms.choice import Proof
 from utmost.release.mechanisms.contests import (
     Contest,
     Floats,
@@ -53,6 +53,7 @@ from utmost.release.mechanisms.contests import (
     prior_tallies,
 )
 from utmost.release.mechanisms.hardest import hardest
+from utmost.release.mechanisms.levels import require_releasable
 from utmost.release.mechanisms.pure_within import implies, pure_within
 from utmost.sampling import uniform_integer
 
