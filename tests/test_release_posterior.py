@@ -76,5 +76,6 @@ def test_nothing_is_claimed_of_an_answer_that_hardly_a_drawn_tally_has(tmp_path)
     assert after(question, {"place": 0}) == {}
     state = {"entry": 1, "time": "now", "spent": "", "left": "", "head": "0" * 64, "kept": False}
     answer = make_answer(question, describe(question, "d"), {"place": 0}, state)
-    assert "accuracy after" not in str(answer)
-    assert "not known: too few tallies" in answer.report(tmp_path / "report.html").read_text()
+    words = "not known: too few tallies drawn from the prior have this answer"
+    assert f"accuracy after: {words}" in str(answer)
+    assert words in answer.report(tmp_path / "report.html").read_text()
