@@ -25,11 +25,10 @@ from utmost.exact import Number, as_rational
 from utmost.release.mechanisms.contests import Floats, Integers, Line
 from utmost.release.mechanisms.hardest import rungs
 from utmost.release.mechanisms.losses import as_loss
-from utmost.release.mechanisms.selection import design_selection
-from utmost.release.questions import Joint, Question, Setting, as_releasable, asking, rows_that_count, text_of
-from utmost.release.tallies import range_cells, tally_statement
+from utmost.release.questions import Question, Setting, as_releasable, rows_that_count
+from utmost.release.selections import selecting
+from utmost.release.tallies import range_cells
 from utmost.release.units import Neighbours
-from utmost.release.winners import clamped_tally, prior_words, tally_prior
 
 LOSSES = ("absolute", "zero-one", "rank")
 MOST_CANDIDATES, MOST_DENOMINATOR = 200, 1000
@@ -160,34 +159,18 @@ def quantile(
     rows_each = rows_that_count(setting, of)
     cells = range_cells(setting.source, column, [float(x) for x in values])
     ranks = Ranks(values, share, setting.unit.at_most * rows_each, rows_each, setting.neighbours)
-    weights = tally_prior(prior, len(values), ranks.most)
-    design = design_selection(ranks, level, loss, weights)
-    joint = Joint(
-        lambda secret: tally_statement(setting.source, setting.unit, rows_each, cells, where, secret),
-        lambda sums: {"tally": clamped_tally(sums, cells.size, ranks.most)},
-        design,
-    )
-    text = text_of(where, setting.source)
-    return Question(
-        "quantile",
-        asking(f"What is the {share} quantile of {column}", text),
-        {
-            "question": "quantile",
-            "column": column,
-            "q": str(share),
-            "candidates": list(values),
-            "where": text,
-            "of": of,
-            "loss": loss,
-            "prior": prior_words(weights),
-        },
-        level,
+    return selecting(
+        ranks,
+        cells,
         setting,
-        rows_each,
-        (),
-        lambda released: values[released["place"]],
+        {"question": "quantile", "column": column, "q": str(share), "candidates": list(values)},
+        f"What is the {share} quantile of {column}",
+        level,
+        where,
+        of,
+        loss,
+        prior,
         lambda other: quantile(setting, column, q, candidates, other, where, of, loss, prior),
-        joint,
     )
 
 
