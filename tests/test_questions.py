@@ -225,7 +225,7 @@ def exact_law(mechanism, tally):
     """The probability of every candidate at one tally, as fractions: from the definition, not from quadrature."""
     scores = mechanism.contest.scores(np.array([tally]))[0].tolist()
     accepted = [mechanism.decay ** (max(scores) - score) for score in scores]
-    if mechanism.again:
+    if mechanism.with_replacement:
         return [a / sum(accepted) for a in accepted]
     return [a * mean_of_product(accepted[:i] + accepted[i + 1 :]) for i, a in enumerate(accepted)]
 

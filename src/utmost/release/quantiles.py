@@ -22,13 +22,13 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
-from utmost.release.mechanisms.contests import Floats, Integers, Line
+from utmost.release.mechanisms.contests import Floats, Integers, TallyLine
 from utmost.release.mechanisms.hardest import rungs
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.questions import Question, Setting, as_releasable, rows_that_count
 from utmost.release.selections import selecting
 from utmost.release.tallies import range_cells
-from utmost.release.units import Neighbours
+from utmost.release.units import Neighbours, Of
 
 LOSSES = ("absolute", "zero-one", "rank")
 MOST_CANDIDATES, MOST_DENOMINATOR = 200, 1000
@@ -93,7 +93,7 @@ class Ranks:
         values = np.array([float(x) for x in self.names])
         return np.asarray(np.abs(values[winners][:, None] - values[None, :]))
 
-    def lines(self, parts: Integers, turn: int) -> Iterator[Line]:
+    def lines(self, parts: Integers, turn: int) -> Iterator[TallyLine]:
         """The nearest end moves, the other ends of cells staying where they are.
 
         A tally is the number n of rows and how many are at or below each candidate but the last. One of these is
@@ -107,7 +107,7 @@ class Ranks:
         if b * high - a * n == reach > 0 and bool((away == -reach).any()):
             high -= 1
         if low <= high:
-            yield Line(low, high, min(max(a * n // b, low), high), partial(_with_end, ends, n))
+            yield TallyLine(low, high, min(max(a * n // b, low), high), partial(_with_end, ends, n))
 
     def kinds(self, near: int) -> tuple[Integers, Floats, Floats] | None:
         """None that are easily counted."""
@@ -152,7 +152,7 @@ def _placed(size: int, rows: Mapping[int, int]) -> tuple[int, ...]:
 
 
 def quantile(
-    setting: Setting, column: str, q: Number, candidates: Any, privacy: Any, where: Any, of: str, loss: str, prior: Any
+    setting: Setting, column: str, q: Number, candidates: Any, privacy: Any, where: Any, of: Of, loss: str, prior: Any
 ) -> Question:
     """Which candidate is the q-quantile of a column, its values rounded to the nearest candidate."""
     level, loss, share, values = as_releasable(privacy), as_loss(loss, LOSSES), _share(q), _values(candidates)

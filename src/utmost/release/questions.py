@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.means import LOSSES_OF_MEANS, design_mean
 from utmost.release.source import Source, Statement
 from utmost.release.statistics import Contribution, Grid, as_grid, ones, statement, values, votes
-from utmost.release.units import Neighbours, Unit
+from utmost.release.units import Neighbours, Of, Unit
 
 SHARE_OF_SUM = {"add-remove": Fraction(1, 2), "replace": Fraction(7, 12)}
 """How much of a mean's epsilon its sum gets: about √s : √c for the errors s and c that sum and count bring into it."""
@@ -52,8 +52,8 @@ class Setting:
         return Line(first, last, min(contribution.moves(self.neighbours, rows_each), last - first))
 
     @cached_property
-    def table(self) -> str:
-        """A fingerprint of what is asked about, beside the data set's name: columns, types, and the rows taken.
+    def fingerprint(self) -> str:
+        """A hash of what is asked about, beside the data set's name: columns, types, and the rows taken.
 
         Two Ibis tables that filter or project one base table differently are different, and so is a file read with
         other types; which file or frame it is, the data set's name says.
@@ -173,7 +173,7 @@ class Question:
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that defines it, as plain data: what the ledger compares."""
-        return {**self.public, "table": self.setting.table}
+        return {**self.public, "table": self.setting.fingerprint}
 
     def statement(self, secret: bytes) -> Statement:
         """What the engine will be asked; nothing is read yet."""
@@ -205,7 +205,7 @@ class Question:
         return self.kind in ("majority", "threshold")
 
 
-def count(setting: Setting, where: Any, privacy: Any, of: Literal["rows", "people"], loss: str, prior: Any) -> Question:
+def count(setting: Setting, where: Any, privacy: Any, of: Of, loss: str, prior: Any) -> Question:
     """How many rows, or people with such a row, there are of which a condition is true."""
     level, loss = as_releasable(privacy), as_loss(loss)
     rows_each = rows_that_count(setting, of)
@@ -217,7 +217,7 @@ def count(setting: Setting, where: Any, privacy: Any, of: Literal["rows", "peopl
     return Question(
         "count",
         f"How many {of}" + (f" have {text}?" if text else " are there?"),
-        {"question": "count", "where": text, "of": of, **shared(loss, weights)},
+        {"question": "count", "where": text, "of": of, **loss_and_prior(loss, weights)},
         level,
         setting,
         rows_each,
@@ -248,7 +248,7 @@ def total(
     return Question(
         "sum",
         asking(f"What does {column} add up to", text),
-        {"question": "sum", **_range(column, steps), "where": text, **shared(loss, weights)},
+        {"question": "sum", **_range(column, steps), "where": text, **loss_and_prior(loss, weights)},
         level,
         setting,
         setting.unit.rows_each,
@@ -288,7 +288,7 @@ def mean(
     return Question(
         "mean",
         asking(f"What is the mean of {column}", text),
-        {"question": "mean", **_range(column, steps), "where": text, **shared(loss, None)},
+        {"question": "mean", **_range(column, steps), "where": text, **loss_and_prior(loss, None)},
         level,
         setting,
         setting.unit.rows_each,
@@ -311,7 +311,7 @@ def majority(setting: Setting, where: Any, privacy: Any, loss: str, prior: Any) 
     return Question(
         "majority",
         f"Do more rows have {text} than not?",
-        {"question": "majority", "where": text, **shared(loss, weights)},
+        {"question": "majority", "where": text, **loss_and_prior(loss, weights)},
         level,
         setting,
         setting.unit.rows_each,
@@ -321,9 +321,7 @@ def majority(setting: Setting, where: Any, privacy: Any, loss: str, prior: Any) 
     )
 
 
-def threshold(
-    setting: Setting, where: Any, at_least: int, privacy: Any, of: Literal["rows", "people"], loss: str, prior: Any
-) -> Question:
+def threshold(setting: Setting, where: Any, at_least: int, privacy: Any, of: Of, loss: str, prior: Any) -> Question:
     """Whether a condition is true of at least so many rows, or people."""
     level, loss = as_releasable(privacy), as_loss(loss, ("zero-one",))
     rows_each = rows_that_count(setting, of)
@@ -344,7 +342,7 @@ def threshold(
     return Question(
         "threshold",
         f"Are there at least {border} {of}" + (f" with {text}?" if text else "?"),
-        {"question": "threshold", "where": text, "of": of, "at_least": border, **shared(loss, weights)},
+        {"question": "threshold", "where": text, "of": of, "at_least": border, **loss_and_prior(loss, weights)},
         level,
         setting,
         rows_each,
@@ -393,7 +391,7 @@ def asking(words: str, text: str | None) -> str:
     return f"{words}, where {text}?" if text else f"{words}?"
 
 
-def shared(loss: str, weights: Any) -> dict[str, Any]:
+def loss_and_prior(loss: str, weights: Any) -> dict[str, Any]:
     """Loss and prior, as plain data; a listed prior by its fingerprint."""
     prior = (
         "uniform"

@@ -13,6 +13,7 @@ from utmost.release.mechanisms.contests import Contest
 from utmost.release.mechanisms.selection import design_selection
 from utmost.release.questions import Joint, Question, Setting, asking, rows_that_count, text_of
 from utmost.release.tallies import Cells, tally_statement
+from utmost.release.units import Of
 
 
 def selecting(
@@ -23,7 +24,7 @@ def selecting(
     words: str,
     level: Level,
     where: Any,
-    of: str,
+    of: Of,
     loss: str,
     prior: Any,
     again: Callable[[Level], Question],

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from utmost.accounting import Account, Entry, Ledger, Schedule
 from utmost.accounting.entries import Left, Spent
@@ -26,10 +26,9 @@ from utmost.release.quantiles import quantile
 from utmost.release.questions import Question, Setting, as_releasable, count, majority, mean, threshold, total
 from utmost.release.several_counts import counts
 from utmost.release.statistics import require_id
-from utmost.release.units import Unit, require_neighbours
+from utmost.release.units import Of, Unit, require_neighbours
 from utmost.release.winners import plurality
 
-Of = Literal["rows", "people"]
 Made = TypeVar("Made", bound="Plan | Answer")
 TRIED = tuple(float(f"{d}e{e}") for e in range(-6, 0) for d in range(100, 1000) if (e, d) <= (-1, 500))
 """The levels `smallest_privacy` tries: numbers of three digits from 0.0001 to 50."""
@@ -422,7 +421,7 @@ class Session(Questions[Answer]):
             "batch": [{"privacy": str(q.level), **q.identity} for q in asked],
             "delta": None if delta is None else str(delta),
         }
-        known = None if _truth(fresh) else self.account.find(public)
+        known = None if _require_fresh(fresh) else self.account.find(public)
         if known is not None:
             entry = known
         else:
@@ -461,7 +460,7 @@ class Session(Questions[Answer]):
         return Scheduled(self, level, self.account.reserve_schedule(level, slots, {"question": "schedule"}, delta))
 
     def _take(self, question: Question, fresh: bool) -> Answer:
-        again = _truth(fresh)
+        again = _require_fresh(fresh)
         drawn: list[dict[str, Any]] = []
         statement = question.statement(self.account.secret)  # before the spend: what fails here is public
         described = describe(question, self.dataset)
@@ -492,7 +491,7 @@ class Session(Questions[Answer]):
         return f"Session on {self.dataset!r} ({self.setting.unit}, {self.setting.neighbours}): {self.left} left"
 
 
-def _truth(fresh: Any) -> bool:
+def _require_fresh(fresh: Any) -> bool:
     """Whether to draw, and charge, again: nothing but True and False say so."""
     if not isinstance(fresh, bool):
         raise InvalidInput(f"fresh is {shown(fresh)}; say True to draw and spend again, or leave it out.")
@@ -515,7 +514,7 @@ class Planner(Questions[Plan]):
         self.session, self.setting = session, session.setting
 
     def _take(self, question: Question, fresh: bool) -> Plan:
-        _truth(fresh)
+        _require_fresh(fresh)
         return make_plan(question, self.session.dataset, str(self.session.left))
 
 
@@ -537,7 +536,7 @@ class Scheduled(Questions[Answer]):
 
     def _take(self, question: Question, fresh: bool) -> Answer:
         session = self.session
-        _truth(fresh)
+        _require_fresh(fresh)
         statement = question.statement(session.account.secret)
         described = describe(question, session.dataset)
         with self._slots.slot(question.identity) as slot:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.mechanisms.contests import MOST_KINDS, Floats, Integers, Line
+from utmost.release.mechanisms.contests import MOST_KINDS, Floats, Integers, TallyLine
 from utmost.release.mechanisms.hardest import rungs
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.questions import Question, Setting, as_releasable, rows_that_count
 from utmost.release.selections import selecting
 from utmost.release.tallies import category_cells
-from utmost.release.units import Neighbours
+from utmost.release.units import Neighbours, Of
 
 LOSSES = ("zero-one", "shortfall")
 MOST_CANDIDATES = 100
@@ -84,7 +84,7 @@ class Votes:
             return np.asarray(tallies.max(axis=1, keepdims=True) - tallies, dtype=float)
         return np.asarray(self.winners(tallies)[:, None] != np.arange(tallies.shape[1]), dtype=float)
 
-    def lines(self, parts: Integers, turn: int) -> Iterator[Line]:
+    def lines(self, parts: Integers, turn: int) -> Iterator[TallyLine]:
         """The candidate whose turn it is wins by more and more, the others staying as they are.
 
         A tally is its winner, the votes of the others, and the winner's: at most what the others leave, and enough to
@@ -96,7 +96,7 @@ class Votes:
             base[others_of] = np.delete(parts, place)
             low, high = int((base + (np.arange(len(parts)) < turn))[others_of].max()), int(parts[place])
             if low <= high:
-                yield Line(low, high, low, partial(_with_votes, base, turn))
+                yield TallyLine(low, high, low, partial(_with_votes, base, turn))
 
     def kinds(self, near: int) -> tuple[Integers, Floats, Floats] | None:
         """Of two candidates nothing but the difference counts; (N - d)//2 + 1 tallies have the same."""
@@ -133,7 +133,7 @@ class Votes:
 
 
 def plurality(
-    setting: Setting, column: str, candidates: Any, privacy: Any, where: Any, of: str, loss: str, prior: Any
+    setting: Setting, column: str, candidates: Any, privacy: Any, where: Any, of: Of, loss: str, prior: Any
 ) -> Question:
     """Which candidate most rows name; other values do not vote."""
     level, loss = as_releasable(privacy), as_loss(loss, LOSSES)

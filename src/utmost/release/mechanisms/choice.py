@@ -43,6 +43,8 @@ MOST_TIGHT = 300
 """Up to how many points tight constraints are tried, for zero-one loss."""
 WINDOW, LOOSE = 100, 0.05
 """How many points a window has whose linear program bounds long lines, and from which gap on it is worth its time."""
+PROVED = "{level} proved in exact arithmetic on every pair of neighbours, drawn exactly from integers"
+DUALITY = "no private mechanism has a lower expected loss than the bound: linear programming duality"
 BEST_NOISE = "among noises the staircase is best (Geng, Viswanath 2016)"
 NOISE = f"{BEST_NOISE}; whether a mechanism that is not noise does better on this line is open"
 
@@ -189,7 +191,7 @@ def why_private(mechanism: NoisyLine | OptimalTable | Steps, level: Level, line:
             f"integer noise whose law is exactly {level} for shifts up to {line.reach} (its decay is a rational at or "
             "above e^-epsilon), drawn exactly; what follows it is public"
         )
-    return f"{level} proved in exact arithmetic on every pair of neighbours, drawn exactly from integers"
+    return PROVED.format(level=level)
 
 
 def _best_bound(
@@ -198,9 +200,8 @@ def _best_bound(
     """What no private mechanism's expected loss is below, as far as is known, and why; 0 where nothing is."""
     found = [(0.0, NOISE)]
     if table is not None:
-        duality = "no private mechanism has a lower expected loss than the bound: linear programming duality"
         certificate = table.solution.certificate
-        found.append((table.solution.value if certificate.claim == "theorem" else certificate.bound or 0.0, duality))
+        found.append((table.solution.value if certificate.claim == "theorem" else certificate.bound or 0.0, DUALITY))
     if loss == "absolute" and prior is None:
         why = "points {} apart lie on paths, where geometric noise is best, so no private mechanism errs less; {}"
         found.append((_bound_by_paths(line, level), why.format(line.reach, BEST_NOISE)))

@@ -63,12 +63,12 @@ FEWEST_WINS, MOST_ERROR = 10, 0.05
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """The exponential mechanism (`again`: a candidate may come up again), or permute and flip."""
+    """The exponential mechanism (`with_replacement`: a candidate may come up again), or permute and flip."""
 
     contest: Contest
     level: ApproxDP
     decay: Fraction
-    again: bool
+    with_replacement: bool
 
     def draw(self, tally: Integers) -> int:
         """The position of a candidate, drawn exactly."""
@@ -77,7 +77,7 @@ class Weighted:
         while True:  # ends: the best candidate is always accepted
             waiting = list(range(len(scores)))
             order = [waiting.pop(below(len(waiting))) for _ in scores]
-            tried = order[:1] if self.again else order
+            tried = order[:1] if self.with_replacement else order
             accepted = [candidate for candidate in tried if _flip(self.decay, behind[candidate])]
             if accepted:  # of all that were flipped, so that the time does not tell which came first
                 return accepted[0]
@@ -87,7 +87,7 @@ class Weighted:
         scores = self.contest.scores(tallies)
         behind = (scores.max(axis=1, keepdims=True) - scores).astype(float)
         accepted = np.exp(behind * math.log(self.decay))
-        if self.again:
+        if self.with_replacement:
             return np.asarray(accepted / accepted.sum(axis=1, keepdims=True))
         nodes, weights = np.polynomial.legendre.leggauss(len(self.contest.names) // 2 + 1)  # exact for this degree
         found = np.zeros_like(accepted)
@@ -240,8 +240,8 @@ def _options(contest: Contest, level: Level) -> dict[str, Weighted | Rainbow]:
             raise
     if pure is not None:
         decay = decay_above(pure, contest.score_reach)
-        options["permute and flip"] = Weighted(contest, pure, decay, again=False)
-        options["exponential mechanism"] = Weighted(contest, pure, decay, again=True)
+        options["permute and flip"] = Weighted(contest, pure, decay, with_replacement=False)
+        options["exponential mechanism"] = Weighted(contest, pure, decay, with_replacement=True)
     return options
 
 

@@ -43,7 +43,7 @@ from utmost.families import grid
 from utmost.privacy import ApproxDP, Level
 from utmost.release.mechanisms.alternatives import expected_cut_off, tails
 from utmost.release.mechanisms.balls import Shape, ball_noise
-from utmost.release.mechanisms.choice import Design, Proof, design_number
+from utmost.release.mechanisms.choice import DUALITY, PROVED, Design, Proof, design_number
 from utmost.release.mechanisms.count_vectors import Alone, Board, Floats, Together, any_wrong, tuple_losses
 from utmost.release.mechanisms.levels import require_pure_release, share_of
 from utmost.release.mechanisms.line import Line
@@ -234,15 +234,14 @@ def _on_a_board(d: int, line: Line, level: ApproxDP, loss: str) -> list[Any]:
     if solution is None:
         return []
     certificate, found = solution.certificate, Board(solution)
-    private = f"{level} proved in exact arithmetic on every pair of neighbours, drawn from integers"
+    private = PROVED.format(level=level)
     if certificate.claim == "theorem":
         name, proof = "tight constraints on the grid", Proof(private, "theorem", certificate.reason, gap=0.0)
     else:
         bound = certificate.bound
-        reason = "no private mechanism has a lower expected loss than the bound: linear programming duality"
         name = "the linear program's optimum on the grid"
         gap = None if bound is None else max(0.0, solution.value - bound)
-        proof = Proof(private, "unproved" if bound is None else "bound", reason, bound, gap)
+        proof = Proof(private, "unproved" if bound is None else "bound", DUALITY, bound, gap)
     small = size <= FEW
     expected = {each: found.expected(each) for each in shown_with(loss)} if small else {loss: solution.value}
     return [(name, found, proof, expected)]
