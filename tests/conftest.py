@@ -1,9 +1,14 @@
-"""The same examples in every run of `make test`; `UTMOST_SEARCH=1 make test` looks for new ones."""
+"""The same examples in every run of `make test` (`UTMOST_SEARCH=1 make test` looks for new ones); a server to ask."""
 
 import atexit
 import os
+import shutil
+import socket
+import subprocess
 import tempfile
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 STATE = tempfile.TemporaryDirectory()
@@ -13,3 +18,34 @@ os.environ["UTMOST_STATE"] = STATE.name
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=300)
 settings.load_profile("search" if os.environ.get("UTMOST_SEARCH") else "steady")
+POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    """A PostgreSQL server of our own, from Debian's package."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed (extra postgres)")
+    if not POSTGRES:
+        pytest.skip("no PostgreSQL server in /usr/lib/postgresql: install Debian's package postgresql to run this")
+    as_user = []
+    folder = Path("/tmp") / f"utmost-postgres-{os.getpid()}"  # short: a socket's path has at most 107 characters
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    if os.getuid() == 0:  # the server refuses to run as root
+        if not shutil.which("runuser"):
+            pytest.skip("PostgreSQL does not run as root, and runuser is missing")
+        shutil.chown(folder, "postgres")
+        as_user = ["runuser", "-u", "postgres", "--"]
+    data, binaries = folder / "data", POSTGRES[-1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    run = lambda *words: subprocess.run([*as_user, *words], check=True, capture_output=True, cwd="/")  # noqa: E731
+    run(binaries / "initdb", "-D", data, "-U", "utmost", "-A", "trust", "--no-sync")
+    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1"
+    run(binaries / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
+    try:
+        yield f"postgresql://utmost@127.0.0.1:{port}/postgres", psycopg
+    finally:
+        run(binaries / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+        shutil.rmtree(folder, ignore_errors=True)

@@ -23,6 +23,7 @@ rows = st.tuples(
     st.sampled_from([None, True, False]),
 )
 tables = st.lists(rows, max_size=12)
+UNITS = [um.rows(at_most=9), um.people("id", rows_each=2, at_most=4), um.people("id", rows_each=1, at_most=3)]
 
 
 def as_table(listed):
@@ -35,3 +36,20 @@ def as_table(listed):
 
 def session(listed, unit, neighbours="replace", **options):
     return um.Session(as_table(listed), "test", unit, neighbours, budget=1000, **options)
+
+
+def neighbour_of(listed, unit, neighbours, data):
+    """A table that differs in one row, or in all rows of one person."""
+    if unit.id is None:
+        kind = data.draw(st.sampled_from(["replace"] if neighbours == "replace" else ["add", "remove"]))
+        if kind == "add" or not listed:
+            return [*listed, data.draw(rows)] if kind == "add" else listed
+        i = data.draw(st.integers(0, len(listed) - 1))
+        return listed[:i] + ([data.draw(rows)] if kind == "replace" else []) + listed[i + 1 :]
+    person = data.draw(st.sampled_from(["a", "b", "c"]))
+    others = [row for row in listed if row[0] != person]
+    new = data.draw(st.lists(rows, max_size=5))
+    if neighbours == "add-remove":  # the person comes or goes
+        return others if len(others) < len(listed) else others + [(person, *row[1:]) for row in new]
+    someone = data.draw(st.sampled_from([person, "z"])) if "z" not in {row[0] for row in others} else person
+    return others + [(someone, *row[1:]) for row in new]

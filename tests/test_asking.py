@@ -157,7 +157,7 @@ def test_output_that_cannot_be_written_is_no_refusal(table, tmp_path):
         (("--plurality", "age", "--categories", "70,66,25", "--type", "age=int", "--where", "town = 'Briar'"), 25),
     ],
 )
-def test_new_questions_from_the_command_line(table, words, value):
+def test_counts_and_candidates_from_the_command_line(table, words, value):
     """As JSON, with everything that defends them."""
     done = run(table, *COMMON, "--json", *words)
     assert done.returncode == 0, done.stderr
@@ -173,7 +173,7 @@ def test_new_questions_from_the_command_line(table, words, value):
         (("--quantile", "age", "--categories", "1,2"), "--q"),
         (("--quantile", "age", "--q", "0.5"), "--categories 20,40,60"),
         (("--quantile", "age", "--q", "0.5", "--categories", ","), "--categories 20,40,60"),
-        (("--count", "age > 1", "--budget", "1,"), "a delta after its comma"),
+        (("--count", "age > 1", "--budget", "1,"), "--budget is '1,', with no delta after its comma"),
         (("--count", "age > 1", "--people-by", "id"), "both --rows-at-most and --people-by"),
         (("--count", "age > 1", "--rows-at-most", "0"), "--rows-at-most"),
         (("--count", "age > 1", "--rows-at-most", "10000000000000"), "1000000000000"),

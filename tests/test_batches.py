@@ -53,8 +53,14 @@ def test_a_batch_of_different_questions():
 def test_batches_used_wrongly():
     """Nothing is spent."""
     s, other = opened(1), opened(1)
-    for plans in ([], "count", [1], [other.plan.count("n > 0", privacy=1)]):
-        with pytest.raises(InvalidInput):
+    for plans, words in (
+        ([], r"the batch is \[\]; give a list of plans"),
+        (s.plan, "the batch is a Planner"),
+        ("count", "the batch is 'count'"),
+        ([s.plan.count("n > 0", privacy=1), 1], "holds 1, not a plan"),
+        ([other.plan.count("n > 0", privacy=1)], "another session"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
             s.batch(plans)
     with pytest.raises(BudgetSpent):
         s.batch([s.plan.count("n > 0", privacy=1)] * 2)
@@ -97,7 +103,7 @@ def test_the_budget_as_text_html_and_picture():
     assert sum(float(b.attrib["width"]) for b in bars) == pytest.approx(580 * 0.6, abs=4)
 
 
-def test_smallest_privacy_of_new_questions():
+def test_smallest_privacy_of_counts_and_candidates():
     """The least epsilon for an accuracy, for counts and winners."""
     s = session(LISTED, um.rows(at_most=50), "replace")
     for plan, wanted in ((s.plan.counts(["n > 1", "ok"], privacy=1), 3), (s.plan.plurality("id", ["a", "b"], 1), 0.05)):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pyarrow
 import pytest
-from test_cli import utmost
+from command import utmost
 
 import utmost as um
 from utmost.errors import InvalidInput
@@ -45,7 +45,8 @@ def test_compose_says_what_the_total_is():
         (("0.1",), "either --delta"),
         (("0.1", "--delta", "0.1", "--epsilon", "1"), "either --delta"),
         (("threex0.1", "--delta", "0.1"), "is not a level"),
-        (("-1", "--delta", "0.1"), ""),
+        (("-1", "--delta", "0.1"), "No such option: -1"),
+        (("--delta", "0.1", "--", "-1"), "0 or more"),
         (("0.1,2", "--delta", "0.1"), "delta is '2'"),
         (("0.1", "--delta", "7"), "delta is '7'"),
         (("mu=x", "--delta", "0.1"), "is not a level"),

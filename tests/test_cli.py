@@ -1,18 +1,14 @@
 """The command as people use it: exit codes, words, JSON, files."""
 
 import hashlib
-import io
 import json
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
-from unittest import mock
 
 import pytest
+from command import utmost
 
 import utmost as um
-from utmost.cli import main
 
 MAJORITY = """
 [space]
@@ -39,29 +35,6 @@ ratio = 2
 v1 = {first}
 v4 = {last}
 """
-
-
-@dataclass
-class Result:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def utmost(*arguments, given=""):
-    """Run the command with this on its standard input."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    with (
-        mock.patch.object(sys, "argv", ["utmost", *map(str, arguments)]),
-        mock.patch.object(sys, "stdin", io.StringIO(given)),
-        redirect_stdout(out),
-        redirect_stderr(err),
-    ):
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-    return Result(code, out.getvalue(), err.getvalue())
 
 
 def write(folder, text):
@@ -197,6 +170,14 @@ def test_demo(tmp_path):
     call = [sys.executable, "-m", "utmost", "demo", "--out", str(tmp_path / "demo")]
     text = subprocess.run(call, capture_output=True, text=True, check=True).stdout
     assert str(tmp_path / "demo" / "report.html") in text
+
+
+def test_demo_in_a_folder_whose_name_reads_like_markup(tmp_path):
+    """What is printed is text, whatever brackets it holds; that no table is opened there is said in words."""
+    result = utmost("demo", "--out", tmp_path / "x[" / "bold]")
+    assert str(tmp_path / "x[" / "bold]" / "survey.csv") in result.stdout
+    assert result.returncode == 2
+    assert "wildcard" in result.stderr
 
 
 def table(folder, text):

@@ -6,13 +6,10 @@ import multiprocessing
 import os
 import shutil
 import signal
-import socket
 import sqlite3
-import subprocess
 import time
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -605,39 +602,6 @@ def test_killed_while_the_file_is_made(tmp_path):
         finished, _ = in_a_child(make(path, step))
         assert not finished
         assert opened(path).check()
-
-
-POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
-    """A PostgreSQL server of our own, from Debian's package."""
-    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed (extra postgres)")
-    if not POSTGRES:
-        pytest.skip("no PostgreSQL server in /usr/lib/postgresql: install Debian's package postgresql to run this")
-    as_user = []
-    folder = Path("/tmp") / f"utmost-postgres-{os.getpid()}"  # short: a socket's path has at most 107 characters
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
-    if os.getuid() == 0:  # the server refuses to run as root
-        if not shutil.which("runuser"):
-            pytest.skip("PostgreSQL does not run as root, and runuser is missing")
-        shutil.chown(folder, "postgres")
-        as_user = ["runuser", "-u", "postgres", "--"]
-    data, binaries = folder / "data", POSTGRES[-1]
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    run = lambda *words: subprocess.run([*as_user, *words], check=True, capture_output=True, cwd="/")  # noqa: E731
-    run(binaries / "initdb", "-D", data, "-U", "utmost", "-A", "trust", "--no-sync")
-    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1"
-    run(binaries / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
-    try:
-        yield f"postgresql://utmost@127.0.0.1:{port}/postgres", psycopg
-    finally:
-        run(binaries / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_postgres_keeps_a_ledger(postgres):

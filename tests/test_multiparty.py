@@ -13,11 +13,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from command import utmost
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from test_certification import is_private
-from test_cli import utmost
 
 import utmost as um
 from utmost.design.multiparty.groups import kernel

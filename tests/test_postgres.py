@@ -5,9 +5,7 @@ import math
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from release_tables import as_table, tables
-from test_ledger import postgres  # noqa: F401
-from test_release_statistics import UNITS
+from release_tables import UNITS, as_table, tables
 
 import utmost as um
 from utmost.errors import EngineFailed, InvalidInput, NotRowWise
@@ -38,7 +36,7 @@ CONDITIONS = (
 
 
 @pytest.fixture(scope="module")
-def server(postgres):  # noqa: F811
+def server(postgres):
     """A connection that may write, and the address of the table."""
     url, psycopg = postgres
     with psycopg.connect(url, autocommit=True) as connection:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
-from test_cli import utmost
+from command import utmost
 
 import utmost as um
 from utmost.errors import InvalidInput

@@ -8,6 +8,7 @@ import pytest
 
 import utmost as um
 from utmost.release.accuracy import after
+from utmost.release.answer import describe, make_answer
 from utmost.release.mechanisms.contests import prior_tallies
 from utmost.release.mechanisms.selection import _design
 
@@ -71,9 +72,10 @@ def test_the_mass_left_out_is_counted_for_who_wins_there():
 
 
 def test_nothing_is_claimed_of_an_answer_that_hardly_a_drawn_tally_has(tmp_path):
-    s = opened(500)
-    question = s.plan.quantile("x", 0.999, list(range(100)), 0.01).question
+    question = opened(500).plan.quantile("x", 0.999, list(range(100)), 0.01).question
     assert after(question, {"place": 0}) == {}
-    answer = s.quantile("x", 0.999, list(range(100)), 0.01)
-    answer.report(tmp_path / "report.html")
-    assert "accuracy" in str(answer)
+    state = {"entry": 1, "time": "now", "spent": "", "left": "", "head": "0" * 64, "kept": False}
+    answer = make_answer(question, describe(question, "d"), {"place": 0}, state)
+    words = "not known: too few tallies drawn from the prior have this answer"
+    assert f"accuracy after: {words}" in str(answer)
+    assert words in answer.report(tmp_path / "report.html").read_text()

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pyarrow
 import pytest
-from test_release import release_command
+from command import release_command
 
 import utmost as um
 from utmost.errors import InvalidInput

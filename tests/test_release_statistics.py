@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from release_tables import as_table, rows, session, tables
+from release_tables import UNITS, as_table, neighbour_of, session, tables
 
 import utmost as um
 from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise
@@ -27,7 +27,6 @@ from utmost.release.source import FAILED
 from utmost.release.statistics import as_grid, statement, values
 
 SECRET = b"s" * 32
-UNITS = [um.rows(at_most=9), um.people("id", rows_each=2, at_most=4), um.people("id", rows_each=1, at_most=3)]
 
 
 def point(question, secret=SECRET):
@@ -55,23 +54,6 @@ def questions(listed, unit, neighbours):
     if unit.id is not None:
         found.append(count(setting, "NOT ok", 1, "people", "absolute", None))
     return found
-
-
-def neighbour_of(listed, unit, neighbours, data):
-    """A table that differs in one row, or in all rows of one person."""
-    if unit.id is None:
-        kind = data.draw(st.sampled_from(["replace"] if neighbours == "replace" else ["add", "remove"]))
-        if kind == "add" or not listed:
-            return [*listed, data.draw(rows)] if kind == "add" else listed
-        i = data.draw(st.integers(0, len(listed) - 1))
-        return listed[:i] + ([data.draw(rows)] if kind == "replace" else []) + listed[i + 1 :]
-    person = data.draw(st.sampled_from(["a", "b", "c"]))
-    others = [row for row in listed if row[0] != person]
-    new = data.draw(st.lists(rows, max_size=5))
-    if neighbours == "add-remove":  # the person comes or goes
-        return others if len(others) < len(listed) else others + [(person, *row[1:]) for row in new]
-    someone = data.draw(st.sampled_from([person, "z"])) if "z" not in {row[0] for row in others} else person
-    return others + [(someone, *row[1:]) for row in new]
 
 
 def check_neighbours(listed, which, neighbours, data):
@@ -172,7 +154,6 @@ def test_the_bound_is_reached():
 def test_clamped_not_refused():
     """More rows than were promised are clamped to the public range."""
     many = [("a", 5.0, 1, True)] * 30
-    assert session(many, um.rows(at_most=9)).setting is not None
     for question in questions(many, um.rows(at_most=9), "replace"):
         for part in question.parts:
             assert part.line.first <= point(question)[part.name] <= part.line.last

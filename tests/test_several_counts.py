@@ -210,8 +210,8 @@ def test_all_right_at_once_at_the_worst_point():
     both = np.multiply.outer(*[[1 - _wrong(mechanism.design, x) for x in range(61)]] * 2)
     assert before.accuracy["before"]["average"] == pytest.approx(1 - both.mean(), abs=1e-9)
     assert before.accuracy["before"]["worst"] == pytest.approx(1 - both.min(), abs=1e-9)
-    few = design_overlapping(("a", "b"), Line(0, 5, 1), PureDP(60), "zero-one", optimum=False)
-    assert 0 < few.expected["zero-one"] <= few.worst < 1e-24  # nothing is lost to rounding
+    few = Together(ball_noise("cube", 2, PureDP(60)), Line(0, 5, 1))
+    assert 0 < few.expected("zero-one") <= few.worst("zero-one") < 1e-24  # nothing is lost to rounding
     assert "Ghosh" not in before.details["proof"]["because"]  # that is of neighbours one apart
     cells = design_disjoint(("a", "b"), 20, 1, 1, PureDP(2), "zero-one")
     assert cells.worst == pytest.approx(cells.mechanism.design.worst)

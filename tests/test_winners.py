@@ -189,7 +189,7 @@ def test_a_design_at_a_level_that_does_not_imply_the_promise_is_refused():
     assert design.verify()
     wide = um.PureDP.from_ratio(design.mechanism.level.ratio + Fraction(1, 10**9))
     decay = selection.decay_above(wide, contest.score_reach)
-    wider = replace(design, mechanism=selection.Weighted(contest, wide, decay, again=False))
+    wider = replace(design, mechanism=selection.Weighted(contest, wide, decay, with_replacement=False))
     assert wider.mechanism.verify()
     assert not wider.verify()
 

@@ -66,6 +66,11 @@ def to_float(value: Fraction | float) -> float:
         return math.inf
 
 
+def as_plain(value: Fraction) -> int | float:
+    """A number as JSON and people write it: whole as an int, any other as the nearest float."""
+    return int(value) if value.denominator == 1 else float(value)
+
+
 def as_literal(value: Fraction | float) -> str:
     """A number as Python would read it back, with quotes where a float would not hold it."""
     text = "inf" if value == math.inf else show_rational(Fraction(value))

@@ -1,7 +1,7 @@
 """The `utmost` command: thin, no mathematics.
 
-Exit code 0: done; 1: the answer is no (no extension, not verified, budget spent); 2: wrong use; 74: what was to be
-printed could not be written; 130: stopped by whoever was asked.
+Exit code 0: done; 1: the answer is no (no extension, not verified, budget spent); 2: wrong use; 70: the engine failed,
+and the spend stands; 74: what was to be printed could not be written; 130: stopped by whoever was asked.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Commands(TyperGroup):
             raise typer.Exit(130) from None
         except OSError as problem:
             if problem.filename is not None:
-                print(f"{shown(problem.filename)} cannot be used: {problem.strerror}.", file=sys.stderr)
+                print(f"{shown(problem.filename)} cannot be used: {problem.strerror}; name another.", file=sys.stderr)
                 raise typer.Exit(2) from None
             if problem.errno not in UNWRITTEN:
                 raise
@@ -89,9 +89,12 @@ def main() -> None:
     """The entry point: errors in words on standard error, and their exit codes."""
     try:
         app()
-    except (BudgetSpent, CannotCertify, EngineFailed, NoExtension, NoSuchMechanism) as reason:
+    except (BudgetSpent, CannotCertify, NoExtension, NoSuchMechanism) as reason:
         print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
         sys.exit(1)
+    except EngineFailed as reason:
+        print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
+        sys.exit(70)
     except UtmostError as reason:
         print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
         sys.exit(2)

@@ -53,7 +53,7 @@ def complete(given: dict[str, Any], spends: bool) -> dict[str, Any]:
             if text.isdecimal() and 1 <= int(text[:20]) <= MOST_UNITS:
                 found[name] = int(text)
             else:
-                typer.echo("give a whole number of 1 or more.", err=True)
+                typer.echo("give a whole number from 1 to 10^12.", err=True)
 
     ask("table", "Table: a CSV or Parquet file, file.duckdb#table, or postgresql://user@host/database#table")
     if all(found.get(kind) is None for kind in QUESTIONS):

@@ -13,11 +13,11 @@ from rich.table import Table
 
 from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
-from utmost.cli.output import Json, print_json
+from utmost.cli.output import Json, as_epsilon_delta, checks_of, ledger_file, print_json
 from utmost.errors import BadFile, InvalidInput
-from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
+from utmost.privacy import ApproxDP, GaussianDP, Level
 from utmost.problem_file import LevelTable
-from utmost.release.budget import asked
+from utmost.release.budget import asked, levels_of
 from utmost.release.units import as_unit
 
 budget = typer.Typer(
@@ -118,7 +118,7 @@ def check(
                 "dataset": result.dataset,
                 "intact": bool(result),
                 "head": result.head,
-                "checks": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in result.checks],
+                "checks": checks_of(result),
             }
             for result in results
         ]
@@ -131,7 +131,8 @@ def check(
 
 def _accounts(ledger: str, dataset: str | None) -> list[Account]:
     """The accounts asked for; a file that is not there is not made."""
-    if "://" not in ledger and not Path(ledger).exists():
+    file = ledger_file(ledger)
+    if file is not None and not file.exists():
         raise BadFile(f"there is no ledger {ledger}; `utmost budget open` makes one.")
     found = Ledger(ledger)
     return [found.account(name) for name in ([dataset] if dataset else found.datasets())]
@@ -158,7 +159,7 @@ def _present(accounts: list[Account], as_json: bool, picture: Path | None, entri
             table = Table("entry", "time", "level", "cost", "state", "question")
             for e in done:
                 cost = ", ".join(f"{name} {amount}" for name, amount in e.cost.items())
-                row = (str(e.number), e.time, _named(e.level, e.slots), cost, e.state, asked(e))
+                row = (str(e.number), e.time, levels_of(e), cost, e.state, asked(e))
                 table.add_row(*map(escape, row))
             console.print(table)
     if not accounts:
@@ -184,7 +185,7 @@ def _plain(account: Account, entries: bool) -> dict[str, Any]:
             {
                 "number": e.number,
                 "time": e.time,
-                "level": _named(e.level, e.slots),
+                "level": levels_of(e),
                 "cost": {name: str(amount) for name, amount in e.cost.items()},
                 "state": e.state,
                 "question": e.question,
@@ -196,12 +197,6 @@ def _plain(account: Account, entries: bool) -> dict[str, Any]:
     return content
 
 
-def _named(level: Level | tuple[Level, ...], slots: int) -> str:
-    if isinstance(level, tuple):
-        return f"a batch of {len(level)}"
-    return f"{slots} slots of {level}" if slots else str(level)
-
-
 def _parse(text: str) -> tuple[Level, int]:
     """A level such as 0.1 or 0.1,1e-6 or mu=0.5, after a count and an x if there are many."""
     times, found, rest = text.partition("x")
@@ -211,10 +206,7 @@ def _parse(text: str) -> tuple[Level, int]:
         raise InvalidInput(f"{text!r} is not a level; write 0.1 or 0.1,1e-6 or mu=0.5, many at once as 30x0.1,0.001.")
     if rest.startswith("mu="):
         return GaussianDP(rest.removeprefix("mu=")), int(times)
-    epsilon, comma, delta = rest.partition(",")
-    if comma and not delta:
-        raise InvalidInput(f"{text!r} has no delta after its comma; write one, or leave the comma out.")
-    return (ApproxDP(epsilon, delta) if comma else PureDP(epsilon)), int(times)
+    return as_epsilon_delta(rest, "a level"), int(times)
 
 
 def _releases(total: Composition) -> str:

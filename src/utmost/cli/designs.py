@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from utmost.cli.output import Json, ask_private, print_json
+from utmost.cli.output import Json, ask_private, checks_of, print_json
 from utmost.demo import run_demo
 from utmost.errors import InvalidInput
 from utmost.matrix_file import certify_table
@@ -96,7 +96,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """From nothing to a table of 20,000 people, five private answers, and the page that defends them."""
-    console = Console(quiet=as_json, soft_wrap=True, highlight=False)
+    console = Console(quiet=as_json, soft_wrap=True, highlight=False, markup=False)
     result = run_demo(out, console.print)
     if as_json:
         print_json(result)
@@ -170,5 +170,5 @@ def _proof(solution: Solution, verification: Verification) -> dict[str, Any]:
         "verified": bool(verification),
         "relies_on": verification.relies_on,
         "private": verification.private,
-        "checks": [{"name": k.name, "passed": k.passed, "detail": k.detail} for k in verification.checks],
+        "checks": checks_of(verification),
     }

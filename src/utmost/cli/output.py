@@ -1,4 +1,4 @@
-"""What every command prints, one JSON object where `--json` asks for it, what it reads and what it keeps for a user."""
+"""What commands share: what they print, one JSON object where `--json` asks for it, what they read, and keep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
+from utmost.exact import as_rational
+from utmost.privacy import ApproxDP, Level, PureDP
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
@@ -37,7 +39,7 @@ def ask_private(prompt: str) -> str:
     except EOFError:
         return ""
     except UnicodeDecodeError:
-        raise InvalidInput("standard input is not text; give one line of text.") from None
+        raise InvalidInput("standard input is not text; give one line of text, in UTF-8.") from None
 
 
 def read_text(file: Path) -> str:
@@ -45,7 +47,7 @@ def read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{file} cannot be read: {problem}.") from None
+        raise InvalidInput(f"{file} cannot be read: {problem}; give a text file in UTF-8 that is there.") from None
 
 
 def json_values(text: str, source: str, expected: str) -> list[Any]:
@@ -58,10 +60,35 @@ def json_values(text: str, source: str, expected: str) -> list[Any]:
         try:
             value, position = json.JSONDecoder().raw_decode(text, position)
         except (ValueError, RecursionError):
-            line, shown = text.count("\n", 0, position) + 1, text[position : position + 60].split("\n")[0]
-            raise InvalidInput(f"line {line} of {source}, {shown!r}, is not JSON; give {expected}.") from None
+            line, start = text.count("\n", 0, position) + 1, text[position : position + 60].split("\n")[0]
+            raise InvalidInput(f"line {line} of {source}, {start!r}, is not JSON; give {expected}.") from None
         found.append(value)
     return found
+
+
+def ledger_file(ledger: str | None) -> Path | None:
+    """The file a ledger is kept in; None where it is on a server, or none is kept."""
+    return None if ledger is None or "://" in ledger else Path(ledger)
+
+
+def as_epsilon_delta(text: str, what: str) -> Level:
+    """The level that "0.5" or "0.5,1e-6" names."""
+    epsilon, comma, delta = text.partition(",")
+    if comma and not delta.strip():
+        raise InvalidInput(
+            f"{what} is {shown(text)}, with no delta after its comma; write one, or leave the comma out."
+        )
+    return pure_or_approx(epsilon, delta or "0")
+
+
+def pure_or_approx(epsilon: str, delta: str) -> Level:
+    """A level with a delta, unless that is 0."""
+    return ApproxDP(epsilon, delta) if as_rational(delta, "delta") else PureDP(epsilon)
+
+
+def checks_of(checked: Any) -> list[dict[str, Any]]:
+    """The checks of a verification, as plain data."""
+    return [{"name": check.name, "passed": check.passed, "detail": check.detail} for check in checked.checks]
 
 
 def kept_file(kind: str, name: str) -> Path:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from utmost.cli.output import Json, ask_private, json_values, kept_file, print_json, read_text
+from utmost.cli.output import Json, ask_private, checks_of, json_values, kept_file, print_json, read_text
 from utmost.design.multiparty import Message, Protocol, optimal
 from utmost.errors import BadFile, InvalidInput
 from utmost.privacy import ApproxDP, PureDP
@@ -148,7 +148,7 @@ def _present(protocol: Protocol, proof: Verification, out: Path | None, as_json:
                 "optimal": proof.relies_on,
                 "verified": bool(proof),
                 "gap": proof.gap if proof else None,
-                "checks": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in proof.checks],
+                "checks": checks_of(proof),
             }
         )
         return
@@ -185,7 +185,7 @@ def _standard_input() -> str:
     try:
         return sys.stdin.read()
     except UnicodeDecodeError:
-        raise InvalidInput("standard input is not text.") from None
+        raise InvalidInput("standard input is not text; send the messages as UTF-8.") from None
 
 
 def _messages(text: str, source: str) -> list[Any]:

@@ -10,10 +10,9 @@ import typer
 
 from utmost.accounting import Ledger
 from utmost.cli.asking import QUESTIONS, as_categories, as_truth, complete, in_a_terminal
-from utmost.cli.output import Json, print_json
+from utmost.cli.output import Json, as_epsilon_delta, ledger_file, print_json, pure_or_approx
 from utmost.errors import InvalidInput, UnknownDataset, shown
-from utmost.exact import as_rational
-from utmost.privacy import ApproxDP, Level, PureDP
+from utmost.privacy import Level
 from utmost.release import Session, Unit, people, rows
 from utmost.release.answer import RECORDED
 from utmost.release.report import require_writable
@@ -63,13 +62,19 @@ def release(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="What all answers together may spend; without it, a new account has room for this answer only."
+            help="What all answers together may spend, an epsilon or epsilon,delta; without it, a new account has room "
+            "for this answer only."
         ),
     ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="The ledger's file or postgresql:// URL; in memory without it.")
     ] = None,
-    loss: Annotated[str | None, typer.Option(help="absolute, squared, zero-one, or such as 'within 5'.")] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="absolute, squared, zero-one or such as 'within 5'; of winners shortfall, of quantiles rank."
+        ),
+    ] = None,
     type_: Annotated[
         list[str] | None, typer.Option("--type", help="How to read a column of text, such as age=int.")
     ] = None,
@@ -82,7 +87,9 @@ def release(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """A private answer about TABLE, with its proof; exit code 1 if the budget does not allow it.
+    """A private answer about TABLE, with its proof.
+
+    Exit code 1: the budget does not allow it; 70: the engine failed, and the spend stands.
 
     The identical question asked again gets the recorded answer and spends nothing. In --json, `privacy` is what the
     answer spent when it was drawn, and `spent` what the whole account has spent so far.
@@ -99,7 +106,7 @@ def release(
         given = complete(given, spends=not plan)
     kind, ledger = _require_complete(given), given["ledger"]
     _require_what_belongs(kind, given)
-    level = _level(given["privacy"], delta)
+    level = pure_or_approx(given["privacy"], delta)
     if report:
         _require_apart(require_writable(report), ledger)
     extra = {"fresh": fresh, **({"loss": loss} if loss else {})}
@@ -111,7 +118,8 @@ def release(
             given["table"], given["dataset"], unit, given["neighbours"], allowed, accounts, _types(type_ or [])
         )
 
-    known = ledger is not None and ("://" in ledger or Path(ledger).exists())
+    file = ledger_file(ledger)
+    known = ledger is not None and (file is None or file.exists())
     planned = open_with(_existing(ledger, given["dataset"]) if known else Ledger(None))  # opens no new account
     answer = _ask(planned.plan, kind, given[kind], level, given, extra)
     if not plan:
@@ -139,9 +147,9 @@ def _existing(ledger: str | None, dataset: str) -> Ledger:
 
 def _require_apart(report: Path, ledger: str | None) -> None:
     """Refuse a report that would replace the ledger, which may not be there yet."""
-    kept = None if ledger is None or "://" in ledger else Path(ledger).resolve()
+    kept = ledger_file(ledger)
     for file in (report, report.with_suffix(".json")):
-        if file.resolve() == kept:
+        if kept is not None and file.resolve() == kept.resolve():
             raise InvalidInput(f"the report would replace the ledger {ledger}; give --report another name.")
 
 
@@ -262,18 +270,11 @@ def _unit(rows_at_most: int | None, people_by: str | None, people_at_most: int |
 def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) -> Level:
     """The budget given (an epsilon, or epsilon,delta), else the account's own, else just enough for this answer."""
     if budget is not None:
-        epsilon, comma, share = budget.partition(",")
-        if comma and not share.strip():
-            raise InvalidInput(f"--budget is {shown(budget)}; write a delta after its comma, or leave the comma out.")
-        return _level(epsilon, share or "0")
+        return as_epsilon_delta(budget, "--budget")
     try:
         return accounts.account(dataset).budget
     except UnknownDataset:
         return level
-
-
-def _level(privacy: str, delta: str) -> Level:
-    return ApproxDP(privacy, delta) if as_rational(delta, "delta") else PureDP(privacy)
 
 
 def _types(pairs: list[str]) -> dict[str, str]:

@@ -20,7 +20,11 @@ from utmost.errors import InvalidInput
 from utmost.problem_file import LevelTable
 from utmost.space import label_from_json
 
-app = typer.Typer(help="Design a private survey, respond to it, estimate from its responses.", no_args_is_help=True)
+app = typer.Typer(
+    help="Design a private survey, respond to it, estimate from its responses.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 SHOWN = 16
 """How many digits of a survey's identity travel with a response."""
 SurveyFile = Annotated[Path, typer.Argument(help="A survey saved by `utmost survey design`.")]

@@ -5,9 +5,9 @@
 
 `units` says whose data are protected; `engines` opens tables and `source` asks them; `conditions` keeps questions
 row-wise; `statistics` and `tallies` add up integers that one neighbour moves only so far; `mechanisms` designs from
-public parameters; `questions`, `several_counts`, `histograms`, `winners` and `quantiles` put these together; `session`
-asks; `answer`, `accuracy`, `report` and `page` defend what came out; `budget` shows what is left; `audit` tries to
-break it.
+public parameters; `questions`, `several_counts`, `histograms`, `selections`, `winners` and `quantiles` put these
+together; `session` asks; `answer`, `accuracy`, `words`, `report` and `page` defend what came out; `budget` shows what
+is left; `audit` tries to break it.
 """
 
 from utmost.release.answer import Answer, Plan

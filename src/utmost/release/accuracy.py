@@ -7,11 +7,11 @@ After it: what the prior and the released value say about the truth.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from utmost.exact import as_plain
 from utmost.release.mechanisms.choice import OptimalTable
 from utmost.release.mechanisms.hardest import TRIED
 from utmost.release.mechanisms.losses import cost, scaled
@@ -61,7 +61,7 @@ def after(question: Question, released: Mapping[str, Any]) -> dict[str, Any]:
     low, high = interval(points, chances, CONFIDENCE)
     return {
         "expected": scaled(loss, expected, step),
-        "interval": [_whole(low * part.step), _whole(high * part.step)],
+        "interval": [as_plain(low * part.step), as_plain(high * part.step)],
         "confidence": CONFIDENCE,
     }
 
@@ -119,10 +119,6 @@ def _joint_after(design: Any, released: Mapping[str, Any]) -> dict[str, Any]:
         for name, (points, chances) in design.posterior(released).items()
     }
     return {"intervals": intervals, "confidence": CONFIDENCE, "given": design.given}
-
-
-def _whole(value: Fraction) -> int | float:
-    return int(value) if value.denominator == 1 else float(value)
 
 
 # ---- a mean: from a sum around the middle and a count ----

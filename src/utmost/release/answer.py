@@ -15,6 +15,7 @@ from utmost.release.accuracy import after, before, compared
 from utmost.release.mechanisms.losses import scaled
 from utmost.release.mechanisms.steps import Steps
 from utmost.release.questions import Question
+from utmost.release.words import estimated, known_after, optimality, show
 
 RECORDED = "recorded answer: nothing was spent now"
 
@@ -54,7 +55,7 @@ class Answer:
 
     Attributes
     ----------
-    value : the answer: a number, or True or False
+    value : the answer: a number, True or False, a candidate, or a dict of counts
     released : the integers that were released, by part; the value is made of them
     details : everything else, as plain data; what `to_json` writes and `report` shows
     recorded : whether the identical question had been answered before: then nothing was spent now
@@ -79,7 +80,10 @@ class Answer:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Where the truth lies with 95 %, given the prior and this answer; None for yes or no."""
+        """Where the truth lies with 95 %, given the prior and this answer.
+
+        None for yes or no, for a candidate, and for several counts, each of which has one in `accuracy["after"]`.
+        """
         found = self.details["accuracy"]["after"].get("interval")
         return None if found is None else (found[0], found[1])
 
@@ -190,17 +194,6 @@ def make_answer(
     return Answer(question, value, released, details, recorded)
 
 
-def show(value: Any) -> str:
-    """A value as people write it."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Mapping):
-        return "; ".join(f"{name}: {show(part)}" for name, part in value.items())
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-
-
 def _lines(details: Mapping[str, Any]) -> list[str]:
     first = details["accuracy"]["before"]
     lines = [
@@ -208,29 +201,19 @@ def _lines(details: Mapping[str, Any]) -> list[str]:
         f"  mechanism: {details['mechanism']}",
     ]
     for part in details["parts"]:
-        proof = part["proof"]
-        gap = f" (gap {proof['gap']:.2g})" if proof["gap"] is not None else ""
         of = f", the {part['part']}" if len(details["parts"]) > 1 else ""
-        lines.append(f"  optimal{of}: {proof['optimal']}{gap}: {proof['because']}")
+        lines.append(f"  optimal{of}: {optimality(part['proof'])}")
     what = "probability of a wrong answer" if first["loss"] == "zero-one" else f"expected {first['loss']} error"
     worst = f"{first['worst']:.4g} at {first.get('worst_is', 'worst')}"
-    error = f" (estimated, standard error {first['standard_error']:.2g})" if "standard_error" in first else ""
-    lines.append(f"  accuracy before: {what} {first['average']:.4g} on average{error}, {worst}")
-    known = details["accuracy"].get("after", {})
-    given = f"given a {details['question']['prior'].partition(',')[0]} prior"
-    if "interval" in known:
-        low, high = known["interval"]
-        between = f"between {show(low)} and {show(high)} with {known['confidence']:.0%}"
-        lines.append(f"  accuracy after: {between}, {given}")
-    elif "intervals" in known:
+    lines.append(f"  accuracy before: {what} {first['average']:.4g} on average{estimated(first)}, {worst}")
+    known = details["accuracy"].get("after")  # a plan has none
+    if known is not None and "intervals" in known:
         shown = [f"{name} {show(low)} to {show(high)}" for name, (low, high) in known["intervals"].items()]
         lines.append(
             f"  accuracy after, with {known['confidence']:.0%} each: {'; '.join(shown)}, given {known['given']}"
         )
-    elif "probability_right" in known:
-        error = f" (estimated, standard error {known['standard_error']:.2g})" if "standard_error" in known else ""
-        chance = f"{known['probability_right']:.6g}{error}"
-        lines.append(f"  accuracy after: right with probability {chance}, {given} and this answer")
+    elif known is not None:
+        lines.append(f"  accuracy after: {known_after(details)}")
     loss = first["loss"]
     others = ", ".join(f"{name} {by[loss]:.4g}" for name, by in details["compared"].items() if loss in by)
     lines.append(f"  {loss} loss: {others}")

@@ -1,11 +1,10 @@
 """Trying to break our own promise: how different two neighbouring tables look to somebody who asks many times.
 
 `audit` releases the answer to one question many times from each of two tables that differ in one row or person, looks
-for the event whose probabilities differ most, on the first half of the draws, and estimates it on the second half.
-The bound it states holds with the stated confidence (Clopper and Pearson for each of the two probabilities, so that
-the event, having been chosen on other draws, is not chosen to please). Where the
-level does not allow the one probability beside the other, whichever kind of level it is, the promise is broken; where
-it does, nothing is proved.
+for the event whose probabilities differ most, on the first half of the draws, and estimates it on the second half: an
+event chosen on other draws is not chosen to please. The bound it states holds with the stated confidence (Clopper and
+Pearson, for each of the two probabilities). Where the level does not allow the one probability beside the other,
+whichever kind of level it is, the promise is broken; where it does, nothing is proved.
 """
 
 from __future__ import annotations
@@ -85,7 +84,11 @@ def audit(question: Callable[[Any], Any], table_a: Any, table_b: Any, runs: int 
     for table in (table_a, table_b):
         answer = question(table)
         if not hasattr(answer, "question"):
-            raise InvalidInput("the question did not return an answer of a session; return s.count(...) or the like.")
+            kind = type(answer).__name__  # not the value: it may be private
+            raise InvalidInput(
+                f"the question returned a value of type {kind}, not an answer of a session; return s.count(...) or the "
+                "like."
+            )
         if level is not None and answer.question.level != level:
             raise InvalidInput(
                 f"the question was asked at {level} of one table and at {answer.question.level} of the other; ask "

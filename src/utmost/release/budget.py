@@ -17,6 +17,11 @@ MOST_LISTED = 20
 class Budget:
     """The state of an account at the moment it was asked for; another process may spend meanwhile.
 
+    Attributes
+    ----------
+    left, spent : what of the budget is left, and what was spent, all entries together
+    entries : what was spent on what, oldest first
+
     Examples
     --------
     >>> import pyarrow, utmost as um
@@ -38,14 +43,14 @@ class Budget:
         lines = [f"{self.dataset}: {self.left} left"]
         hidden = len(self.entries) - MOST_LISTED
         lines += [f"  ({hidden} earlier entries)"] if hidden > 0 else []
-        lines += [f"  {e.number}. {_levels(e)}  {asked(e)}{_unfinished(e)}" for e in self.entries[-MOST_LISTED:]]
+        lines += [f"  {e.number}. {levels_of(e)}  {asked(e)}{_unfinished(e)}" for e in self.entries[-MOST_LISTED:]]
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{e.number}</td><td>{html.escape(_levels(e))}</td>"
+            f"<tr><td>{e.number}</td><td>{html.escape(levels_of(e))}</td>"
             f"<td>{html.escape(asked(e) + _unfinished(e))}</td></tr>"
             for e in self.entries[-MOST_LISTED:]
         )
@@ -64,7 +69,8 @@ class Budget:
         return spending(shares)
 
 
-def _levels(entry: Entry) -> str:
+def levels_of(entry: Entry) -> str:
+    """What an entry was charged for, in a few words."""
     if isinstance(entry.level, tuple):
         return f"{len(entry.level)} levels together"
     return f"{entry.slots} slots of {entry.level}" if entry.slots else str(entry.level)

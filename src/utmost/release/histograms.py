@@ -9,12 +9,22 @@ from typing import Any
 from utmost.errors import InvalidInput, shown
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.several import design_disjoint
-from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, shared, text_of
+from utmost.release.questions import (
+    Joint,
+    Question,
+    Setting,
+    as_releasable,
+    asking,
+    loss_and_prior,
+    rows_that_count,
+    text_of,
+)
 from utmost.release.tallies import category_cells, tally_statement
+from utmost.release.units import Of
 
 
 def histogram(
-    setting: Setting, column: Any, categories: Any, privacy: Any, other: str | None, where: Any, of: str, loss: str
+    setting: Setting, column: Any, categories: Any, privacy: Any, other: str | None, where: Any, of: Of, loss: str
 ) -> Question:
     """How many rows each category has; values that are not listed are dropped, or counted under the name `other`."""
     level, loss, listed = as_releasable(privacy), as_loss(loss), _columns(column, categories)
@@ -42,14 +52,14 @@ def histogram(
     text, what = text_of(where, setting.source), " and ".join(listed)
     return Question(
         "histogram",
-        f"How many {of} are there by {what}" + (f", where {text}?" if text else "?"),
+        asking(f"How many {of} are there by {what}", text),
         {
             "question": "histogram",
             "categories": [[name, list(found)] for name, found in listed.items()],  # in order, which names the cells
             "other": other,
             "where": text,
             "of": of,
-            **shared(loss, None),
+            **loss_and_prior(loss, None),
         },
         level,
         setting,

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from utmost.release.accuracy import posterior
-from utmost.release.answer import Answer, show
+from utmost.release.answer import Answer
 from utmost.release.pictures import bars, belief
+from utmost.release.words import known_after, optimality, show
 
 STYLE = (
     ":root{color-scheme:light dark;--page:#fff;--ink:#222;--soft:#666;--line:#ddd;--ours:#4271ae;--others:#b8bcc4}"
@@ -60,23 +61,24 @@ def page_of(answers: Sequence[Answer], title: str | None) -> str:
 
 def _section(answer: Answer, alone: bool) -> str:
     """One answer; where it is alone on the page, the page's title has asked the question already."""
-    d = answer.details
+    details = answer.details
+    whose = f"{details['neighbours']}; {details['unit']}; one neighbour moves it by at most {_moves(details)}"
     facts = [
-        ("Spent", f"{d['privacy']} ({d['neighbours']}; {d['unit']}; one neighbour moves it by at most {_moves(d)})"),
-        ("Mechanism", d["mechanism"]),
-        *((f"Proof{_of(p, d)}", _proof(p)) for p in d["parts"]),
-        ("Accuracy before", _before(d)),
-        ("Accuracy after", _after(d)),
-        ("Loss and prior", f"{d['question']['loss']} loss, {d['question']['prior']} prior"),
-        *(("Note", note) for note in d["notes"]),
-        ("Ledger", _ledger(d)),
+        ("Spent", f"{details['privacy']} ({whose})"),
+        ("Mechanism", details["mechanism"]),
+        *((f"Proof{_of(p, details)}", _proof(p)) for p in details["parts"]),
+        ("Accuracy before", _before(details)),
+        ("Accuracy after", _after(details)),
+        ("Loss and prior", f"{details['question']['loss']} loss, {details['question']['prior']} prior"),
+        *(("Note", note) for note in details["notes"]),
+        ("Ledger", _ledger(details)),
     ]
     rows = "".join(
         f'<tr><th scope="row">{html.escape(name)}</th><td class="words">{html.escape(text)}</td></tr>'
         for name, text in facts
     )
-    asked = "" if alone else f"<h2>{html.escape(d['words'])}</h2>"
-    return f"{asked}{_value(answer)}{_picture(answer)}{_table('', rows)}{_compared(d, 'h2' if alone else 'h3')}"
+    asked = "" if alone else f"<h2>{html.escape(details['words'])}</h2>"
+    return f"{asked}{_value(answer)}{_picture(answer)}{_table('', rows)}{_compared(details, 'h2' if alone else 'h3')}"
 
 
 def _value(answer: Answer) -> str:
@@ -133,20 +135,20 @@ def _short(name: str) -> str:
     return name if len(name) <= 24 else f"{name[:23]}…"
 
 
-def _compared(d: Any, heading: str) -> str:
+def _compared(details: Any, heading: str) -> str:
     """The expected losses of the usual alternatives, by every loss shown; the declared one as a picture."""
-    declared = d["accuracy"]["before"]["loss"]
-    losses = list(next(iter(d["compared"].values())))
+    declared = details["accuracy"]["before"]["loss"]
+    losses = list(next(iter(details["compared"].values())))
     mark = "\u00a0*"
     head = _columns("mechanism", *(f"{LOSSES.get(loss, loss)}{mark * (loss == declared)}" for loss in losses))
     rows = ""
-    for name, by in d["compared"].items():
+    for name, by in details["compared"].items():
         cells = "".join(f"<td>{by[loss]:.6g}</td>" if loss in by else "<td>–</td>" for loss in losses)
         ours = ' class="ours"' if name == OURS else ""
         rows += f'<tr{ours}><th scope="row">{html.escape(name)}</th>{cells}</tr>'
-    drawn = {name: by[declared] for name, by in d["compared"].items() if declared in by}
+    drawn = {name: by[declared] for name, by in details["compared"].items() if declared in by}
     picture = bars(drawn, f"Expected under the prior: {LOSSES.get(declared, declared)}; less is better.", OURS)
-    estimated = "standard_error" in d["accuracy"]["before"]
+    estimated = "standard_error" in details["accuracy"]["before"]
     found = "estimated on the same tallies" if estimated else "computed from the laws; nothing was drawn for them"
     return (
         f"<{heading}>Against the usual alternatives</{heading}>{picture}{_table(head, rows)}"
@@ -155,49 +157,40 @@ def _compared(d: Any, heading: str) -> str:
     )
 
 
-def _before(d: Any) -> str:
-    first = d["accuracy"]["before"]
+def _before(details: Any) -> str:
+    first = details["accuracy"]["before"]
     note = f" ({first['holds']})" if "holds" in first else ""
     what = LOSSES.get(first["loss"], first["loss"])
     worst = f"{first['worst']:.6g} at {first.get('worst_is', 'worst')}"
     return f"{what} {first['average']:.6g} on average under the prior, {worst}{note}"
 
 
-def _after(d: Any) -> str:
-    known = d["accuracy"]["after"]
-    if not known:
-        return "not known: too few tallies drawn from the prior have this answer"
-    if "probability_right" in known:
-        error = f" (estimated, standard error {known['standard_error']:.2g})" if "standard_error" in known else ""
-        return f"right with probability {known['probability_right']:.6g}{error}, given the prior and this answer"
+def _after(details: Any) -> str:
+    known = details["accuracy"]["after"]
     if "intervals" in known:
         return f"each within its range above with {known['confidence']:.0%}, given {known['given']}"
-    low, high = known["interval"]
     expected = f"; expected loss {known['expected']:.6g}" if "expected" in known else ""
-    between = f"between {show(low)} and {show(high)} with {known['confidence']:.0%}"
-    return f"{between}, given the prior and this answer{expected}"
+    return f"{known_after(details)}{expected}"
 
 
 def _proof(part: Any) -> str:
-    proof = part["proof"]
-    gap = "" if proof["gap"] is None else f" (gap {proof['gap']:.2g})"
-    return f"Private: {proof['private']}. Optimal: {proof['optimal']}{gap}: {proof['because']}."
+    return f"Private: {part['proof']['private']}. Optimal: {optimality(part['proof'])}."
 
 
-def _ledger(d: Any) -> str:
-    ledger = d["ledger"]
+def _ledger(details: Any) -> str:
+    ledger = details["ledger"]
     kept = "" if ledger["kept"] else " The account is in memory only: it is lost with the process that asked."
     return f"entry {ledger['entry']} of {ledger['time']}; spent {ledger['spent']}; chain head {ledger['head']}.{kept}"
 
 
-def _moves(d: Any) -> str:
-    grid = d["question"].get("grid", "1")
+def _moves(details: Any) -> str:
+    grid = details["question"].get("grid", "1")
     sizes = {
         name: str(steps) if grid == "1" or name != "sum" else f"{steps} steps of {grid}"
-        for name, steps in d["moves"].items()
+        for name, steps in details["moves"].items()
     }
     return ", ".join(size if len(sizes) == 1 else f"{size} ({name})" for name, size in sizes.items())
 
 
-def _of(part: Any, d: Any) -> str:
-    return "" if len(d["parts"]) == 1 else f" of the {part['part']}"
+def _of(part: Any, details: Any) -> str:
+    return "" if len(details["parts"]) == 1 else f" of the {part['part']}"

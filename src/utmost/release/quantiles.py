@@ -22,14 +22,13 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
-from utmost.release.mechanisms.contests import Floats, Integers, Line
+from utmost.release.mechanisms.contests import Floats, Integers, TallyLine
 from utmost.release.mechanisms.hardest import rungs
 from utmost.release.mechanisms.losses import as_loss
-from utmost.release.mechanisms.selection import design_selection
-from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, text_of
-from utmost.release.tallies import range_cells, tally_statement
-from utmost.release.units import Neighbours
-from utmost.release.winners import clamped_tally, prior_words, tally_prior
+from utmost.release.questions import Question, Setting, as_releasable, rows_that_count
+from utmost.release.selections import selecting
+from utmost.release.tallies import range_cells
+from utmost.release.units import Neighbours, Of
 
 LOSSES = ("absolute", "zero-one", "rank")
 MOST_CANDIDATES, MOST_DENOMINATOR = 200, 1000
@@ -94,7 +93,7 @@ class Ranks:
         values = np.array([float(x) for x in self.names])
         return np.asarray(np.abs(values[winners][:, None] - values[None, :]))
 
-    def lines(self, parts: Integers, turn: int) -> Iterator[Line]:
+    def lines(self, parts: Integers, turn: int) -> Iterator[TallyLine]:
         """The nearest end moves, the other ends of cells staying where they are.
 
         A tally is the number n of rows and how many are at or below each candidate but the last. One of these is
@@ -108,7 +107,7 @@ class Ranks:
         if b * high - a * n == reach > 0 and bool((away == -reach).any()):
             high -= 1
         if low <= high:
-            yield Line(low, high, min(max(a * n // b, low), high), partial(_with_end, ends, n))
+            yield TallyLine(low, high, min(max(a * n // b, low), high), partial(_with_end, ends, n))
 
     def kinds(self, near: int) -> tuple[Integers, Floats, Floats] | None:
         """None that are easily counted."""
@@ -153,41 +152,25 @@ def _placed(size: int, rows: Mapping[int, int]) -> tuple[int, ...]:
 
 
 def quantile(
-    setting: Setting, column: str, q: Number, candidates: Any, privacy: Any, where: Any, of: str, loss: str, prior: Any
+    setting: Setting, column: str, q: Number, candidates: Any, privacy: Any, where: Any, of: Of, loss: str, prior: Any
 ) -> Question:
     """Which candidate is the q-quantile of a column, its values rounded to the nearest candidate."""
     level, loss, share, values = as_releasable(privacy), as_loss(loss, LOSSES), _share(q), _values(candidates)
     rows_each = rows_that_count(setting, of)
     cells = range_cells(setting.source, column, [float(x) for x in values])
     ranks = Ranks(values, share, setting.unit.at_most * rows_each, rows_each, setting.neighbours)
-    weights = tally_prior(prior, len(values), ranks.most)
-    design = design_selection(ranks, level, loss, weights)
-    joint = Joint(
-        lambda secret: tally_statement(setting.source, setting.unit, rows_each, cells, where, secret),
-        lambda sums: {"tally": clamped_tally(sums, cells.size, ranks.most)},
-        design,
-    )
-    text = text_of(where, setting.source)
-    return Question(
-        "quantile",
-        f"What is the {share} quantile of {column}" + (f", where {text}?" if text else "?"),
-        {
-            "question": "quantile",
-            "column": column,
-            "q": str(share),
-            "candidates": list(values),
-            "where": text,
-            "of": of,
-            "loss": loss,
-            "prior": prior_words(weights),
-        },
-        level,
+    return selecting(
+        ranks,
+        cells,
         setting,
-        rows_each,
-        (),
-        lambda released: values[released["place"]],
+        {"question": "quantile", "column": column, "q": str(share), "candidates": list(values)},
+        f"What is the {share} quantile of {column}",
+        level,
+        where,
+        of,
+        loss,
+        prior,
         lambda other: quantile(setting, column, q, candidates, other, where, of, loss, prior),
-        joint,
     )
 
 

@@ -1,8 +1,11 @@
 """Questions: public parameters in, a line of results, a mechanism and its accuracy out. No row is looked at here.
 
 A `Question` has one or more *parts*, each an integer statistic on a line with a mechanism of its own, and says how the
-released integers become the answer. To add a question, write one function that makes its parts; the session, the plan,
-the report, the ledger and the audit need nothing else.
+released integers become the answer; or a `Joint`, where one mechanism releases several integers together. To add a
+question, write a function that makes it, a method of `session.Questions` that calls the function, and for the command
+an option in `cli/release.py` with its words in `cli/asking.py`. Where the value is neither a number, yes or no, a
+candidate nor a dict of counts, `accuracy` must learn what it says about the truth, and `page` how to show it; ledger,
+plan and audit need nothing else.
 """
 
 from __future__ import annotations
@@ -14,21 +17,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from utmost.errors import InvalidInput, UnsupportedLevel, shown
-from utmost.exact import Number, as_literal
-from utmost.privacy import ApproxDP, Level, PureDP, as_level
+from utmost.errors import InvalidInput, shown
+from utmost.exact import Number, as_literal, as_plain
+from utmost.privacy import Level, as_level
 from utmost.release.conditions import TOO_DEEP, as_condition
-from utmost.release.mechanisms.choice import Design, Proof, design_choice, design_number, require_releasable
+from utmost.release.mechanisms.choice import Design, Proof, design_choice, design_number
+from utmost.release.mechanisms.levels import require_pure_release, require_releasable, share_of
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.means import LOSSES_OF_MEANS, design_mean
 from utmost.release.source import Source, Statement
 from utmost.release.statistics import Contribution, Grid, as_grid, ones, statement, values, votes
-from utmost.release.units import Neighbours, Unit
+from utmost.release.units import Neighbours, Of, Unit
 
 SHARE_OF_SUM = {"add-remove": Fraction(1, 2), "replace": Fraction(7, 12)}
 """How much of a mean's epsilon its sum gets: about √s : √c for the errors s and c that sum and count bring into it."""
@@ -48,8 +52,8 @@ class Setting:
         return Line(first, last, min(contribution.moves(self.neighbours, rows_each), last - first))
 
     @cached_property
-    def table(self) -> str:
-        """A fingerprint of what is asked about, beside the data set's name: columns, types, and the rows taken.
+    def fingerprint(self) -> str:
+        """A hash of what is asked about, beside the data set's name: columns, types, and the rows taken.
 
         Two Ibis tables that filter or project one base table differently are different, and so is a file read with
         other types; which file or frame it is, the data set's name says.
@@ -145,7 +149,7 @@ class Question:
 
     Attributes
     ----------
-    kind : "count", "sum", "mean", "majority" or "threshold"
+    kind : the name of the session's method that asks it
     words : the question in words
     public : what the user asked, as plain data
     level : what asking it spends
@@ -169,7 +173,7 @@ class Question:
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that defines it, as plain data: what the ledger compares."""
-        return {**self.public, "table": self.setting.table}
+        return {**self.public, "table": self.setting.fingerprint}
 
     def statement(self, secret: bytes) -> Statement:
         """What the engine will be asked; nothing is read yet."""
@@ -195,13 +199,13 @@ class Question:
             return self.joint.design.draw(point)
         return {part.name: part.design.release(point[part.name]) for part in self.parts}
 
-    @cached_property
+    @property
     def is_choice(self) -> bool:
         """Whether the answer is yes or no."""
         return self.kind in ("majority", "threshold")
 
 
-def count(setting: Setting, where: Any, privacy: Any, of: Literal["rows", "people"], loss: str, prior: Any) -> Question:
+def count(setting: Setting, where: Any, privacy: Any, of: Of, loss: str, prior: Any) -> Question:
     """How many rows, or people with such a row, there are of which a condition is true."""
     level, loss = as_releasable(privacy), as_loss(loss)
     rows_each = rows_that_count(setting, of)
@@ -213,7 +217,7 @@ def count(setting: Setting, where: Any, privacy: Any, of: Literal["rows", "peopl
     return Question(
         "count",
         f"How many {of}" + (f" have {text}?" if text else " are there?"),
-        {"question": "count", "where": text, "of": of, **shared(loss, weights)},
+        {"question": "count", "where": text, "of": of, **loss_and_prior(loss, weights)},
         level,
         setting,
         rows_each,
@@ -243,13 +247,13 @@ def total(
     text = text_of(where, setting.source)
     return Question(
         "sum",
-        f"What does {column} add up to" + (f", where {text}?" if text else "?"),
-        {"question": "sum", **_range(column, steps), "where": text, **shared(loss, weights)},
+        asking(f"What does {column} add up to", text),
+        {"question": "sum", **_range(column, steps), "where": text, **loss_and_prior(loss, weights)},
         level,
         setting,
         setting.unit.rows_each,
         (part,),
-        lambda released: _number(released["sum"] * steps.step),
+        lambda released: as_plain(released["sum"] * steps.step),
         lambda other: total(setting, column, lower, upper, grid, where, other, loss, prior),
     )
 
@@ -259,8 +263,7 @@ def mean(
 ) -> Question:
     """The mean of a column clamped to a range: from a sum around the middle of the range and a count, both released."""
     level, loss, steps = as_releasable(privacy), as_loss(loss, LOSSES_OF_MEANS), as_grid(lower, upper, grid)
-    if not isinstance(level, ApproxDP) or level.delta != 0:
-        raise UnsupportedLevel(f"a mean is released at a pure level, not {level}; give an epsilon, such as PureDP(1).")
+    pure = require_pure_release(level, "means")
     if steps.least == steps.most:
         raise InvalidInput(
             f"lower and upper are both {shown(lower)}, so the mean is public already; give a wider range."
@@ -268,7 +271,7 @@ def mean(
     middle = (steps.least + steps.most) // 2 * steps.step
     around = Grid(steps.lower, steps.upper, steps.step, middle)
     share = SHARE_OF_SUM[setting.neighbours]
-    for_sum, for_count = _split(level, share)
+    for_sum, for_count = share_of(pure, share), share_of(pure, 1 - share)
     moments = values(setting.source, column, around, where)
     present = Contribution(moments.taking_part, 1, 1, 1)
     lines = (setting.line(moments, setting.unit.rows_each), setting.line(present, setting.unit.rows_each))
@@ -284,8 +287,8 @@ def mean(
     text = text_of(where, setting.source)
     return Question(
         "mean",
-        f"What is the mean of {column}" + (f", where {text}?" if text else "?"),
-        {"question": "mean", **_range(column, steps), "where": text, **shared(loss, None)},
+        asking(f"What is the mean of {column}", text),
+        {"question": "mean", **_range(column, steps), "where": text, **loss_and_prior(loss, None)},
         level,
         setting,
         setting.unit.rows_each,
@@ -308,7 +311,7 @@ def majority(setting: Setting, where: Any, privacy: Any, loss: str, prior: Any) 
     return Question(
         "majority",
         f"Do more rows have {text} than not?",
-        {"question": "majority", "where": text, **shared(loss, weights)},
+        {"question": "majority", "where": text, **loss_and_prior(loss, weights)},
         level,
         setting,
         setting.unit.rows_each,
@@ -318,9 +321,7 @@ def majority(setting: Setting, where: Any, privacy: Any, loss: str, prior: Any) 
     )
 
 
-def threshold(
-    setting: Setting, where: Any, at_least: int, privacy: Any, of: Literal["rows", "people"], loss: str, prior: Any
-) -> Question:
+def threshold(setting: Setting, where: Any, at_least: int, privacy: Any, of: Of, loss: str, prior: Any) -> Question:
     """Whether a condition is true of at least so many rows, or people."""
     level, loss = as_releasable(privacy), as_loss(loss, ("zero-one",))
     rows_each = rows_that_count(setting, of)
@@ -341,7 +342,7 @@ def threshold(
     return Question(
         "threshold",
         f"Are there at least {border} {of}" + (f" with {text}?" if text else "?"),
-        {"question": "threshold", "where": text, "of": of, "at_least": border, **shared(loss, weights)},
+        {"question": "threshold", "where": text, "of": of, "at_least": border, **loss_and_prior(loss, weights)},
         level,
         setting,
         rows_each,
@@ -372,14 +373,6 @@ def as_releasable(privacy: Any) -> Level:
     return require_releasable(as_level(privacy))
 
 
-def _split(level: ApproxDP, share: Fraction) -> tuple[ApproxDP, ApproxDP]:
-    """Two levels that add up to one; where e^epsilon is a rational, to a decimal just below its logarithm."""
-    if level.ratio == 1 and isinstance(level.exponent, Fraction):
-        return PureDP(level.exponent * share), PureDP(level.exponent * (1 - share))
-    below = Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12)
-    return PureDP(below * share), PureDP(below * (1 - share))
-
-
 def text_of(where: Any, source: Source) -> str | None:
     """A condition as text: SQL as given, Ibis as the engine's SQL."""
     if where is None:
@@ -393,7 +386,12 @@ def text_of(where: Any, source: Source) -> str | None:
     return compiled.removeprefix("SELECT ").rpartition(' AS "condition" FROM ')[0]
 
 
-def shared(loss: str, weights: Any) -> dict[str, Any]:
+def asking(words: str, text: str | None) -> str:
+    """A question in words, about all rows or those of which a condition is true."""
+    return f"{words}, where {text}?" if text else f"{words}?"
+
+
+def loss_and_prior(loss: str, weights: Any) -> dict[str, Any]:
     """Loss and prior, as plain data; a listed prior by its fingerprint."""
     prior = (
         "uniform"
@@ -406,7 +404,3 @@ def shared(loss: str, weights: Any) -> dict[str, Any]:
 def _range(column: str, steps: Grid) -> dict[str, str]:
     ends = {"lower": steps.lower, "upper": steps.upper, "grid": steps.step}
     return {"column": column, **{name: str(as_literal(end)) for name, end in ends.items()}}
-
-
-def _number(value: Fraction) -> int | float:
-    return int(value) if value.denominator == 1 else float(value)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Generic, TypeVar
 
 from utmost.accounting import Account, Entry, Ledger, Schedule
+from utmost.accounting.entries import Left, Spent
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, as_level
@@ -25,20 +26,34 @@ from utmost.release.quantiles import quantile
 from utmost.release.questions import Question, Setting, as_releasable, count, majority, mean, threshold, total
 from utmost.release.several_counts import counts
 from utmost.release.statistics import require_id
-from utmost.release.units import Unit, require_neighbours
+from utmost.release.units import Of, Unit, require_neighbours
 from utmost.release.winners import plurality
 
-Of = Literal["rows", "people"]
+Made = TypeVar("Made", bound="Plan | Answer")
 TRIED = tuple(float(f"{d}e{e}") for e in range(-6, 0) for d in range(100, 1000) if (e, d) <= (-1, 500))
 """The levels `smallest_privacy` tries: numbers of three digits from 0.0001 to 50."""
+A_BATCH = "give a list of plans, such as [s.plan.count('age >= 65', privacy=0.1), ...]."
 
 
-class Questions:
-    """The questions one can ask, each with the same arguments in `session` and in `session.plan`."""
+class Questions(Generic[Made]):
+    """The questions one can ask, each with the same arguments in `session` and in `session.plan`.
+
+    Parameters
+    ----------
+    where : SQL such as "age >= 65", an Ibis condition, or a function of the Ibis table; None takes every row
+    privacy : what the answer may spend; a number is an epsilon; yes or no, winners and quantiles also take an
+        ApproxDP with a delta or a GaussianDP
+    of : "rows", or "people" where the unit is um.people(...)
+    loss : what the mechanism is best for: "absolute", "squared", "zero-one" or "within k", unless a question says
+        otherwise
+    prior : a probability for each possible result, in increasing order; None is uniform
+    fresh : True draws again (and spends again) although the identical question was answered before; otherwise the
+        recorded answer comes back, with `recorded` True
+    """
 
     setting: Setting
 
-    def _take(self, question: Question, fresh: bool) -> Any:
+    def _take(self, question: Question, fresh: bool) -> Made:
         raise NotImplementedError
 
     def _level(self, privacy: Any) -> Any:
@@ -53,19 +68,8 @@ class Questions:
         loss: str = "absolute",
         prior: Any = None,
         fresh: bool = False,
-    ) -> Any:
-        """How many rows (or people with such a row) there are of which a condition is true.
-
-        Parameters
-        ----------
-        where : SQL such as "age >= 65", an Ibis condition, or a function of the Ibis table; None takes every row
-        privacy : what the answer may spend; a number is an epsilon
-        of : "rows", or "people" where the unit is um.people(...)
-        loss : "absolute", "squared", "zero-one" or "within k": what the mechanism is best for
-        prior : a probability for each possible count; None is uniform
-        fresh : True draws again (and spends again) although the identical question was answered before; otherwise the
-            recorded answer comes back, with `recorded` True
-        """
+    ) -> Made:
+        """How many rows (or people with such a row) there are of which a condition is true."""
         return self._take(count(self.setting, where, self._level(privacy), of, loss, prior), fresh)
 
     def sum(
@@ -80,16 +84,17 @@ class Questions:
         loss: str = "absolute",
         prior: Any = None,
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """The sum of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
 
         The range is public and must not be read off the table: it says how far one row can move the sum.
 
         Parameters
         ----------
+        column : a column of numbers, or of text that is read as numbers
         lower, upper : multiples of the grid
         grid : the step that values are rounded to
-        loss : "absolute", "squared", "zero-one" or "within k", which means within k *steps of the grid*
+        loss : "within k" means within k *steps of the grid*
         """
         return self._take(
             total(self.setting, column, lower, upper, grid, where, self._level(privacy), loss, prior), fresh
@@ -106,14 +111,27 @@ class Questions:
         where: Any = None,
         loss: str = "absolute",
         fresh: bool = False,
-    ) -> Any:
-        """The mean of a column, its values clamped to lower..upper: from a sum and a count that share the epsilon."""
+    ) -> Made:
+        """The mean of a column, its values clamped to lower..upper: from a sum and a count that share the epsilon.
+
+        Parameters
+        ----------
+        column, lower, upper, grid : as for a sum; lower and upper must differ
+        loss : "absolute" or "squared"
+        """
         return self._take(mean(self.setting, column, lower, upper, grid, where, self._level(privacy), loss), fresh)
 
     def majority(
         self, where: Any, privacy: Any = None, *, loss: str = "zero-one", prior: Any = None, fresh: bool = False
-    ) -> Any:
-        """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote."""
+    ) -> Made:
+        """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote.
+
+        Parameters
+        ----------
+        where : a condition; required
+        loss : "zero-one"
+        prior : a probability for each possible difference, yes less no
+        """
         return self._take(majority(self.setting, where, self._level(privacy), loss, prior), fresh)
 
     def threshold(
@@ -126,8 +144,15 @@ class Questions:
         loss: str = "zero-one",
         prior: Any = None,
         fresh: bool = False,
-    ) -> Any:
-        """Whether a condition is true of at least so many rows (or people)."""
+    ) -> Made:
+        """Whether a condition is true of at least so many rows (or people).
+
+        Parameters
+        ----------
+        at_least : a whole number from 1 to the most there can be
+        loss : "zero-one"
+        prior : a probability for each possible count
+        """
         return self._take(threshold(self.setting, where, at_least, self._level(privacy), of, loss, prior), fresh)
 
     def counts(
@@ -138,7 +163,7 @@ class Questions:
         of: Of = "rows",
         loss: str = "absolute",
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """How many rows (or people) have each of several conditions, which may overlap; the answer is a dict.
 
         All counts together spend `privacy`, and are more accurate than if each was asked with its share.
@@ -161,7 +186,7 @@ class Questions:
         of: Of = "rows",
         loss: str = "absolute",
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """How many rows (or people) each category of one or two columns has; the answer is a dict.
 
         Parameters
@@ -186,11 +211,13 @@ class Questions:
         loss: str = "zero-one",
         prior: Any = None,
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """Which of the candidates most rows name; their order is public and breaks ties; other values do not vote.
 
         Parameters
         ----------
+        column : whose value is a row's vote
+        candidates : 2 to 100 public values of the column
         loss : "zero-one", or "shortfall": by how many votes the named one is behind the winner
         prior : {tally: probability}, a tally being a tuple of votes; None is uniform over all tallies
         """
@@ -210,11 +237,13 @@ class Questions:
         loss: str = "absolute",
         prior: Any = None,
         fresh: bool = False,
-    ) -> Any:
+    ) -> Made:
         """Which candidate is the q-quantile of a column (q = 0.5: the median), values rounded to the nearest candidate.
 
         Parameters
         ----------
+        column : a column of numbers, or of text that is read as numbers
+        q : a share between 0 and 1
         candidates : public numbers in increasing order, such as range(0, 101, 5)
         loss : "absolute": how far the named value is from the quantile; "zero-one"; "rank": how many rows it is off
         prior : {tally: probability}, a tally being the rows at each candidate; None is uniform over all tallies
@@ -224,7 +253,7 @@ class Questions:
         )
 
 
-class Session(Questions):
+class Session(Questions[Answer]):
     """A table with its budget.
 
     Parameters
@@ -294,12 +323,12 @@ class Session(Questions):
         return self.setting.source.table
 
     @property
-    def left(self) -> Any:
+    def left(self) -> Left:
         """What is left of the budget."""
         return self.account.left
 
     @property
-    def spent(self) -> Any:
+    def spent(self) -> Spent:
         """What has been spent."""
         return self.account.spent
 
@@ -333,7 +362,8 @@ class Session(Questions):
         """
         if not isinstance(question, Plan):
             raise InvalidInput(
-                "give a plan, such as s.smallest_privacy(s.plan.count('age >= 65', privacy=1), accuracy=5)."
+                f"the question is {shown(question)}; give a plan, such as "
+                "s.smallest_privacy(s.plan.count('age >= 65', privacy=1), accuracy=5)."
             )
         wanted = as_rational(accuracy, "accuracy")
         if wanted <= 0:
@@ -364,6 +394,8 @@ class Session(Questions):
         Parameters
         ----------
         plans : made by `session.plan`, such as [s.plan.count("age >= 65", privacy=0.1), s.plan.majority(...)]
+        delta : what the whole batch takes of the budget's delta; None charges the sum
+        fresh : True draws again (and spends again) although the identical batch was answered before
 
         Examples
         --------
@@ -375,8 +407,11 @@ class Session(Questions):
         >>> len(answers), str(s.left)                          # the sum would have been 5
         (100, 'epsilon 0.792467 of 3, delta 9e-06 of 1e-05')
         """
-        if not isinstance(plans, Sequence) or not plans or not all(isinstance(plan, Plan) for plan in plans):
-            raise InvalidInput("a batch is a list of plans, such as [s.plan.count('age >= 65', privacy=0.1), ...].")
+        if not isinstance(plans, Sequence) or isinstance(plans, str) or not plans:
+            raise InvalidInput(f"the batch is {shown(plans)}; {A_BATCH}")
+        odd = [plan for plan in plans if not isinstance(plan, Plan)]
+        if odd:
+            raise InvalidInput(f"the batch holds {shown(odd[0])}, not a plan; {A_BATCH}")
         asked = [plan.question for plan in plans]
         if any(question.setting is not self.setting for question in asked):
             raise InvalidInput("a plan of the batch was made by another session; plan it with this one.")
@@ -386,7 +421,7 @@ class Session(Questions):
             "batch": [{"privacy": str(q.level), **q.identity} for q in asked],
             "delta": None if delta is None else str(delta),
         }
-        known = None if _truth(fresh) else self.account.find(public)
+        known = None if _require_fresh(fresh) else self.account.find(public)
         if known is not None:
             entry = known
         else:
@@ -405,6 +440,12 @@ class Session(Questions):
         The level is fixed in advance, so exact composition holds although the questions are not. What comes back asks
         like a session; every question takes one slot, and its level is the schedule's.
 
+        Parameters
+        ----------
+        privacy : the level of every question
+        slots : how many questions; those that are not asked stay charged
+        delta : what the whole schedule takes of the budget's delta; None charges the sum
+
         Examples
         --------
         >>> import pyarrow, utmost as um
@@ -419,7 +460,7 @@ class Session(Questions):
         return Scheduled(self, level, self.account.reserve_schedule(level, slots, {"question": "schedule"}, delta))
 
     def _take(self, question: Question, fresh: bool) -> Answer:
-        again = _truth(fresh)
+        again = _require_fresh(fresh)
         drawn: list[dict[str, Any]] = []
         statement = question.statement(self.account.secret)  # before the spend: what fails here is public
         described = describe(question, self.dataset)
@@ -450,7 +491,7 @@ class Session(Questions):
         return f"Session on {self.dataset!r} ({self.setting.unit}, {self.setting.neighbours}): {self.left} left"
 
 
-def _truth(fresh: Any) -> bool:
+def _require_fresh(fresh: Any) -> bool:
     """Whether to draw, and charge, again: nothing but True and False say so."""
     if not isinstance(fresh, bool):
         raise InvalidInput(f"fresh is {shown(fresh)}; say True to draw and spend again, or leave it out.")
@@ -466,18 +507,18 @@ def _with_epsilon(level: Level, epsilon: float) -> Level:
     return PureDP(epsilon)
 
 
-class Planner(Questions):
+class Planner(Questions[Plan]):
     """`session.plan`: what answers would be like."""
 
     def __init__(self, session: Session) -> None:
         self.session, self.setting = session, session.setting
 
     def _take(self, question: Question, fresh: bool) -> Plan:
-        _truth(fresh)
+        _require_fresh(fresh)
         return make_plan(question, self.session.dataset, str(self.session.left))
 
 
-class Scheduled(Questions):
+class Scheduled(Questions[Answer]):
     """`session.schedule(...)`: questions that take one slot each; leave `privacy` out."""
 
     def __init__(self, session: Session, level: Level, slots: Schedule) -> None:
@@ -495,7 +536,7 @@ class Scheduled(Questions):
 
     def _take(self, question: Question, fresh: bool) -> Answer:
         session = self.session
-        _truth(fresh)
+        _require_fresh(fresh)
         statement = question.statement(session.account.secret)
         described = describe(question, session.dataset)
         with self._slots.slot(question.identity) as slot:

@@ -8,13 +8,14 @@ from typing import Any
 from utmost.errors import InvalidInput, shown
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.several import design_overlapping
-from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, shared, text_of
+from utmost.release.questions import Joint, Question, Setting, as_releasable, loss_and_prior, rows_that_count, text_of
 from utmost.release.statistics import ones, statement
+from utmost.release.units import Of
 
 MOST_CONDITIONS = 100
 
 
-def counts(setting: Setting, conditions: Any, privacy: Any, of: str, loss: str) -> Question:
+def counts(setting: Setting, conditions: Any, privacy: Any, of: Of, loss: str) -> Question:
     """How many rows have each condition; one row may have all of them, so one neighbour moves every count."""
     level, loss, listed = as_releasable(privacy), as_loss(loss), _named(conditions, setting)
     rows_each = rows_that_count(setting, of)
@@ -31,7 +32,13 @@ def counts(setting: Setting, conditions: Any, privacy: Any, of: str, loss: str) 
     return Question(
         "counts",
         f"How many {of} have each of: {'; '.join(str(text) for text in texts.values())}?",
-        {"question": "counts", "where": list(texts.values()), "names": list(names), "of": of, **shared(loss, None)},
+        {
+            "question": "counts",
+            "where": list(texts.values()),
+            "names": list(names),
+            "of": of,
+            **loss_and_prior(loss, None),
+        },
         level,
         setting,
         rows_each,
@@ -52,10 +59,19 @@ def _named(conditions: Any, setting: Setting) -> dict[str, Any]:
         listed = {str(text_of(where, setting.source)): where for where in conditions}
     else:
         raise InvalidInput(f"conditions is {shown(conditions)}; list them, such as ['age >= 65', \"town = 'Briar'\"].")
-    if (
-        not 1 <= len(listed) <= MOST_CONDITIONS
-        or len(listed) < len(conditions)
-        or any(w is None for w in listed.values())
-    ):
-        raise InvalidInput(f"give 1 to {MOST_CONDITIONS} different conditions; every one shares the same epsilon.")
+    if not 1 <= len(conditions) <= MOST_CONDITIONS:
+        raise InvalidInput(
+            f"there are {len(conditions)} conditions; give 1 to {MOST_CONDITIONS}: every one shares the same epsilon."
+        )
+    if any(where is None for where in listed.values()):
+        raise InvalidInput(
+            "a condition is None; name the rows it is about, or count all rows with session.count(None)."
+        )
+    if len(listed) < len(conditions):
+        raise InvalidInput(f"{_twice(conditions, setting)} is listed twice; list every condition once.")
     return listed
+
+
+def _twice(conditions: Sequence[Any], setting: Setting) -> str:
+    texts = [str(text_of(where, setting.source)) for where in conditions]
+    return shown(next(text for i, text in enumerate(texts) if text in texts[:i]))

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from utmost.errors import EngineFailed, InvalidInput, UtmostError
+from utmost.errors import EngineFailed, InvalidInput, UtmostError, shown
 
 FAILED = (
     "the engine could not compute this answer. What was reserved stays spent, because when an engine fails may "
@@ -65,6 +65,12 @@ class Source:
             return "the first line of the file must name the columns"
         return f"the columns are {', '.join(self.columns)}"
 
+    def column(self, name: Any) -> Any:
+        """A column of the table; an error that names all of them if there is none of this name."""
+        if not isinstance(name, str) or name not in self.columns:
+            raise InvalidInput(f"there is no column {shown(name)}; {self.naming}.")
+        return self.table[name]
+
     def statement(self, query: Any) -> Statement:
         """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
         try:
@@ -106,7 +112,7 @@ class Source:
                 found = cursor.execute("DESCRIBE " + self.connection.compile(base.to_expr())).fetchall()
         except Exception:
             return None
-        columns = ", ".join(f"TRY_CAST(made_up AS {kind}) AS {named(name)}" for name, kind, *_ in found)
+        columns = ", ".join(f"TRY_CAST(made_up AS {kind}) AS {quoted_name(name)}" for name, kind, *_ in found)
         return f"SELECT {columns} FROM (VALUES (NULL), ('0'), ('2000-01-01'), ('a')) AS made_up_rows(made_up)"
 
     def adapted(self, condition: Any) -> Any:
@@ -139,7 +145,7 @@ class Source:
             yield cursor
 
 
-def named(column: str) -> str:
+def quoted_name(column: str) -> str:
     """A name as engines quote it."""
     return '"' + column.replace('"', '""') + '"'
 

@@ -146,15 +146,7 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     """A column clamped and rounded to a grid, half up, as whole steps; null, NaN and infinities take no part."""
     import ibis
 
-    if not isinstance(column, str) or column not in source.columns:
-        raise InvalidInput(f"there is no column {shown(column)}; {source.naming}.")
-    value = source.table[column]
-    if column in source.untyped:
-        value = value.try_cast("float64")
-    elif kind_of(value.type()) != "number":
-        raise InvalidInput(
-            f"column {column!r} holds {value.type()}, not numbers; open the table with types={{{column!r}: float}}."
-        )
+    value = number_column(source, column)
     within = max(abs(grid.lower), abs(grid.upper)) < 2**63
     whole = value.type().is_integer() and grid.step.denominator == 1 and within
     low, high = (
@@ -180,6 +172,18 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     steps = steps - offset if offset else steps
     taking_part = present if where is None else as_condition(where, source) & present
     return Contribution(taking_part, steps, grid.least, grid.most)
+
+
+def number_column(source: Source, column: str) -> Any:
+    """A column of numbers; undeclared text is read as numbers, and what cannot be read is null."""
+    value = source.column(column)
+    if column in source.untyped:
+        return value.try_cast("float64")
+    if kind_of(value.type()) != "number":
+        raise InvalidInput(
+            f"column {column!r} holds {value.type()}, not numbers; open the table with types={{{column!r}: float}}."
+        )
+    return value
 
 
 def statement(

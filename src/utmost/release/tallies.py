@@ -22,7 +22,7 @@ from utmost.errors import InvalidInput, shown
 from utmost.release.conditions import as_condition
 from utmost.release.conditions.row_wise import kind_of
 from utmost.release.source import Source, Statement
-from utmost.release.statistics import keep_rows
+from utmost.release.statistics import keep_rows, number_column
 from utmost.release.units import Unit
 
 MOST_CELLS = 1000
@@ -87,7 +87,10 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any]], other: b
     sizes = [len(found) + other for found in literals.values()]
     size = math.prod(sizes)
     if size > MOST_CELLS:
-        raise InvalidInput(f"these categories make {size} cells; at most {MOST_CELLS} are counted at once.")
+        raise InvalidInput(
+            f"these categories make {size} cells, and at most {MOST_CELLS} are counted at once; list fewer, or ask "
+            "several histograms."
+        )
 
     def number(table: Any) -> Any:
         cell: Any = None
@@ -105,11 +108,10 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
     """A column and literals to compare it with; undeclared text is read as what the categories are."""
     import ibis
 
-    if not isinstance(column, str) or column not in source.columns:
-        raise InvalidInput(f"there is no column {shown(column)}; {source.naming}.")
+    value = source.column(column)
     if isinstance(categories, str | bytes) or not isinstance(categories, Sequence) or not len(categories):
         raise InvalidInput(f"the categories of {column!r} are {shown(categories)}; list them, such as ['yes', 'no'].")
-    value, kinds = source.table[column], {_kind(c) for c in categories}
+    kinds = {_kind(c) for c in categories}
     if any(isinstance(c, str) and "\0" in c for c in categories):
         raise InvalidInput(
             f"a category of {column!r} holds the character NUL, which not every engine knows; leave it out."
@@ -146,15 +148,7 @@ def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:
     """
     import ibis
 
-    if not isinstance(column, str) or column not in source.columns:
-        raise InvalidInput(f"there is no column {shown(column)}; {source.naming}.")
-    value = source.table[column]
-    if column in source.untyped:
-        value = value.try_cast("float64")
-    elif kind_of(value.type()) != "number":
-        raise InvalidInput(
-            f"column {column!r} holds {value.type()}, not numbers; open the table with types={{{column!r}: float}}."
-        )
+    value = number_column(source, column)
     cuts = [low / 2 + high / 2 for low, high in pairwise(values)]
 
     def number(table: Any) -> Any:

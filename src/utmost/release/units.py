@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeAlias
 from utmost.errors import InvalidInput, shown
 
 Neighbours: TypeAlias = Literal["replace", "add-remove"]
+Of: TypeAlias = Literal["rows", "people"]
+"""What is counted."""
 MOST_UNITS = 10**12
 FORM = re.compile(r"(?:rows|people by (?P<id>'.*'|\".*\"), (?P<each>\d{1,13}) rows? each), at most (?P<most>\d{1,13})")
 """How a unit is written."""

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from utmost.errors import InvalidInput, shown
-from utmost.exact import as_rational
-from utmost.release.mechanisms.contests import MOST_KINDS, Floats, Integers, Line
+from utmost.release.mechanisms.contests import MOST_KINDS, Floats, Integers, TallyLine
 from utmost.release.mechanisms.hardest import rungs
 from utmost.release.mechanisms.losses import as_loss
-from utmost.release.mechanisms.selection import design_selection
-from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, text_of
-from utmost.release.tallies import category_cells, tally_statement
-from utmost.release.units import Neighbours
+from utmost.release.questions import Question, Setting, as_releasable, rows_that_count
+from utmost.release.selections import selecting
+from utmost.release.tallies import category_cells
+from utmost.release.units import Neighbours, Of
 
 LOSSES = ("zero-one", "shortfall")
 MOST_CANDIDATES = 100
@@ -86,7 +84,7 @@ class Votes:
             return np.asarray(tallies.max(axis=1, keepdims=True) - tallies, dtype=float)
         return np.asarray(self.winners(tallies)[:, None] != np.arange(tallies.shape[1]), dtype=float)
 
-    def lines(self, parts: Integers, turn: int) -> Iterator[Line]:
+    def lines(self, parts: Integers, turn: int) -> Iterator[TallyLine]:
         """The candidate whose turn it is wins by more and more, the others staying as they are.
 
         A tally is its winner, the votes of the others, and the winner's: at most what the others leave, and enough to
@@ -98,7 +96,7 @@ class Votes:
             base[others_of] = np.delete(parts, place)
             low, high = int((base + (np.arange(len(parts)) < turn))[others_of].max()), int(parts[place])
             if low <= high:
-                yield Line(low, high, low, partial(_with_votes, base, turn))
+                yield TallyLine(low, high, low, partial(_with_votes, base, turn))
 
     def kinds(self, near: int) -> tuple[Integers, Floats, Floats] | None:
         """Of two candidates nothing but the difference counts; (N - d)//2 + 1 tallies have the same."""
@@ -135,7 +133,7 @@ class Votes:
 
 
 def plurality(
-    setting: Setting, column: str, candidates: Any, privacy: Any, where: Any, of: str, loss: str, prior: Any
+    setting: Setting, column: str, candidates: Any, privacy: Any, where: Any, of: Of, loss: str, prior: Any
 ) -> Question:
     """Which candidate most rows name; other values do not vote."""
     level, loss = as_releasable(privacy), as_loss(loss, LOSSES)
@@ -146,33 +144,18 @@ def plurality(
     if not 2 <= cells.size <= MOST_CANDIDATES:
         raise InvalidInput(f"there are {cells.size} candidates; give 2 to {MOST_CANDIDATES}.")
     votes = Votes(tuple(candidates), setting.unit.at_most * rows_each, rows_each, setting.neighbours)
-    weights = tally_prior(prior, cells.size, votes.most)
-    design = design_selection(votes, level, loss, weights)
-    joint = Joint(
-        lambda secret: tally_statement(setting.source, setting.unit, rows_each, cells, where, secret),
-        lambda sums: {"tally": clamped_tally(sums, cells.size, votes.most)},
-        design,
-    )
-    text = text_of(where, setting.source)
-    return Question(
-        "plurality",
-        f"Which {column} is most frequent" + (f", where {text}?" if text else "?"),
-        {
-            "question": "plurality",
-            "column": column,
-            "candidates": list(candidates),
-            "where": text,
-            "of": of,
-            "loss": loss,
-            "prior": prior_words(weights),
-        },
-        level,
+    return selecting(
+        votes,
+        cells,
         setting,
-        rows_each,
-        (),
-        lambda released: list(candidates)[released["place"]],
+        {"question": "plurality", "column": column, "candidates": list(candidates)},
+        f"Which {column} is most frequent",
+        level,
+        where,
+        of,
+        loss,
+        prior,
         lambda other: plurality(setting, column, candidates, other, where, of, loss, prior),
-        joint,
     )
 
 
@@ -181,34 +164,3 @@ def _with_votes(base: Integers, candidate: int, votes: Integers) -> Integers:
     tallies = np.repeat(base[None, :], len(votes), axis=0)
     tallies[:, candidate] = votes
     return tallies
-
-
-def clamped_tally(sums: Mapping[str, int], size: int, most: int) -> list[int]:
-    """The tally with every cell at most `most`, which moves neighbours no farther apart."""
-    return [min(max(sums[f"c{i}"], 0), most) for i in range(size)]
-
-
-def tally_prior(prior: Any, size: int, most: int) -> dict[tuple[int, ...], float] | None:
-    """A listed prior: {tally: probability}; None is uniform."""
-    if prior is None:
-        return None
-    if not isinstance(prior, Mapping) or not prior:
-        raise InvalidInput("the prior of tallies is a mapping {(votes, ...): probability}, or None for uniform.")
-    found: dict[tuple[int, ...], Fraction] = {}
-    for tally, weight in prior.items():
-        listed = tuple(tally) if isinstance(tally, Sequence) else ()
-        whole = all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in listed)
-        if len(listed) != size or not whole or sum(listed) > most:
-            raise InvalidInput(
-                f"the prior lists {shown(tally)}; give {size} whole numbers that add up to at most {most}."
-            )
-        found[listed] = as_rational(weight, "a probability of the prior")
-    off = abs(sum(found.values(), Fraction(-1)))
-    if min(found.values()) < 0 or off > Fraction(1, 10**9):
-        raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")
-    return {tally: float(weight) for tally, weight in found.items()}
-
-
-def prior_words(prior: Mapping[Any, float] | None) -> str:
-    """The prior, as plain data."""
-    return "uniform" if prior is None else f"listed, {sorted(prior.items())!r}"

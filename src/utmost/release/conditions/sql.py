@@ -46,7 +46,10 @@ def from_sql(text: str, source: Source) -> Any:
     import sqlglot
 
     if len(text) > MOST_TEXT:
-        raise InvalidInput(f"the condition has {len(text)} characters; at most {MOST_TEXT} are read.")
+        raise InvalidInput(
+            f"the condition has {len(text)} characters, and at most {MOST_TEXT} are read; write a shorter one, or make "
+            "a column of it beforehand."
+        )
     try:
         statements = sqlglot.parse(text, read="duckdb")
     except (sqlglot.errors.SqlglotError, RecursionError):
@@ -105,12 +108,10 @@ class _Builder:
             raise NotRowWise(f"{shown(node.sql())} names a table; name a column of the session's table alone.")
         columns = self.source.columns
         name = node.this.name
-        if name not in columns:
-            alike = [c for c in columns if c.lower() == name.lower()]
-            if len(alike) != 1:
-                raise InvalidInput(f"there is no column {shown(name)}; {self.source.naming}.")
+        alike = [c for c in columns if c.lower() == name.lower()]
+        if name not in columns and len(alike) == 1:
             name = alike[0]
-        value = self.source.table[name]
+        value = self.source.column(name)
         if kind_of(value.type()) == "timestamp" and value.type().scale == 9:  # ends in 2262, before some literals
             value = value.try_cast("timestamp(6)")
         return _Operand(value, kind_of(value.type()), name in self.source.untyped)
@@ -162,9 +163,6 @@ class _Builder:
             raise NotRowWise(f"a date has no {part}; use TRY_CAST(... AS TIMESTAMP).")
         return _Operand(getattr(operand.value, part)(), "number")
 
-    def _tsordstodate(self, node: Any) -> _Operand:  # sqlglot's name for a bare cast inside YEAR(born)
-        return self.build(node.this)
-
     # conditions
 
     def _and(self, node: Any) -> _Operand:
@@ -183,8 +181,8 @@ class _Builder:
 
     def _in(self, node: Any) -> _Operand:
         options = node.args.get("expressions") or []
-        if not options or node.args.get("query") is not None or node.args.get("unnest") or node.args.get("field"):
-            refuse("IN with a subquery")
+        if not options:
+            raise NotRowWise("IN () lists nothing; list values, as in town IN ('Briar', 'Ash').")
         this = self.build(node.this)
         pairs = [self._alike(this, self.build(option)) for option in options]
         return _truth(_joined([left.value == right.value for left, right in pairs], operator.or_))
@@ -246,9 +244,11 @@ def _number(text: str) -> _Operand:
     try:
         exact = Decimal(text)
     except ArithmeticError:
-        raise InvalidInput(f"{shown(text)} is not a number that can be compared.") from None
+        raise InvalidInput(
+            f"{shown(text)} is not a number that can be compared; write digits, such as 65 or 6.5e1."
+        ) from None
     if not abs(exact) < Decimal("1e300"):
-        raise InvalidInput(f"{shown(text)} is too large a number to compare with.")
+        raise InvalidInput(f"{shown(text)} is too large a number to compare with; give one below 1e300.")
     if exact != exact.to_integral_value() or "." in text or "e" in text.lower():
         return _Operand(ibis.literal(float(exact), "float64"), "number")
     if -(2**63) <= exact < 2**63:

@@ -37,8 +37,6 @@ TYPES = {
 
 def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
     """Open a table without reading its rows; `types` says how to read columns of text, such as {"age": int}."""
-    if isinstance(table, Source):
-        return table
     if isinstance(table, str | Path):
         source = _open_path(str(table))
     else:

@@ -68,7 +68,10 @@ def open_csv(file: Path) -> Source:
         delimiter = max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
         header = next(csv.reader([first], delimiter=delimiter), [])
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error):
-        raise BadFile(f"the first line of {str(file)!r} cannot be read as a CSV header in UTF-8.") from None
+        raise BadFile(
+            f"the first line of {str(file)!r} cannot be read as a CSV header; save it as UTF-8, with a first line that "
+            "names the columns."
+        ) from None
     names = [name.strip() for name in header]
     if not names or any(not name for name in names) or len({name.lower() for name in names}) < len(names):
         raise BadFile(
@@ -96,7 +99,10 @@ def _view(connection: Any, query: str, name: str) -> Source:
         connection.con.execute(f"CREATE VIEW {ROWS} AS {query}")
         return Source(connection.table(ROWS), frozenset(), connection)
     except Exception:
-        raise BadFile(f"{name!r} cannot be opened: it is not the kind of file its name says, or is damaged.") from None
+        raise BadFile(
+            f"{name!r} cannot be opened: it is not the kind of file its name says, or is damaged; write it again, or "
+            "give another file."
+        ) from None
 
 
 def table_in(connection: Any, name: str, file: str) -> Any:

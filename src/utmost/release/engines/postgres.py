@@ -6,7 +6,7 @@ NULL. Where they differ, or where PostgreSQL may fail on some row, a condition i
 * TRY_CAST: PostgreSQL has none, and its CAST stops at the first value that does not fit;
 * the order of texts: it depends on the server's collation; ILIKE: on its locale;
 * parts of dates: they fail on the date 'infinity';
-* numbers, dates and truth values as text: engines write them differently.
+* numbers that are not whole, dates and truth values as text: engines write them differently.
 
 Columns are refused whose type has rules of its own: character(n) pads with blanks, numeric without a precision holds
 numbers that no float does, some collations call different texts equal, and domains, enums and extensions may do
@@ -24,7 +24,7 @@ from urllib.parse import unquote, urlsplit
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError
 from utmost.release.conditions import as_read
-from utmost.release.source import Source, named
+from utmost.release.source import Source, quoted_name
 
 SCHEMES = ("postgresql://", "postgres://")
 TYPES = frozenset(
@@ -56,7 +56,7 @@ class PostgresSource(Source):
             )
         except Exception:
             return None
-        columns = ", ".join(f"CAST(NULL AS {kind}) AS {named(name)}" for name, kind in found)
+        columns = ", ".join(f"CAST(NULL AS {kind}) AS {quoted_name(name)}" for name, kind in found)
         return f"SELECT {columns}" if found else None
 
     @contextmanager
@@ -205,7 +205,7 @@ def _cursor(connection: Any) -> Any:
 
 def _quoted(base: Any) -> str:
     parts = [base.namespace.database, base.name] if base.namespace.database else [base.name]
-    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+    return ".".join(map(quoted_name, parts))
 
 
 def _where(address: str) -> str:

@@ -1,1 +1,1 @@
-"""Mechanisms for integers on a line: designed from public parameters, with proof, accuracy and alternatives."""
+"""Mechanisms for one integer, several counts, or a candidate: designed from public parameters, proved, compared."""

@@ -3,16 +3,17 @@
 | question | mechanism | proof |
 |---|---|---|
 | a number, neighbours next to each other | geometric noise, best remap | theorem (Ghosh, Roughgarden, Sundararajan) |
-| a number with a larger reach, up to 150 points | the linear program's optimum | bound from dual prices, its gap |
+| a number with a larger reach, few points | the linear program's optimum | bound from dual prices, its gap |
 | a number with a larger reach, more points | staircase or geometric noise, best remap | bound from shorter lines |
-| yes or no | balanced, or the linear program's best boundary, on blocks | bound, with its gap |
+| yes or no | balanced, or the linear program's best boundary, on blocks | bound, with its gap; unproved on long lines |
 
+Few are up to 150 points with points x reach up to 600; for zero-one loss and the uniform prior, tight constraints are
+tried up to 300 points.
 Every candidate's expected loss under the declared prior and loss is computed from its law, and the least is taken.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -25,11 +26,12 @@ from utmost.design.finite import optimal
 from utmost.design.noise.discrete import discrete_laplace, discrete_staircase
 from utmost.errors import CannotCertify, InvalidInput, SolverFailed, UnsupportedLevel
 from utmost.mechanism import loss_table
-from utmost.privacy import ApproxDP, Level, require_pure
+from utmost.privacy import ApproxDP, Level
 from utmost.release.mechanisms.alternatives import choice_alternatives, number_alternatives
 from utmost.release.mechanisms.cache import Wanted, cached
+from utmost.release.mechanisms.levels import require_pure_release, require_releasable
 from utmost.release.mechanisms.line import Line
-from utmost.release.mechanisms.losses import SHOWN, tolerance
+from utmost.release.mechanisms.losses import shown_with, tolerance
 from utmost.release.mechanisms.noisy_line import NoisyLine
 from utmost.release.mechanisms.steps import Steps, best_steps
 from utmost.solution import Solution
@@ -41,9 +43,8 @@ MOST_TIGHT = 300
 """Up to how many points tight constraints are tried, for zero-one loss."""
 WINDOW, LOOSE = 100, 0.05
 """How many points a window has whose linear program bounds long lines, and from which gap on it is worth its time."""
-LEAST_EPSILON, MOST_EPSILON = 1e-6, 500
-"""Between which epsilons answers are released: below, a million people are not told from none; above, e^-epsilon has
-more digits than anybody can use."""
+PROVED = "{level} proved in exact arithmetic on every pair of neighbours, drawn exactly from integers"
+DUALITY = "no private mechanism has a lower expected loss than the bound: linear programming duality"
 BEST_NOISE = "among noises the staircase is best (Geng, Viswanath 2016)"
 NOISE = f"{BEST_NOISE}; whether a mechanism that is not noise does better on this line is open"
 
@@ -142,37 +143,9 @@ class OptimalTable:
         return np.arange(len(column)), weighted / weighted.sum()
 
 
-def require_releasable(level: Level) -> Level:
-    """Refuse levels at which an answer says nothing, or everything."""
-    size = level.log_growth if isinstance(level, ApproxDP) else getattr(level, "mu", 1)
-    delta = getattr(level, "delta", 0)
-    if size == 0 and delta == 0:
-        raise InvalidInput(
-            "privacy is 0: every answer would be the same whatever the table says; give an epsilon above 0."
-        )
-    if size == math.inf:
-        raise InvalidInput("privacy is infinite: nothing would be protected; give a finite epsilon.")
-    if isinstance(level, ApproxDP) and size > MOST_EPSILON:
-        raise InvalidInput(
-            f"privacy is {level}: above epsilon = {MOST_EPSILON} nothing is protected that matters, and exact draws "
-            f"take ever longer; give an epsilon up to {MOST_EPSILON}, such as 1."
-        )
-    if isinstance(level, ApproxDP) and size < LEAST_EPSILON and delta == 0:
-        raise InvalidInput(
-            f"an answer, or one part of a mean, would be released at {level}: below epsilon = {LEAST_EPSILON:g} it "
-            "would say next to nothing about any table; give a larger epsilon, such as 0.1."
-        )
-    return level
-
-
 def design_number(line: Line, level: Level, loss: str, prior: Floats | None = None) -> Design:
     """The best mechanism known for a number on a line, for a loss and a prior (None: uniform)."""
-    try:
-        pure = require_pure(require_releasable(level))
-    except UnsupportedLevel:
-        raise UnsupportedLevel(
-            f"numbers are released at pure levels, not {level}; give an epsilon, such as PureDP(1)."
-        ) from None
+    pure = require_pure_release(level, "numbers")
     if prior is None:
         return _uniform_number(line, pure, loss)
     return _design_number(line, pure, loss, prior)
@@ -192,7 +165,7 @@ def _design_number(line: Line, level: ApproxDP, loss: str, prior: Floats | None)
         if table is not None and better
         else (noise, f"{noise.noise_name} noise with the best remap")
     )
-    losses = tuple(dict.fromkeys((loss, *SHOWN)))
+    losses = shown_with(loss)
     expected = {each: mechanism.expected(each) for each in losses}
     others = number_alternatives(line, level, losses, prior)
 
@@ -218,7 +191,7 @@ def why_private(mechanism: NoisyLine | OptimalTable | Steps, level: Level, line:
             f"integer noise whose law is exactly {level} for shifts up to {line.reach} (its decay is a rational at or "
             "above e^-epsilon), drawn exactly; what follows it is public"
         )
-    return f"{level} proved in exact arithmetic on every pair of neighbours, drawn exactly from integers"
+    return PROVED.format(level=level)
 
 
 def _best_bound(
@@ -227,9 +200,8 @@ def _best_bound(
     """What no private mechanism's expected loss is below, as far as is known, and why; 0 where nothing is."""
     found = [(0.0, NOISE)]
     if table is not None:
-        duality = "no private mechanism has a lower expected loss than the bound: linear programming duality"
         certificate = table.solution.certificate
-        found.append((table.solution.value if certificate.claim == "theorem" else certificate.bound or 0.0, duality))
+        found.append((table.solution.value if certificate.claim == "theorem" else certificate.bound or 0.0, DUALITY))
     if loss == "absolute" and prior is None:
         why = "points {} apart lie on paths, where geometric noise is best, so no private mechanism errs less; {}"
         found.append((_bound_by_paths(line, level), why.format(line.reach, BEST_NOISE)))

@@ -32,7 +32,7 @@ FAR_EXACT, FAR_DRAWN = 36.0, 18.0
 
 
 @dataclass(frozen=True)
-class Line:
+class TallyLine:
     """Tallies numbered from `low` to `high`; the race is closest at `middle` and less close on either side."""
 
     low: int
@@ -86,7 +86,7 @@ class Contest(Protocol):
     def loss(self, name: str, tallies: Integers) -> Floats:
         """What it costs to name each candidate."""
 
-    def lines(self, parts: Integers, turn: int) -> Iterator[Line]:
+    def lines(self, parts: Integers, turn: int) -> Iterator[TallyLine]:
         """The lines of one draw: of m parts that add up to `most`, all ways equally likely, in turn 0 to m - 1.
 
         Over all parts and turns, each tally is met as often as there are turns.

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from utmost.release.mechanisms.contests import Contest, Floats, Integers, Tallies
+from utmost.release.mechanisms.contests import Contest, Floats, Integers, Tallies
 
 RUNGS, STARTS, ROUNDS, MOVED, SEED = 40, 3, 40, 60_000, 2026
 """How many distances are tried; from how many tallies a search starts, its rounds, and how many cells a round moves."""

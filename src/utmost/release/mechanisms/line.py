@@ -1,4 +1,4 @@
-"""Integers in a row: the space of every statistic in this package, and what is believed about the point beforehand."""
+"""Integers in a row: the space of a statistic that is one integer, and what is believed about the point beforehand."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Line:
 
     Examples
     --------
-    >>> Line(0, 100, 5).points, Line(0, 100, 5).step(42, 7)
-    (101, 7)
+    >>> Line(0, 100, 5).points, Line(0, 100, 5).clamp(142)
+    (101, 100)
     """
 
     first: int
@@ -38,10 +38,6 @@ class Line:
     def clamp(self, value: int) -> int:
         """The nearest point of the line; moves two integers no farther apart."""
         return min(max(value, self.first), self.last)
-
-    def step(self, first: int, second: int) -> int:
-        """How many neighbours lie on the way from one point to another."""
-        return -(-abs(first - second) // self.reach)
 
     def space(self) -> Space:
         """The same as a space of the library, with points 0, 1, ... from `first` on."""

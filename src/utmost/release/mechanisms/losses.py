@@ -25,6 +25,11 @@ def as_loss(loss: Any, choices: tuple[str, ...] = SHOWN) -> str:
     raise InvalidInput(f"loss is {shown(loss)}; say {names}.")
 
 
+def shown_with(loss: str) -> tuple[str, ...]:
+    """The losses of a report: the one that was asked for, then the others that every report shows."""
+    return tuple(dict.fromkeys((loss, *SHOWN)))
+
+
 def cost(loss: str, distance: NDArray[Any]) -> NDArray[np.float64]:
     """The loss of being so many steps off."""
     away = np.abs(np.asarray(distance, dtype=float))

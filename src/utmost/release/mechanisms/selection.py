@@ -42,7 +42,7 @@ from utmost.design.rainbow import Plurality, plurality
 from utmost.errors import CannotCertify
 from utmost.exact import as_fmpq
 from utmost.privacy import ApproxDP, Level
-from utmost.release.mechanisms.choice import Proof, require_releasable
+from utmost.release.mechanisms.choice import Proof
 from utmost.release.mechanisms.contests import (
     Contest,
     Floats,
@@ -53,24 +53,27 @@ from utmost.release.mechanisms.contests import (
     prior_tallies,
 )
 from utmost.release.mechanisms.hardest import hardest
+from utmost.release.mechanisms.levels import require_releasable
 from utmost.release.mechanisms.pure_within import implies, pure_within
 from utmost.sampling import uniform_integer
 
 FAR, MOST_ON_LINES = 45.0, 60_000
 """How far leads can be told apart, times epsilon, and up to how many points the rainbow's lines may have: beyond, it
 would take minutes and gigabytes."""
+NODES = 40
+"""How many nodes integrate a product of up to 200 factors."""
 FEWEST_WINS, MOST_ERROR = 10, 0.05
 """What is estimated about one candidate is stated if it wins on so many lines, and with at most this error."""
 
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """The exponential mechanism (`again`: a candidate may come up again), or permute and flip."""
+    """The exponential mechanism (`with_replacement`: a candidate may come up again), or permute and flip."""
 
     contest: Contest
     level: ApproxDP
     decay: Fraction
-    again: bool
+    with_replacement: bool
 
     def draw(self, tally: Integers) -> int:
         """The position of a candidate, drawn exactly."""
@@ -79,7 +82,7 @@ class Weighted:
         while True:  # ends: the best candidate is always accepted
             waiting = list(range(len(scores)))
             order = [waiting.pop(below(len(waiting))) for _ in scores]
-            tried = order[:1] if self.again else order
+            tried = order[:1] if self.with_replacement else order
             accepted = [candidate for candidate in tried if _flip(self.decay, behind[candidate])]
             if accepted:  # of all that were flipped, so that the time does not tell which came first
                 return accepted[0]
@@ -89,24 +92,15 @@ class Weighted:
         scores = self.contest.scores(tallies)
         behind = (scores.max(axis=1, keepdims=True) - scores).astype(float)
         accepted = np.exp(behind * math.log(self.decay))
-        if self.again:
+        if self.with_replacement:
             return np.asarray(accepted / accepted.sum(axis=1, keepdims=True))
-        nodes, weights = np.polynomial.legendre.leggauss(len(self.contest.names) // 2 + 1)  # exact for this degree
+        few = min(len(self.contest.names) // 2 + 1, NODES)  # exact for this degree; of 200 factors to 1e-12
+        nodes, weights = np.polynomial.legendre.leggauss(few)
         found = np.zeros_like(accepted)
         for t, w in zip((nodes + 1) / 2, weights / 2, strict=True):
             left = 1 - t * accepted
             found += w * left.prod(axis=1, keepdims=True) / left
         return np.asarray(found * accepted)
-
-    def exact(self, tally: tuple[int, ...]) -> list[Fraction]:
-        """The exact probability of every candidate at one tally."""
-        scores = self.contest.scores(np.array([tally]))[0].tolist()
-        accepted = [self.decay ** (max(scores) - score) for score in scores]
-        if self.again:
-            return [a / sum(accepted) for a in accepted]
-        return [
-            a * _mean_of_product([other for j, other in enumerate(accepted) if j != i]) for i, a in enumerate(accepted)
-        ]
 
     def verify(self) -> bool:
         """Whether the decay over the reach of scores is within the level: decided exactly."""
@@ -245,8 +239,8 @@ def _options(contest: Contest, level: Level) -> dict[str, Weighted | Rainbow]:
     m, pure = len(contest.names), pure_within(level)
     if pure is not None:
         decay = decay_above(pure, contest.score_reach)
-        options["permute and flip"] = Weighted(contest, pure, decay, again=False)
-        options["exponential mechanism"] = Weighted(contest, pure, decay, again=True)
+        options["permute and flip"] = Weighted(contest, pure, decay, with_replacement=False)
+        options["exponential mechanism"] = Weighted(contest, pure, decay, with_replacement=True)
         if m * min(contest.most_lead / contest.lead_reach, FAR / pure.log_growth) > MOST_ON_LINES:
             return options
     lines = plurality(-(-contest.most_lead // contest.lead_reach), range(m), level, "add-remove")
@@ -334,11 +328,3 @@ def _flip(decay: Fraction, times: int) -> bool:
             return False
         number = Uniform(uniform_integer(64), number.bits + 64)
     return number.is_below(bound)
-
-
-def _mean_of_product(accepted: list[Fraction]) -> Fraction:
-    """The integral over t from 0 to 1 of the product of 1 - t·a: how often nobody before was accepted."""
-    powers = [Fraction(1)]
-    for a in accepted:
-        powers = [x - a * y for x, y in zip([*powers, Fraction(0)], [Fraction(0), *powers], strict=True)]
-    return sum((c / (k + 1) for k, c in enumerate(powers)), Fraction(0))

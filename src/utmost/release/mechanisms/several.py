@@ -40,13 +40,14 @@ from numpy.typing import NDArray
 from utmost.design.finite import optimal, tight_constraints
 from utmost.errors import CannotCertify, NoSuchMechanism, SolverFailed, TooLarge, UnsupportedLevel
 from utmost.families import grid
-from utmost.privacy import ApproxDP, Level, PureDP, require_pure
+from utmost.privacy import ApproxDP, Level
 from utmost.release.mechanisms.alternatives import expected_cut_off, tails
 from utmost.release.mechanisms.balls import Shape, ball_noise
-from utmost.release.mechanisms.choice import Design, Proof, design_number, require_releasable
+from utmost.release.mechanisms.choice import DUALITY, PROVED, Design, Proof, design_number
 from utmost.release.mechanisms.count_vectors import Alone, Board, Floats, Together, any_wrong, tuple_losses
+from utmost.release.mechanisms.levels import require_pure_release, share_of
 from utmost.release.mechanisms.line import Line
-from utmost.release.mechanisms.losses import SHOWN, tolerance
+from utmost.release.mechanisms.losses import shown_with, tolerance
 from utmost.solution import Solution
 from utmost.space import Space
 
@@ -112,11 +113,9 @@ class SeveralDesign:
 
 
 @lru_cache(maxsize=256)
-def design_overlapping(
-    names: tuple[str, ...], line: Line, level: Level, loss: str, optimum: bool = True
-) -> SeveralDesign:
+def design_overlapping(names: tuple[str, ...], line: Line, level: Level, loss: str) -> SeveralDesign:
     """The best mechanism known for counts that one neighbour may move all at once, each by up to the line's reach."""
-    pure, d = _pure(level), len(names)
+    pure, d = require_pure_release(level, "several counts"), len(names)
     alone = _alone(line, pure, d, loss)
     options: list[tuple[str, Any, Proof, dict[str, float]]] = [
         (
@@ -128,7 +127,7 @@ def design_overlapping(
     ]
     if d > 1:
         options += _noise_together("cube", d, line, pure, loss, line.reach)
-        options += _on_a_board(d, line, pure, loss) if optimum else []
+        options += _on_a_board(d, line, pure, loss)
     others = _alternatives(line, pure, loss, d * line.reach, math.sqrt(d) * line.reach)
     for by in others.values():
         by["zero-one"] = any_wrong(by["zero-one"], d)
@@ -147,7 +146,7 @@ def design_disjoint(
     kept : how many rows of one neighbour are in cells at most: half of `moves` where they may be exchanged
     closed : whether no cell can change alone, because every row is always in one of the cells
     """
-    pure, d, line = _pure(level), len(names), Line(0, most, 1)
+    pure, d, line = require_pure_release(level, "several counts"), len(names), Line(0, most, 1)
     if d == 1:
         moves = kept  # nothing to exchange with
     alone = _alone(line, pure, moves, loss)
@@ -180,13 +179,6 @@ EVEN = (
 OPEN = "equal shares of epsilon, as all {d} counts are treated alike; that nothing is better for each is not proved"
 
 
-def share_of(level: ApproxDP, parts: int) -> ApproxDP:
-    """A level of which `parts` add up to at most this one."""
-    if level.ratio == 1 and isinstance(level.exponent, Fraction):
-        return PureDP(level.exponent / parts)
-    return PureDP(Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12 * parts))
-
-
 def _least(
     options: Any, names: Any, line: Line, level: ApproxDP, loss: str, others: Any, bounded: bool = True
 ) -> SeveralDesign:
@@ -211,13 +203,13 @@ def _least(
 
 
 def _alone(line: Line, level: ApproxDP, parts: int, loss: str) -> Design:
-    return design_number(line, share_of(level, parts) if parts > 1 else level, loss)
+    return design_number(line, share_of(level, Fraction(1, parts)) if parts > 1 else level, loss)
 
 
 def _noise_together(shape: Shape, d: int, line: Line, level: ApproxDP, loss: str, steps: int) -> list[Any]:
     try:
         found = Together(ball_noise(shape, d, level, steps), line)
-        expected = {each: found.expected(each) for each in _losses(loss)}
+        expected = {each: found.expected(each) for each in shown_with(loss)}
     except TooLarge:
         return []
     private = (
@@ -242,17 +234,16 @@ def _on_a_board(d: int, line: Line, level: ApproxDP, loss: str) -> list[Any]:
     if solution is None:
         return []
     certificate, found = solution.certificate, Board(solution)
-    private = f"{level} proved in exact arithmetic on every pair of neighbours, drawn from integers"
+    private = PROVED.format(level=level)
     if certificate.claim == "theorem":
         name, proof = "tight constraints on the grid", Proof(private, "theorem", certificate.reason, gap=0.0)
     else:
         bound = certificate.bound
-        reason = "no private mechanism has a lower expected loss than the bound: linear programming duality"
         name = "the linear program's optimum on the grid"
         gap = None if bound is None else max(0.0, solution.value - bound)
-        proof = Proof(private, "unproved" if bound is None else "bound", reason, bound, gap)
+        proof = Proof(private, "unproved" if bound is None else "bound", DUALITY, bound, gap)
     small = size <= FEW
-    expected = {each: found.expected(each) for each in _losses(loss)} if small else {loss: solution.value}
+    expected = {each: found.expected(each) for each in shown_with(loss)} if small else {loss: solution.value}
     return [(name, found, proof, expected)]
 
 
@@ -282,22 +273,9 @@ def _has_no_tight(space: Space, level: ApproxDP) -> bool:
 
 def _alternatives(line: Line, level: ApproxDP, loss: str, reach: int, straight: float) -> dict[str, dict[str, float]]:
     return {
-        name: {each: expected_cut_off(line, tail, wide, each) for each in _losses(loss)}
+        name: {each: expected_cut_off(line, tail, wide, each) for each in shown_with(loss)}
         for name, (tail, wide) in tails(reach, level, straight).items()
     }
-
-
-def _losses(loss: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((loss, *SHOWN)))
-
-
-def _pure(level: Level) -> ApproxDP:
-    try:
-        return require_pure(require_releasable(level))
-    except UnsupportedLevel:
-        raise UnsupportedLevel(
-            f"several counts are released at pure levels, not {level}; give an epsilon, such as PureDP(1)."
-        ) from None
 
 
 def _nth(parts: int) -> str:

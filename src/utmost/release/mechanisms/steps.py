@@ -30,7 +30,14 @@ from utmost.release.mechanisms.line import Line
 from utmost.solution import Solution
 
 Floats = NDArray[np.float64]
-UNRESOLVED, CLOSED, ROUNDING, NOTHING = 2.0**-64, 1e-12, 1e-15, 1e-6
+UNRESOLVED = 2.0**-64
+"""A chance of error below this is none: blocks farther from the border are one block."""
+CLOSED = 1e-12
+"""A gap up to this is rounding: nothing better is looked for, and nothing is better by less."""
+ROUNDING = 1e-15
+"""What is taken off a bound from floating point."""
+NOTHING = 1e-6
+"""Where the chance of yes differs by no more between any two points, the answer is the same whatever the table says."""
 MOST_BLOCKS, MOST_PROGRAM = 200_000, 2_000
 MOST_PAIRS, MOST_PAIRS_GAUSSIAN, MOST_BLOCKS_GAUSSIAN = 20_000, 500, 150
 """How many pairs of neighbouring blocks a linear program may have; Gaussian levels need many rounds."""
@@ -60,7 +67,7 @@ class Steps:
         return np.asarray(self.solution.mechanism.matrix[np.arange(len(truth)), truth])
 
     def expected(self, loss: str) -> float:
-        """The probability of a wrong answer under the prior."""
+        """The probability of a wrong answer under the prior: the only loss of yes or no, whichever is named."""
         return float(self.weights @ (1 - self.told))
 
     @property
