@@ -183,3 +183,15 @@ def test_what_no_float_or_file_system_holds_is_refused_in_words():
         s.plan.count("a" * 5000 + " > 1", 1)
     assert len(str(refused.value)) < 400
     assert s.smallest_privacy(s.plan.count(None, 1), 10**400) == um.PureDP(0.0001)
+
+
+@pytest.mark.parametrize("ask", ["histogram", "plurality", "quantile"])
+def test_a_wrong_condition_is_refused_by_the_plan(ask):
+    s = um.Session(TABLE, "d", um.rows(at_most=30), "replace", budget=1)
+    asked = {
+        "histogram": ("town", ["Ash"]),
+        "plurality": ("town", ["Ash", "Briar"]),
+        "quantile": ("age", 0.5, [20, 50]),
+    }
+    with pytest.raises(InvalidInput, match="there is no column 'agee'"):
+        getattr(s.plan, ask)(*asked[ask], 1, where="agee > 3")

@@ -7,7 +7,7 @@ True
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from utmost import accounting, errors
 from utmost.accounting import Ledger, compose
@@ -27,9 +27,11 @@ from utmost.families import (
 )
 from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, SuitablePair
-from utmost.release import Answer, Plan, Session, audit, people, rows
 from utmost.solution import Certificate, Problem, Solution, Verification
 from utmost.space import Morphism, Space
+
+if TYPE_CHECKING:
+    from utmost.release import Answer, Plan, Session, audit, people, rows
 
 __version__ = "0.1.0"
 
@@ -83,8 +85,13 @@ __all__ = [
 ]
 
 
+RELEASE = ("Answer", "Plan", "Session", "audit", "people", "rows")
+
+
 def __getattr__(name: str) -> Any:
-    """Load pictures and the papers only when asked for: they need matplotlib, which the mathematics does not."""
+    """Load tables, pictures and the papers only when asked for: the mathematics does not need them."""
+    if name in RELEASE:
+        return getattr(import_module("utmost.release"), name)
     if name in ("plot", "reproduce"):
         return import_module(f"utmost.{name}")
     raise AttributeError(f"module 'utmost' has no attribute {name!r}")

@@ -374,13 +374,14 @@ def as_releasable(privacy: Any) -> Level:
 
 
 def text_of(where: Any, source: Source) -> str | None:
-    """A condition as text: SQL as given, Ibis as the engine's SQL."""
+    """A condition as text, once it is known to be one: SQL as given, Ibis as the engine's SQL."""
     if where is None:
         return None
+    condition = as_condition(where, source)
     if isinstance(where, str):
         return where.strip()
     try:
-        compiled = source.sql(source.table.select(condition=as_condition(where, source)))
+        compiled = source.sql(source.table.select(condition=condition))
     except RecursionError:
         raise InvalidInput(TOO_DEEP) from None
     return compiled.removeprefix("SELECT ").rpartition(' AS "condition" FROM ')[0]
