@@ -22,6 +22,7 @@ FAILED = (
     "the engine could not compute this answer. What was reserved stays spent, because when an engine fails may "
     "depend on private rows. Try the question on made-up rows of the same columns."
 )
+CHANGED = "{!r} is gone, or not the table that was opened, with the same columns; open it, and the session, again."
 GONE = "the table cannot be read any more; is its file, or the table itself, still there, and the connection open?"
 COLUMNS = (
     "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = $1 AND schema_name = $2 "

@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import BadFile, InvalidInput, NotRowWise
-from utmost.release.source import ROWS, Source, import_ibis
+from utmost.release.source import CHANGED, ROWS, Source, import_ibis
 
 DELIMITERS = ",;\t|"
 MOST_HEADER = 2**20
-CHANGED = "{!r} is gone, or not the table that was opened, with the same columns; open it, and the session, again."
 
 
 def connect(file: Path | None = None) -> Any:
