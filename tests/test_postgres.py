@@ -430,3 +430,23 @@ def test_backslashes_are_no_escapes(server):
         assert s.count(lambda t: t.id == "a\\b", privacy=50).value == 1
     finally:
         connection.execute("ALTER ROLE utmost RESET standard_conforming_strings")
+
+
+def test_exclusive_or(server):
+    """Nested, it needs parentheses that Ibis does not write."""
+    import itertools
+
+    connection, url = server
+    connection.execute("CREATE TABLE truths (a boolean, b boolean, c boolean)")
+    rows = list(itertools.product((True, False, None), repeat=3))
+    with connection.cursor() as cursor:
+        cursor.executemany("INSERT INTO truths VALUES (%s, %s, %s)", rows)
+    source = engines.open_table(f"{url}#truths")
+    setting = Setting(source, um.rows(at_most=50), "replace")
+    for where in (lambda t: (t.a ^ t.b) ^ t.c, lambda t: t.a ^ (t.b ^ t.c), lambda t: ~((t.a ^ t.b) ^ t.c)):
+        asked = count(setting, where, 1, "rows", "absolute", None)
+        assert asked.point(asked.statement(SECRET)) == {"count": 4}
+    t = source.table
+    for table in (t.filter(t.a ^ t.b), t.mutate(d=t.a ^ t.b), t.filter(~((t.a ^ t.b) ^ t.c))):
+        with pytest.raises(NotRowWise, match="conditions of conditions"):
+            engines.open_table(table)

@@ -85,14 +85,24 @@ class Source:
             raise
         except Exception:  # the engine's words would show the statement, and with it the secret
             pass
-        raise InvalidInput(
+        raise InvalidInput(self._unaskable)
+
+    @property
+    def _unaskable(self) -> str:
+        return (
             f"{self.connection.name} cannot be asked this question, whatever the rows; compare columns with values of "
             "their own type and range, or ask it of a table with plainer types."
         )
 
     def sql(self, query: Any) -> str:
         """A query of the table in the engine's words."""
-        return str(self.connection.compile(self._read(query)))
+        try:
+            return str(self.connection.compile(self._read(query)))
+        except RecursionError:
+            raise
+        except Exception:  # an interactive Ibis shows rows in its errors
+            pass
+        raise InvalidInput(self._unaskable)
 
     def _read(self, query: Any) -> Any:
         return query.op().replace(self.places).to_expr() if self.places else query

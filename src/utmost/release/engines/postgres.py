@@ -197,7 +197,7 @@ def _require_unchanged(link: Link, known: dict[Any, list[tuple[Any, ...]]], used
 def _connect(address: str, where: str) -> tuple[Any, Link]:
     try:
         import ibis
-        import psycopg
+        import psycopg  # noqa: F401
 
         ibis.postgres  # noqa: B018  (the backend, or ImportError)
     except ImportError:
@@ -243,7 +243,8 @@ def _require_plain_columns(link: Link, base: Any, used: set[str]) -> list[tuple[
     """What the catalog says of the columns, none of those used having a type with rules of its own."""
     rows = _rows(
         link,
-        "SELECT a.attname, format_type(a.atttypid, a.atttypmod), t.typname, t.typnamespace = 'pg_catalog'::regnamespace, a.atttypmod, "
+        "SELECT a.attname, format_type(a.atttypid, a.atttypmod), t.typname, "
+        "t.typnamespace = 'pg_catalog'::regnamespace, a.atttypmod, "
         "coalesce(c.collisdeterministic, true), a.attgenerated::text = 'v' "
         "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_collation c ON c.oid = a.attcollation "
         "WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
