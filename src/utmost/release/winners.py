@@ -17,8 +17,9 @@ from utmost.release.mechanisms.contests import MOST_KINDS, Floats, Integers, Lin
 from utmost.release.mechanisms.hardest import rungs
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.selection import design_selection
+from utmost.release.plain import plain
 from utmost.release.questions import Joint, Question, Setting, as_releasable, rows_that_count, text_of
-from utmost.release.tallies import category_cells, tally_statement
+from utmost.release.tallies import as_categories, category_cells, tally_statement
 from utmost.release.units import Neighbours
 
 LOSSES = ("zero-one", "shortfall")
@@ -139,9 +140,11 @@ def plurality(
 ) -> Question:
     """Which candidate most rows name; other values do not vote."""
     level, loss = as_releasable(privacy), as_loss(loss, LOSSES)
+    column, of = plain(column), plain(of)
     rows_each = rows_that_count(setting, of)
     if not isinstance(column, str):
         raise InvalidInput(f"the column is {shown(column)}; give its name.")
+    candidates = as_categories(column, candidates)
     cells = category_cells(setting.source, {column: candidates}, other=False)
     if not 2 <= cells.size <= MOST_CANDIDATES:
         raise InvalidInput(f"there are {cells.size} candidates; give 2 to {MOST_CANDIDATES}.")
@@ -170,7 +173,7 @@ def plurality(
         setting,
         rows_each,
         (),
-        lambda released: list(candidates)[released["place"]],
+        lambda released: candidates[released["place"]],
         lambda other: plurality(setting, column, candidates, other, where, of, loss, prior),
         joint,
     )
@@ -196,7 +199,7 @@ def tally_prior(prior: Any, size: int, most: int) -> dict[tuple[int, ...], float
         raise InvalidInput("the prior of tallies is a mapping {(votes, ...): probability}, or None for uniform.")
     found: dict[tuple[int, ...], Fraction] = {}
     for tally, weight in prior.items():
-        listed = tuple(tally) if isinstance(tally, Sequence) else ()
+        listed = tuple(map(plain, tally)) if isinstance(tally, Sequence) else ()
         whole = all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in listed)
         if len(listed) != size or not whole or sum(listed) > most:
             raise InvalidInput(
