@@ -584,6 +584,16 @@ def test_categories_that_a_float_does_not_tell_apart_are_refused(kind, tmp_path)
         assert cells(near[:2], exact) == [1, 2]
 
 
+def test_categories_that_single_precision_does_not_tell_apart_are_refused():
+    source = engines.open_table(pyarrow.table({"f": pyarrow.array([2**24, 0.1, 0.3], pyarrow.float32())}))
+    setting = Setting(source, um.rows(at_most=9), "replace")
+    for categories in ([2**24, 2**24 + 1], [2**24 + 1], [0.1, 0.10000000001], [2e300, 1e300]):
+        with pytest.raises(InvalidInput, match="32 bits"):
+            histogram(setting, "f", categories, 1, None, None, "rows", "absolute")
+    question = histogram(setting, "f", [2**24, 5], 1, None, None, "rows", "absolute")
+    assert list(question.point(question.statement(SECRET)).values()) == [1, 0]
+
+
 def test_categories_of_unsigned_numbers():
     source = engines.open_table(pyarrow.table({"u": pyarrow.array([2**64 - 1, 1, 2**64 - 1, 2**63], pyarrow.uint64())}))
     setting = Setting(source, um.rows(at_most=9), "replace")

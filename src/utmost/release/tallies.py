@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from utmost.errors import InvalidInput, shown
 from utmost.release.conditions import as_condition
 from utmost.release.conditions.row_wise import kind_of
@@ -141,6 +143,8 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
     rounded = column in source.untyped or value.type().is_decimal()
     if kind == "number":
         _require_floats(column, categories, rounded)
+        if value.type().is_float32():
+            _require_single_floats(column, categories)
     if value.type().is_decimal():
         value = value.cast("float64")
     dtype = {"text": "string", "truth": "boolean", "number": "float64"}[str(kind)]
@@ -172,6 +176,18 @@ def _require_floats(column: str, categories: Sequence[Any], rounded: bool) -> No
                 "whole numbers of 2^53 or more apart; give smaller ones, or make it a column of 64-bit whole numbers "
                 f"(of text, with types={{{column!r}: int}})."
             )
+
+
+def _require_single_floats(column: str, categories: Sequence[Any]) -> None:
+    """Refuse categories that are one number in single precision, which some engines compare them in."""
+    with np.errstate(over="ignore", under="ignore"):
+        single = [np.float32(c) for c in categories]
+    whole = any(isinstance(c, int) and x != c for c, x in zip(categories, single, strict=True))
+    if whole or len(set(single)) < len(categories):
+        raise InvalidInput(
+            f"categories of {column!r} are closer to each other, or to other numbers, than its floating-point numbers "
+            "of 32 bits tell apart; give categories farther apart, or make it a column of 64 bits."
+        )
 
 
 def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:
