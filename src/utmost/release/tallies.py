@@ -181,7 +181,7 @@ def _require_floats(column: str, categories: Sequence[Any], rounded: bool) -> No
 def _require_single_floats(column: str, categories: Sequence[Any]) -> None:
     """Refuse categories that are one number in single precision, which some engines compare them in."""
     with np.errstate(over="ignore", under="ignore"):
-        single = [np.float32(c) for c in categories]
+        single = [float(np.float32(c)) for c in categories]  # or NumPy compares in single precision, too
     whole = any(isinstance(c, int) and x != c for c, x in zip(categories, single, strict=True))
     if whole or len(set(single)) < len(categories):
         raise InvalidInput(
