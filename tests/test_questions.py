@@ -1,11 +1,13 @@
 """Counts, histograms, winners and quantiles: the right statistics, neighbours next to each other, exact laws."""
 
+import enum
 import math
 from collections import Counter
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +26,7 @@ from utmost.release.mechanisms.count_vectors import Board, Together
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.several import design_disjoint, design_overlapping
 from utmost.release.quantiles import Ranks, quantile
-from utmost.release.questions import Setting
+from utmost.release.questions import Setting, count, majority, mean, threshold, total
 from utmost.release.several_counts import counts
 from utmost.release.winners import Votes, plurality
 
@@ -502,3 +504,122 @@ def test_audits_of_counts_and_candidates():
     ):
         found = um.audit(ask(question), one, other, runs=1000)
         assert not found.broken, str(found)
+
+
+class Town(str, enum.Enum):  # noqa: UP042  (a StrEnum writes itself alike)
+    """Texts that str() writes as 'Town.ASH', and JSON as 'ash'."""
+
+    ASH = "ash"
+    BRIAR = "briar"
+
+
+class Few(enum.IntEnum):
+    ONE = 1
+    TWO = 2
+
+
+class Loud(str):
+    """A text that shows another."""
+
+    def __str__(self):
+        return "loud"
+
+    __repr__ = __str__
+
+    def __format__(self, form):
+        return "loud"
+
+
+def test_values_of_enums_ask_what_plain_ones_ask():
+    """SQL, the names of cells, the words and the ledger's identity are made of one value."""
+    table = pyarrow.table(
+        {"town": ["ash"] * 7 + ["briar"] * 3, "n": [1] * 6 + [2] * 4, "id": [str(i) for i in range(10)]}
+    )
+    unit = um.people(Loud("id"), rows_each=np.int64(1), at_most=Few.TWO * 10)
+    assert str(unit) == "people by 'id', 1 row each, at most 20"
+
+    def every(setting, text, number):
+        t, n = text, number
+        yield histogram(setting, t("town"), [t("ash"), t("briar")], 1, t("other"), t("n < 3"), t("rows"), t("squared"))
+        yield histogram(
+            setting, [t("town"), t("n")], [[t("ash")], [n(1), n(2)]], 1, None, None, t("people"), "absolute"
+        )
+        yield plurality(setting, t("town"), (t("briar"), t("ash")), 1, t("n < 3"), t("rows"), t("zero-one"), None)
+        yield plurality(setting, t("n"), [n(2), n(1)], 1, None, "rows", "shortfall", {(n(1), n(2)): 1})
+        yield quantile(setting, t("n"), "1/2", [n(1), n(2)], 1, t("n < 3"), t("rows"), t("rank"), None)
+        yield counts(setting, {t("one"): t("n = 1"), t("two"): t("town = 'ash'")}, 1, t("people"), t("absolute"))
+        yield counts(setting, [t("n = 1")], 1, t("rows"), t("within 2"))
+        yield count(setting, t("town = 'ash'"), 1, t("people"), t("absolute"), None)
+        yield threshold(setting, t("town = 'ash'"), n(2), 1, t("rows"), t("zero-one"), None)
+        yield majority(setting, t("town = 'ash'"), 1, t("zero-one"), None)
+        yield total(setting, t("n"), n(1), n(2), 1, t("n < 3"), 1, t("absolute"), None)
+        yield mean(setting, t("n"), n(1), n(2), 1, t("n < 3"), 1, t("absolute"))
+
+    def enumerated(text):
+        return Town(text) if text in ("ash", "briar") else Loud(text)
+
+    setting = Setting(engines.open_table(table), unit, "replace")
+    known = list(every(setting, str, int))
+    for text, number in ((enumerated, Few), (Loud, np.int64), (np.str_, np.int8)):
+        for question, wanted in zip(every(setting, text, number), known, strict=True):
+            assert repr(question.identity) == repr(wanted.identity)
+            assert question.words == wanted.words
+            assert question.point(question.statement(SECRET)) == wanted.point(wanted.statement(SECRET))
+    s = um.Session(table, "d", um.rows(at_most=20), "replace", budget=1000)
+    assert s.histogram("town", list(Town), privacy=50).value == {"ash": 7, "briar": 3}
+    again = s.histogram("town", ["ash", "briar"], privacy=50)
+    assert (again.value, again.recorded) == ({"ash": 7, "briar": 3}, True)
+    assert type(s.plurality("town", list(Town), privacy=50).value) is str
+
+
+@pytest.mark.parametrize("kind", ["h", "d", "x", "card"])
+def test_categories_that_a_float_does_not_tell_apart_are_refused(kind, tmp_path):
+    """Beyond 2^53 the rows of one whole number would be counted as another's."""
+    import ibis
+
+    near = [2**53, 2**53 + 1, 2**53 + 1, 5]
+    connection = ibis.duckdb.connect()
+    connection.con.execute("CREATE TABLE r (h HUGEINT, d DECIMAL(20, 0), x DOUBLE)")
+    connection.con.executemany("INSERT INTO r VALUES (?, ?, ?)", [[v, v, float(v)] for v in near])
+    file = tmp_path / "cards.csv"
+    file.write_text("card\n" + "\n".join(map(str, near)) + "\n5.0\n")
+    source = engines.open_table(file if kind == "card" else connection.table("r"))
+    setting = Setting(source, um.rows(at_most=9), "replace")
+
+    def cells(categories, where=setting):
+        question = histogram(where, kind, categories, 1, None, None, "rows", "absolute")
+        return list(question.point(question.statement(SECRET)).values())
+
+    for categories in (near[:2], [2**53 + 1]):
+        with pytest.raises(InvalidInput, match=r"2\^53"):
+            cells(categories)
+        with pytest.raises(InvalidInput, match=r"2\^53"):
+            plurality(setting, kind, [*categories, 5], 1, None, "rows", "zero-one", None)
+    assert cells([5, 2**53 - 1]) == [2 if kind == "card" else 1, 0]
+    if kind == "x":
+        assert cells([2**53]) == [3]
+    else:
+        with pytest.raises(InvalidInput, match=r"2\^53"):
+            cells([2**53])
+    if kind == "card":
+        exact = Setting(engines.open_table(file, {"card": int}), um.rows(at_most=9), "replace")
+        assert cells(near[:2], exact) == [1, 2]
+
+
+def test_categories_that_single_precision_does_not_tell_apart_are_refused():
+    source = engines.open_table(pyarrow.table({"f": pyarrow.array([2**24, 0.1, 0.3], pyarrow.float32())}))
+    setting = Setting(source, um.rows(at_most=9), "replace")
+    for categories in ([2**24, 2**24 + 1], [2**24 + 1], [0.1, 0.10000000001], [2e300, 1e300]):
+        with pytest.raises(InvalidInput, match="32 bits"):
+            histogram(setting, "f", categories, 1, None, None, "rows", "absolute")
+    question = histogram(setting, "f", [2**24, 5], 1, None, None, "rows", "absolute")
+    assert list(question.point(question.statement(SECRET)).values()) == [1, 0]
+
+
+def test_categories_of_unsigned_numbers():
+    source = engines.open_table(pyarrow.table({"u": pyarrow.array([2**64 - 1, 1, 2**64 - 1, 2**63], pyarrow.uint64())}))
+    setting = Setting(source, um.rows(at_most=9), "replace")
+    question = histogram(setting, "u", [2**64 - 1, 2**63, 1, -1], 1, None, None, "rows", "absolute")
+    assert list(question.point(question.statement(SECRET)).values()) == [2, 1, 1, 0]
+    with pytest.raises(InvalidInput, match="from 0 to 18446744073709551615"):
+        histogram(setting, "u", [2**64], 1, None, None, "rows", "absolute")

@@ -175,7 +175,7 @@ def test_what_is_not_row_wise_and_total_is_refused(where):
         (3, "SQL text"),
         (None, "SQL text"),
         ("age IN ()", r"IN \(\) lists nothing"),
-        (lambda t: t.nothing > 3, "cannot be built"),
+        (lambda t: t.nothing > 3, "no such column"),
         (lambda t: t.age, "yes or no"),
         (lambda t: 7, "yes or no"),
     ],
@@ -493,3 +493,63 @@ def test_no_text_with_nul(where):
     """PostgreSQL has no such texts, and fails on them."""
     with pytest.raises(InvalidInput, match="NUL"):
         as_condition(where, SOURCE)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        lambda t: t.name.cast("txt") == "a",
+        ibis._.name.cast("txt") == "a",
+        lambda t: t.age.isin(t),
+        ibis._.age.isin(ibis._),
+        lambda t: t.name.substr("x") == "a",
+        lambda t: t.name.between(1, "x", "y"),
+        lambda t: t[t.name] == "a",
+        lambda t: t.name + t == "a",
+        lambda t: t.name.execute_all(),
+        lambda t: t.nmae == "Ann",
+        lambda t: t["nmae"] == "Ann",
+        ibis._.nmae == "Ann",
+        lambda t: t,
+        lambda t: t.name,
+        lambda t: {}[str(t.name)],
+    ],
+)
+def test_errors_show_no_rows_of_an_interactive_ibis(where):
+    """Its errors show their arguments, and an argument's text is what the engine finds."""
+    source = open_table(pyarrow.table({"name": ["PRIVATE"] * 3, "age": [987123] * 3}))
+    ibis.options.interactive = True
+    try:
+        with pytest.raises(InvalidInput) as caught:
+            as_condition(where, source)
+    finally:
+        ibis.options.interactive = False
+    error = caught.value
+    while error is not None:
+        assert "PRIVATE" not in f"{error!r} {error}"
+        assert "987123" not in f"{error!r} {error}"
+        error = error.__cause__ or error.__context__
+
+
+def test_a_column_that_is_not_there_is_named():
+    for where in (lambda t: t.aeg >= 65, ibis._.aeg >= 65):
+        with pytest.raises(InvalidInput, match=r"'aeg'.*no such column; the columns are age, x, name"):
+            how_many(where)
+    with pytest.raises(InvalidInput, match="the columns are age, x, name"):
+        how_many(lambda t: t["aeg"] >= 65)
+
+
+def test_exclusive_or():
+    """Of three truth values, with null: true where an odd number is, and unknown where one is."""
+    import itertools
+
+    rows = list(itertools.product((True, False, None), repeat=3))
+    source = open_table(pyarrow.table({name: [row[i] for row in rows] for i, name in enumerate("abc")}))
+    odd = sum(None not in row and sum(row) % 2 for row in rows)
+    assert how_many(lambda t: (t.a ^ t.b) ^ t.c, source) == odd == 4
+    assert how_many(lambda t: t.a ^ (t.b ^ t.c), source) == odd
+    assert how_many(lambda t: ~((t.a ^ t.b) ^ t.c), source) == 4
+    assert how_many(lambda t: (t.a ^ ~t.b) ^ (t.c & t.b), source) == sum(
+        None not in row and (row[0] ^ (not row[1])) ^ (row[2] & row[1]) for row in rows
+    ) + sum(row[0] is not None and row[1] is False and row[2] is None and row[0] ^ True for row in rows)
+    assert how_many(lambda t: (t.a ^ t.b).isnull(), source) == 15

@@ -234,3 +234,52 @@ def test_columns_that_are_conditions_keep_their_meaning(connection):
         assert (how_many(source, same),) == connection.con.execute(wanted).fetchone(), meant
         wanted = f"SELECT count(*) FROM t WHERE ({meant}) IS NULL"
         assert (how_many(filtered),) == connection.con.execute(wanted).fetchone(), meant
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE r RENAME TO r0; CREATE VIEW r AS SELECT r0.* FROM r0, range(7)",
+        "DROP TABLE r",
+        "DROP TABLE r; CREATE TABLE r (n BIGINT, id TEXT COLLATE nocase)",
+        "DROP TABLE r; CREATE TABLE r (n BIGINT, id DOUBLE)",
+        "ALTER TABLE r ALTER n TYPE DOUBLE",
+    ],
+)
+def test_a_table_that_changed_since_it_was_opened_is_refused_before_the_spend(connection, change):
+    """A view in its place may multiply rows, other types or collations make one person of two."""
+    connection.con.execute("CREATE TABLE r AS SELECT range AS n, 'p' || range AS id FROM range(10)")
+    table = connection.table("r")
+    s = um.Session(table, "d", um.people("id", rows_each=1, at_most=50), "replace", budget=1000)
+    assert s.count("n >= 0", privacy=50).value == 10
+    connection.con.execute("INSERT INTO r VALUES (10, 'q'), (-1, 'r')")  # rows may come and go
+    assert s.count("n >= 0", privacy=50, fresh=True).value == 11
+    connection.con.execute(change)
+    with pytest.raises(InvalidInput, match="session, again"):
+        s.count("n >= 0", privacy=50, fresh=True)
+    assert str(s.spent) == "epsilon 100 of 1000"
+    with pytest.raises(InvalidInput):
+        open_table(table)  # whose types Ibis remembers
+
+
+def test_a_file_that_is_gone_is_not_charged_for(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("n\n1\n")
+    s = um.Session(file, "d", um.rows(at_most=50), "replace", budget=1000)
+    file.unlink()
+    with pytest.raises(InvalidInput, match="still there"):
+        s.count("n = 1", privacy=50)
+    assert str(s.spent) == "epsilon 0 of 1000"
+
+
+def test_macros_of_the_user_do_not_take_the_place_of_built_in_functions(connection):
+    """They may look at other rows; and they may come after the table was opened."""
+    run = connection.con.execute
+    run("CREATE TABLE r AS SELECT range::DOUBLE AS x, 's' || range AS s, 'p' || range AS id FROM range(10)")
+    setting = Setting(open_table(connection.table("r")), um.people("id", rows_each=1, at_most=50), "replace")
+    for made in ("isnan(a)", "isinf(a)", "floor(a)", "count(a)", "sum(a)", "md5(a)", '"="(a, b)', '"+"(a, b)'):
+        run(f"CREATE MACRO {made} AS (SELECT count_star() FROM r)")
+    run('CREATE MACRO starts_with(a, b) AS true; CREATE MACRO "~~"(a, b) AS false')
+    assert point(count(setting, "x >= 4", 1, "rows", "absolute", None)) == {"count": 6}
+    assert point(count(setting, lambda t: t.s.startswith("s1"), 1, "rows", "absolute", None)) == {"count": 1}
+    assert point(total(setting, "x", 0, 5, "0.5", "s LIKE 's%' AND s <> 's9'", 1, "absolute", None)) == {"sum": 60}

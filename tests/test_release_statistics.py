@@ -23,7 +23,7 @@ import utmost as um
 from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
 from utmost.release.questions import Setting, count, majority, mean, threshold, total
-from utmost.release.source import FAILED
+from utmost.release.source import FAILED, Source
 from utmost.release.statistics import as_grid, statement, values
 
 SECRET = b"s" * 32
@@ -379,15 +379,25 @@ def test_tables_that_are_not_row_wise_are_refused():
     connection.con.close()
 
 
-def test_an_engine_that_fails_says_one_fixed_sentence():
+def test_an_engine_that_fails_says_one_fixed_sentence(monkeypatch):
     """Whatever fails after the spend, the message holds nothing of it and the spend stays."""
     s = session([("a", 1.0, 1, True)], um.rows(at_most=5))
-    s.setting.source.connection.con.close()
+    compiled = Source.statement
+
+    def then_closed(source, query):
+        made = compiled(source, query)
+        source.connection.con.close()
+        return made
+
+    monkeypatch.setattr(Source, "statement", then_closed)
     with pytest.raises(EngineFailed) as caught:
         s.count("n > 0", privacy=1)
     assert str(caught.value) == FAILED
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    assert str(s.spent) == "epsilon 1 of 1000"
+    with pytest.raises(InvalidInput, match="cannot be read any more"):
+        s.count("n > 0", privacy=1, fresh=True)
     assert str(s.spent) == "epsilon 1 of 1000"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from utmost.errors import InvalidInput, shown
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.several import design_disjoint
+from utmost.release.plain import plain
 from utmost.release.questions import (
     Joint,
     Question,
@@ -19,7 +20,7 @@ from utmost.release.questions import (
     rows_that_count,
     text_of,
 )
-from utmost.release.tallies import category_cells, tally_statement
+from utmost.release.tallies import as_categories, category_cells, tally_statement
 from utmost.release.units import Of
 
 
@@ -28,6 +29,7 @@ def histogram(
 ) -> Question:
     """How many rows each category has; values that are not listed are dropped, or counted under the name `other`."""
     level, loss, listed = as_releasable(privacy), as_loss(loss), _columns(column, categories)
+    other, of = plain(other), plain(of)
     named = isinstance(other, str) and other.strip()
     if other is not None and (not named or any(other in found for found in listed.values())):
         raise InvalidInput(
@@ -74,8 +76,9 @@ def histogram(
 def _columns(column: Any, categories: Any) -> dict[str, Sequence[Any]]:
     """One or two columns with their categories."""
     if isinstance(column, str):
-        return {column: categories}
-    names = list(column) if isinstance(column, Sequence) and all(isinstance(name, str) for name in column) else []
+        return {plain(column): as_categories(column, categories)}
+    texts = isinstance(column, Sequence) and all(isinstance(name, str) for name in column)
+    names = [plain(name) for name in column] if texts else []
     lists = list(categories.values()) if isinstance(categories, Mapping) else categories
     fits = isinstance(lists, Sequence) and not isinstance(lists, str) and len(names) == len(lists)
     if not 1 <= len(names) <= 2 or len(set(names)) < len(names) or not fits:
@@ -83,7 +86,7 @@ def _columns(column: Any, categories: Any) -> dict[str, Sequence[Any]]:
             "a histogram is over one column and its categories, or two columns and a list of categories for each: "
             "histogram(['town', 'agrees'], [['Briar', 'Ash'], ['yes', 'no']], ...)."
         )
-    return dict(zip(names, lists, strict=True))
+    return {name: as_categories(name, found) for name, found in zip(names, lists, strict=True)}
 
 
 def _twice(names: tuple[str, ...]) -> str:

@@ -25,6 +25,7 @@ from utmost.exact import Number, as_rational
 from utmost.release.mechanisms.contests import Floats, Integers, TallyLine
 from utmost.release.mechanisms.hardest import rungs
 from utmost.release.mechanisms.losses import as_loss
+from utmost.release.plain import plain
 from utmost.release.questions import Question, Setting, as_releasable, rows_that_count
 from utmost.release.selections import selecting
 from utmost.release.tallies import range_cells
@@ -156,6 +157,7 @@ def quantile(
 ) -> Question:
     """Which candidate is the q-quantile of a column, its values rounded to the nearest candidate."""
     level, loss, share, values = as_releasable(privacy), as_loss(loss, LOSSES), _share(q), _values(candidates)
+    column, of = plain(column), plain(of)
     rows_each = rows_that_count(setting, of)
     cells = range_cells(setting.source, column, [float(x) for x in values])
     ranks = Ranks(values, share, setting.unit.at_most * rows_each, rows_each, setting.neighbours)
@@ -186,7 +188,7 @@ def _share(q: Number) -> Fraction:
 
 def _values(candidates: Any) -> tuple[Any, ...]:
     ordered = isinstance(candidates, Sequence | np.ndarray)  # a set has no order to break ties by
-    listed = [x.item() if isinstance(x, np.generic) else x for x in candidates] if ordered else []
+    listed = [plain(x) for x in candidates] if ordered else []
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 2**53 for x in listed)
     if not numbers or not 2 <= len(listed) <= MOST_CANDIDATES or any(a >= b for a, b in pairwise(listed)):
         raise InvalidInput(

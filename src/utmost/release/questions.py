@@ -30,6 +30,7 @@ from utmost.release.mechanisms.levels import require_pure_release, require_relea
 from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.means import LOSSES_OF_MEANS, design_mean
+from utmost.release.plain import plain
 from utmost.release.source import Source, Statement
 from utmost.release.statistics import Contribution, Grid, as_grid, ones, statement, values, votes
 from utmost.release.units import Neighbours, Of, Unit
@@ -207,7 +208,7 @@ class Question:
 
 def count(setting: Setting, where: Any, privacy: Any, of: Of, loss: str, prior: Any) -> Question:
     """How many rows, or people with such a row, there are of which a condition is true."""
-    level, loss = as_releasable(privacy), as_loss(loss)
+    level, loss, of = as_releasable(privacy), as_loss(loss), plain(of)
     rows_each = rows_that_count(setting, of)
     contribution = ones(setting.source, where)
     line = setting.line(contribution, rows_each)
@@ -239,7 +240,7 @@ def total(
     prior: Any,
 ) -> Question:
     """The sum of a column clamped to a range and rounded to a grid."""
-    level, loss, steps = as_releasable(privacy), as_loss(loss), as_grid(lower, upper, grid)
+    level, loss, steps, column = as_releasable(privacy), as_loss(loss), as_grid(lower, upper, grid), plain(column)
     contribution = values(setting.source, column, steps, where)
     line = setting.line(contribution, setting.unit.rows_each)
     weights = line.prior(prior)
@@ -264,6 +265,7 @@ def mean(
     """The mean of a column clamped to a range: from a sum around the middle of the range and a count, both released."""
     level, loss, steps = as_releasable(privacy), as_loss(loss, LOSSES_OF_MEANS), as_grid(lower, upper, grid)
     pure = require_pure_release(level, "means")
+    column = plain(column)
     if steps.least == steps.most:
         raise InvalidInput(
             f"lower and upper are both {shown(lower)}, so the mean is public already; give a wider range."
@@ -323,12 +325,12 @@ def majority(setting: Setting, where: Any, privacy: Any, loss: str, prior: Any) 
 
 def threshold(setting: Setting, where: Any, at_least: int, privacy: Any, of: Of, loss: str, prior: Any) -> Question:
     """Whether a condition is true of at least so many rows, or people."""
-    level, loss = as_releasable(privacy), as_loss(loss, ("zero-one",))
+    level, loss, of = as_releasable(privacy), as_loss(loss, ("zero-one",)), plain(of)
     rows_each = rows_that_count(setting, of)
     contribution = ones(setting.source, where)
     line = setting.line(contribution, rows_each)
     try:
-        border = operator.index(at_least)
+        border = plain(operator.index(at_least))
     except TypeError:
         border = 0
     if isinstance(at_least, bool) or not 1 <= border <= line.last:
@@ -379,7 +381,7 @@ def text_of(where: Any, source: Source) -> str | None:
         return None
     condition = as_condition(where, source)
     if isinstance(where, str):
-        return where.strip()
+        return str(plain(where)).strip()
     try:
         compiled = source.sql(source.table.select(condition=condition))
     except RecursionError:

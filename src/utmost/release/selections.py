@@ -11,6 +11,7 @@ from utmost.exact import as_rational
 from utmost.privacy import Level
 from utmost.release.mechanisms.contests import Contest
 from utmost.release.mechanisms.selection import design_selection
+from utmost.release.plain import plain
 from utmost.release.questions import Joint, Question, Setting, asking, rows_that_count, text_of
 from utmost.release.tallies import Cells, tally_statement
 from utmost.release.units import Of
@@ -65,7 +66,7 @@ def _tally_prior(prior: Any, size: int, most: int) -> dict[tuple[int, ...], floa
         raise InvalidInput("the prior of tallies is a mapping {(votes, ...): probability}, or None for uniform.")
     found: dict[tuple[int, ...], Fraction] = {}
     for tally, weight in prior.items():
-        listed = tuple(tally) if isinstance(tally, Sequence) else ()
+        listed = tuple(map(plain, tally)) if isinstance(tally, Sequence) else ()
         whole = all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in listed)
         if len(listed) != size or not whole or sum(listed) > most:
             raise InvalidInput(

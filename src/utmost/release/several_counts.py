@@ -8,6 +8,7 @@ from typing import Any
 from utmost.errors import InvalidInput, shown
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.several import design_overlapping
+from utmost.release.plain import plain
 from utmost.release.questions import Joint, Question, Setting, as_releasable, loss_and_prior, rows_that_count, text_of
 from utmost.release.statistics import ones, statement
 from utmost.release.units import Of
@@ -17,7 +18,7 @@ MOST_CONDITIONS = 100
 
 def counts(setting: Setting, conditions: Any, privacy: Any, of: Of, loss: str) -> Question:
     """How many rows have each condition; one row may have all of them, so one neighbour moves every count."""
-    level, loss, listed = as_releasable(privacy), as_loss(loss), _named(conditions, setting)
+    level, loss, listed, of = as_releasable(privacy), as_loss(loss), _named(conditions, setting), plain(of)
     rows_each = rows_that_count(setting, of)
     contributions = {f"c{i}": ones(setting.source, where) for i, where in enumerate(listed.values())}
     line = setting.line(contributions["c0"], rows_each)
@@ -52,7 +53,7 @@ def counts(setting: Setting, conditions: Any, privacy: Any, of: Of, loss: str) -
 def _named(conditions: Any, setting: Setting) -> dict[str, Any]:
     """Conditions by name: as they are named, or by their own text."""
     if isinstance(conditions, Mapping):
-        listed = dict(conditions)
+        listed = {plain(name): where for name, where in conditions.items()}
         if not all(isinstance(name, str) and name.strip() for name in listed):
             raise InvalidInput("a condition's name is no text; name each by a text, such as {'old': 'age >= 65'}.")
     elif isinstance(conditions, Sequence) and not isinstance(conditions, str):

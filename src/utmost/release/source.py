@@ -11,7 +11,7 @@ its own, too, and sees no temporary tables or views.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +21,12 @@ from utmost.errors import EngineFailed, InvalidInput, UtmostError, shown
 FAILED = (
     "the engine could not compute this answer. What was reserved stays spent, because when an engine fails may "
     "depend on private rows. Try the question on made-up rows of the same columns."
+)
+CHANGED = "{!r} is gone, or not the table that was opened, with the same columns; open it, and the session, again."
+GONE = "the table cannot be read any more; is its file, or the table itself, still there, and the connection open?"
+COLUMNS = (
+    "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = $1 AND schema_name = $2 "
+    "AND table_name = $3"
 )
 ROWS = "private_rows"
 """What files and frames are called in DuckDB."""
@@ -45,6 +51,7 @@ class Source:
     connection : the Ibis backend that holds it
     frame : the Arrow table that holds the rows, if a frame was given
     places : an Ibis table as it was given, and as it is read: see `conditions.as_read`
+    require_unchanged : raises `InvalidInput` unless the base tables are where, what and as they were when opened
     """
 
     table: Any = field(repr=False)  # an interactive Ibis would print its rows
@@ -52,6 +59,7 @@ class Source:
     connection: Any = field(repr=False)
     frame: Any = field(default=None, repr=False, compare=False)
     places: Mapping[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    require_unchanged: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -73,21 +81,34 @@ class Source:
 
     def statement(self, query: Any) -> Statement:
         """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
+        self.require_unchanged()
         try:
             read = self._read(query)
             made = Statement(self.connection.compile(read), tuple(query.columns))
             self.rehearse(read)
             return made
+        except UtmostError:
+            raise
         except Exception:  # the engine's words would show the statement, and with it the secret
             pass
-        raise InvalidInput(
+        raise InvalidInput(self._unaskable)
+
+    @property
+    def _unaskable(self) -> str:
+        return (
             f"{self.connection.name} cannot be asked this question, whatever the rows; compare columns with values of "
             "their own type and range, or ask it of a table with plainer types."
         )
 
     def sql(self, query: Any) -> str:
         """A query of the table in the engine's words."""
-        return str(self.connection.compile(self._read(query)))
+        try:
+            return str(self.connection.compile(self._read(query)))
+        except RecursionError:
+            raise
+        except Exception:  # an interactive Ibis shows rows in its errors
+            pass
+        raise InvalidInput(self._unaskable)
 
     def _read(self, query: Any) -> Any:
         return query.op().replace(self.places).to_expr() if self.places else query
@@ -100,8 +121,8 @@ class Source:
             stand_ins = {}
             for base in query.op().find(operations.DatabaseTable):
                 rows = self.made_up_rows(base)
-                if rows is None:  # the table is gone: what the engine then says is not for now
-                    return
+                if rows is None:
+                    raise InvalidInput(GONE)
                 stand_ins[base] = operations.SQLQueryResult(rows, base.schema, self.connection)
             self.run(self.connection.compile(query.op().replace(stand_ins).to_expr()))
 
@@ -109,8 +130,13 @@ class Source:
         """SQL for a few rows of the columns and types of a table, none of them of the table; None if it is gone."""
         try:
             with self.cursor() as cursor:
-                found = cursor.execute("DESCRIBE " + self.connection.compile(base.to_expr())).fetchall()
+                if base.namespace.catalog:  # DESCRIBE would look into columns that are computed
+                    found = cursor.execute(COLUMNS, [*base.namespace.args, base.name]).fetchall()
+                else:
+                    found = cursor.execute(f"DESCRIBE {quoted_name(base.name)}").fetchall()
         except Exception:
+            return None
+        if not found:
             return None
         columns = ", ".join(f"TRY_CAST(made_up AS {kind}) AS {quoted_name(name)}" for name, kind, *_ in found)
         return f"SELECT {columns} FROM (VALUES (NULL), ('0'), ('2000-01-01'), ('a')) AS made_up_rows(made_up)"
@@ -137,9 +163,15 @@ class Source:
 
     @contextmanager
     def cursor(self) -> Iterator[Any]:
-        """A cursor for one statement, with DuckDB's own settings whatever the connection's are."""
+        """A cursor for one statement, with DuckDB's own settings whatever the connection's are.
+
+        Where tables have their full names, nothing else is looked up in the user's schemas: a macro there that is
+        called isnan, say, would take the place of DuckDB's own.
+        """
         with self.connection.con.cursor() as cursor:
             cursor.execute("SET enable_progress_bar = false; SET default_collation = ''")
+            if self.places:
+                cursor.execute("SET search_path = 'temp.main'")  # which is empty for every cursor
             if self.frame is not None:
                 cursor.register(ROWS, self.frame)
             yield cursor

@@ -18,14 +18,19 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from utmost.errors import InvalidInput, shown
 from utmost.release.conditions import as_condition
 from utmost.release.conditions.row_wise import kind_of
+from utmost.release.plain import plain
 from utmost.release.source import Source, Statement
 from utmost.release.statistics import keep_rows, number_column
 from utmost.release.units import Unit
 
 MOST_CELLS = 1000
+EXACT = 2**53
+"""Below this, every whole number is a float of its own."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +109,20 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any]], other: b
     return Cells(keys, number, size)
 
 
+def as_categories(column: str, categories: Any) -> list[Any]:
+    """A list of categories as plain values: what is asked for, what names the cells and what the ledger compares."""
+    if isinstance(categories, str | bytes) or not isinstance(categories, Sequence) or not len(categories):
+        raise InvalidInput(
+            f"the categories of {shown(column)} are {shown(categories)}; list them, such as ['yes', 'no']."
+        )
+    return [plain(c) for c in categories]
+
+
 def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tuple[Any, list[Any]]:
     """A column and literals to compare it with; undeclared text is read as what the categories are."""
     import ibis
 
-    value = source.column(column)
-    if isinstance(categories, str | bytes) or not isinstance(categories, Sequence) or not len(categories):
-        raise InvalidInput(f"the categories of {column!r} are {shown(categories)}; list them, such as ['yes', 'no'].")
-    kinds = {_kind(c) for c in categories}
+    value, kinds = source.column(column), {_kind(c) for c in categories}
     if any(isinstance(c, str) and "\0" in c for c in categories):
         raise InvalidInput(
             f"a category of {column!r} holds the character NUL, which not every engine knows; leave it out."
@@ -128,17 +139,56 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
             f"column {column!r} holds {value.type()}, and its categories are of another kind; give categories as they "
             f"stand in the column, or open the table with types={{{column!r}: ...}}."
         )
+    if kind == "number" and value.type().is_integer():
+        return value, _whole_literals(column, value.type(), categories)
+    rounded = column in source.untyped or value.type().is_decimal()
+    if kind == "number":
+        _require_floats(column, categories, rounded)
+        if value.type().is_float32():
+            _require_single_floats(column, categories)
     if value.type().is_decimal():
         value = value.cast("float64")
-    dtype = {"text": "string", "truth": "boolean"}.get(str(kind)) or (
-        "int64" if value.type().is_integer() else "float64"
-    )
-    if dtype == "int64" and any(c != int(c) or abs(c) >= 2**63 for c in categories):
+    dtype = {"text": "string", "truth": "boolean", "number": "float64"}[str(kind)]
+    return value, [ibis.literal(float(c) if dtype == "float64" else c, dtype) for c in categories]
+
+
+def _whole_literals(column: str, kind: Any, categories: Sequence[Any]) -> list[Any]:
+    import ibis
+
+    if any(c != int(c) for c in categories):
         raise InvalidInput(f"column {column!r} holds whole numbers; give whole numbers as its categories.")
-    if dtype == "float64" and any(abs(c) > sys.float_info.max for c in categories):
-        raise InvalidInput(f"a category of {column!r} is too large a number; give numbers below 1e308.")
-    make = {"int64": int, "float64": float, "string": str, "boolean": bool}[dtype]
-    return value, [ibis.literal(make(c), dtype) for c in categories]
+    most = 2**64 if kind.is_unsigned_integer() else 2**63
+    if any(not -(2**63) <= c < most for c in categories):
+        raise InvalidInput(
+            f"a category of {column!r} is more or less than {kind} can hold; give whole numbers from "
+            f"{kind.bounds.lower} to {kind.bounds.upper}."
+        )
+    return [ibis.literal(int(c), "int64" if c < 2**63 else "uint64") for c in categories]
+
+
+def _require_floats(column: str, categories: Sequence[Any], rounded: bool) -> None:
+    """Refuse categories that are other numbers as floats, or that other rows become, where those are rounded."""
+    for c in categories:
+        if abs(c) > sys.float_info.max:
+            raise InvalidInput(f"a category of {column!r} is too large a number; give numbers below 1e308.")
+        if float(c) != c or (rounded and isinstance(c, int) and abs(c) >= EXACT):
+            raise InvalidInput(
+                f"the category {shown(c)} of {column!r} is compared as a floating-point number, which does not tell "
+                "whole numbers of 2^53 or more apart; give smaller ones, or make it a column of 64-bit whole numbers "
+                f"(of text, with types={{{column!r}: int}})."
+            )
+
+
+def _require_single_floats(column: str, categories: Sequence[Any]) -> None:
+    """Refuse categories that are one number in single precision, which some engines compare them in."""
+    with np.errstate(over="ignore", under="ignore"):
+        single = [float(np.float32(c)) for c in categories]  # or NumPy compares in single precision, too
+    whole = any(isinstance(c, int) and x != c for c, x in zip(categories, single, strict=True))
+    if whole or len(set(single)) < len(categories):
+        raise InvalidInput(
+            f"categories of {column!r} are closer to each other, or to other numbers, than its floating-point numbers "
+            "of 32 bits tell apart; give categories farther apart, or make it a column of 64 bits."
+        )
 
 
 def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from utmost.errors import InvalidInput, shown
+from utmost.release.plain import plain
 
 Neighbours: TypeAlias = Literal["replace", "add-remove"]
 Of: TypeAlias = Literal["rows", "people"]
@@ -67,7 +68,7 @@ def people(id: str, rows_each: int | None = None, at_most: int | None = None) ->
         raise InvalidInput(f"the id column is {shown(id)}; give the name of the column that says whose row it is.")
     example = 'um.people("patient", rows_each=3, at_most=5_000)'
     each = _public_number(rows_each, "rows_each", "rows of one person that may take part", example)
-    return Unit(_public_number(at_most, "at_most", "people", example), id, each)
+    return Unit(_public_number(at_most, "at_most", "people", example), plain(id), each)
 
 
 def as_unit(text: str) -> Unit:
@@ -105,7 +106,7 @@ def require_neighbours(neighbours: Any) -> Neighbours:
 
 def _public_number(value: Any, name: str, what: str, example: str) -> int:
     try:
-        number = operator.index(value)
+        number = int(plain(operator.index(value)))
     except TypeError:
         number = 0
     if isinstance(value, bool) or not 1 <= number <= MOST_UNITS:

@@ -14,9 +14,10 @@ from utmost.errors import InvalidInput, shown
 from utmost.release.mechanisms.contests import MOST_KINDS, Floats, Integers, TallyLine
 from utmost.release.mechanisms.hardest import rungs
 from utmost.release.mechanisms.losses import as_loss
+from utmost.release.plain import plain
 from utmost.release.questions import Question, Setting, as_releasable, rows_that_count
 from utmost.release.selections import selecting
-from utmost.release.tallies import category_cells
+from utmost.release.tallies import as_categories, category_cells
 from utmost.release.units import Neighbours, Of
 
 LOSSES = ("zero-one", "shortfall")
@@ -137,9 +138,11 @@ def plurality(
 ) -> Question:
     """Which candidate most rows name; other values do not vote."""
     level, loss = as_releasable(privacy), as_loss(loss, LOSSES)
+    column, of = plain(column), plain(of)
     rows_each = rows_that_count(setting, of)
     if not isinstance(column, str):
         raise InvalidInput(f"the column is {shown(column)}; give its name.")
+    candidates = as_categories(column, candidates)
     cells = category_cells(setting.source, {column: candidates}, other=False)
     if not 2 <= cells.size <= MOST_CANDIDATES:
         raise InvalidInput(f"there are {cells.size} candidates; give 2 to {MOST_CANDIDATES}.")

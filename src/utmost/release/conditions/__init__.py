@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from utmost.errors import InvalidInput, NotRowWise, shown
+from utmost.errors import InvalidInput, NotRowWise, UtmostError, shown
 from utmost.release.conditions.row_wise import COMPARED, WIDEST, kind_of, require_row_wise
 from utmost.release.conditions.sql import from_sql
 from utmost.release.source import Source
@@ -39,6 +39,11 @@ def as_condition(where: Any, source: Source) -> Any:
         return _checked(where, source)
     except RecursionError:
         raise InvalidInput(TOO_DEEP) from None
+    except UtmostError:
+        raise
+    except Exception:  # Ibis' words would show rows, if it is interactive
+        pass
+    raise InvalidInput("the condition cannot be built on this table; compare columns with values of their own type.")
 
 
 def _checked(where: Any, source: Source) -> Any:
@@ -50,9 +55,9 @@ def _checked(where: Any, source: Source) -> Any:
     elif isinstance(where, ibis.expr.types.Value):
         value = where
     elif isinstance(where, ibis.common.deferred.Deferred):
-        value = _guarded(lambda: where.resolve(table))
+        value = _guarded(lambda: where.resolve(table), source)
     elif callable(where):
-        value = _guarded(lambda: where(table))
+        value = _guarded(lambda: where(table), source)
     else:
         raise InvalidInput(
             f"the condition is {shown(where)}; give SQL text such as 'age >= 65', or a function of the table such as "
@@ -82,7 +87,7 @@ def _made_total_here(node: Any, parts: Any) -> Any:
 
     operations, micro = _operations(), ibis.dtype("timestamp(6)")
     name = type(node).__name__
-    if name in ("IsNull", "NotNull", "Between", "InValues", *COMPARED):
+    if name in ("IsNull", "NotNull", "Between", "InValues", "Xor", *COMPARED):
         parts = {part: enclosed(x) for part, x in (parts or dict(zip(node.argnames, node.args, strict=True))).items()}
     node = node.__recreate__(parts) if parts else node
     odd_time = kind_of(node.dtype) == "timestamp" and node.dtype.scale not in (None, 6)
@@ -96,6 +101,8 @@ def _made_total_here(node: Any, parts: Any) -> Any:
         return operations.TryCast(node, to=micro)
     if name == "Literal" and odd_time:
         return operations.Literal(node.value, dtype=micro)
+    if name == "Xor":  # DuckDB has none, and of nested ones Ibis writes no parentheses; it is the same, null included
+        return operations.NotEquals(node.left, node.right)
     if name in ("Cast", "TryCast"):
         return operations.TryCast(node.arg, to=micro) if odd_time else node
     if name == "InValues":
@@ -204,8 +211,28 @@ def _operations() -> Any:
     return ibis.expr.operations
 
 
-def _guarded(build: Callable[[], Any]) -> Any:
+def _tables() -> Any:
+    import ibis
+
+    return ibis.expr.types.Table
+
+
+def _guarded(build: Callable[[], Any], source: Source) -> Any:
+    """What a user's function makes of the table; the words of its error are not repeated.
+
+    Ibis' errors show what they are about, and an interactive Ibis shows rows of it.
+    """
     try:
         return build()
-    except Exception as reason:  # built from the schema alone, so the reason is public
-        raise InvalidInput(f"the condition cannot be built on this table: {str(reason)[:300]}") from None
+    except RecursionError:
+        raise
+    except Exception as reason:
+        kind, asked = type(reason).__name__, getattr(reason, "name", None)
+        of_table = isinstance(getattr(reason, "obj", None), _tables())
+    if kind == "AttributeError" and isinstance(asked, str) and asked.isidentifier():
+        what = "column" if of_table else "column or method"
+        raise InvalidInput(f"the condition asks for {shown(asked)}, and there is no such {what}; {source.naming}.")
+    raise InvalidInput(
+        f"the condition cannot be built on this table: {kind}. Compare columns that it has with values of their own "
+        f"type, as in lambda t: t.age >= 65; {source.naming}."
+    )

@@ -16,6 +16,7 @@ from typing import Any
 
 from utmost.errors import InvalidInput, NotRowWise, shown
 from utmost.release.conditions.row_wise import PARTS, WIDEST, kind_of, refuse
+from utmost.release.plain import plain
 from utmost.release.source import Source
 
 MOST_TEXT = 10_000
@@ -45,6 +46,7 @@ def from_sql(text: str, source: Source) -> Any:
     """A condition in SQL as an Ibis value of the table."""
     import sqlglot
 
+    text = plain(text)
     if len(text) > MOST_TEXT:
         raise InvalidInput(
             f"the condition has {len(text)} characters, and at most {MOST_TEXT} are read; write a shorter one, or make "

@@ -13,13 +13,14 @@ import os
 import shutil
 import tempfile
 import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from utmost.errors import BadFile, InvalidInput, NotRowWise
-from utmost.release.source import ROWS, Source, import_ibis
+from utmost.release.source import CHANGED, ROWS, Source, import_ibis
 
 DELIMITERS = ",;\t|"
 MOST_HEADER = 2**20
@@ -154,7 +155,32 @@ def placed(connection: Any, base: Any, used: set[str]) -> Any:
             "such a column), which may change or fail; store its values, or give the table without it: "
             f"connection.table({base.name!r}).drop({min(computed)!r})."
         )
+    if connection.get_schema(name, catalog=catalog, database=schema) != base.schema:
+        raise InvalidInput(CHANGED.format(base.name))
     return base.copy(name=name, namespace=import_ibis().expr.operations.Namespace(catalog=catalog, database=schema))
+
+
+def definitions(connection: Any, bases: Iterable[Any]) -> dict[Any, Any]:
+    """The SQL that makes placed tables, with types, collations and defaults; None where there is no table."""
+    query = (
+        "SELECT t.sql, d.type FROM duckdb_tables() AS t, duckdb_databases() AS d WHERE d.database_name = $1 "
+        "AND t.database_name = $1 AND t.schema_name = $2 AND t.table_name = $3"
+    )
+    with connection.con.cursor() as cursor:
+        return {base: cursor.execute(query, [*base.namespace.args, base.name]).fetchone() for base in bases}
+
+
+def require_unchanged(connection: Any, known: Mapping[Any, Any]) -> None:
+    """Refuse tables that are gone, or other than when they were opened: a view, or with columns of other types."""
+    try:
+        now = definitions(connection, known)
+    except Exception:
+        now = None
+    if now is None:
+        raise InvalidInput("the connection of the table cannot be asked; is it open?")
+    for base, definition in known.items():
+        if now[base] != definition:
+            raise InvalidInput(CHANGED.format(base.name))
 
 
 def _named_alike(cursor: Any, base: Any) -> list[tuple[Any, ...]]:

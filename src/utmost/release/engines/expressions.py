@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from utmost.errors import InvalidInput
 from utmost.release.conditions import as_read, require_base_table
-from utmost.release.engines.duckdb import placed
+from utmost.release.engines.duckdb import definitions, placed, require_unchanged
 from utmost.release.engines.frames import FRAMES, open_frame, package_of
 from utmost.release.engines.postgres import open_postgres_table
 from utmost.release.source import Source, import_ibis
@@ -33,7 +34,8 @@ def open_ibis(table: Any) -> Source:
         return open_postgres_table(table, connection)
     used = set(table.columns) | {column.name for column in table.op().find(operations.Field)}
     bases = {base: placed(connection, base, used) for base in table.op().find(operations.DatabaseTable)}
-    return Source(table, frozenset(), connection, places=as_read(table, bases))
+    unchanged = partial(require_unchanged, connection, definitions(connection, bases.values()))
+    return Source(table, frozenset(), connection, places=as_read(table, bases), require_unchanged=unchanged)
 
 
 def _open_in_memory(data: Any) -> Source:

@@ -15,16 +15,18 @@ anything. Views, foreign tables and tables with row security are not base tables
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NoReturn
 from urllib.parse import unquote, urlsplit
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError
 from utmost.release.conditions import as_read
-from utmost.release.source import Source, quoted_name
+from utmost.release.source import CHANGED, Source, quoted_name
 
 SCHEMES = ("postgresql://", "postgres://")
 TYPES = frozenset(
@@ -45,11 +47,13 @@ ORDERS = frozenset(("Greater", "GreaterEqual", "Less", "LessEqual", "Between"))
 class PostgresSource(Source):
     """A table in PostgreSQL."""
 
+    link: Any = field(default=None, repr=False, compare=False)
+
     def made_up_rows(self, base: Any) -> str | None:
         """SQL for one row of nothing in the columns and types of a table; None if it is gone."""
         try:
             found = _rows(
-                self.connection,
+                self.link,
                 "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
                 "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
                 base,
@@ -62,7 +66,7 @@ class PostgresSource(Source):
     @contextmanager
     def cursor(self) -> Iterator[Any]:
         """A cursor for one statement."""
-        with _cursor(self.connection) as cursor:
+        with self.link.cursor() as cursor:
             yield cursor
 
     def adapted(self, condition: Any) -> Any:
@@ -92,6 +96,52 @@ class PostgresSource(Source):
         return condition.op().replace(floats, filter=operations.Value).to_expr() if floats else condition
 
 
+class Link:
+    """A connection to PostgreSQL that belongs to one process: of two that read one socket, each gets the other's rows.
+
+    Parameters
+    ----------
+    backend : the Ibis backend that holds it
+    address : where to connect again in another process; None for a connection of the user's
+    """
+
+    def __init__(self, backend: Any, address: str | None = None) -> None:
+        self._backend, self._address = weakref.ref(backend), address
+        self._by_process = {os.getpid(): backend.con}  # those of parents stay here, so that nobody closes them
+        if address is not None:
+            weakref.finalize(backend, _close, self._by_process)
+
+    def cursor(self) -> Any:
+        """A cursor that yields tuples, whatever the connection's own do."""
+        from psycopg.rows import tuple_row
+
+        link = self._by_process.get(os.getpid()) or self._again()
+        if link.info.parameter_status("standard_conforming_strings") != "on":
+            raise InvalidInput(
+                "the connection to PostgreSQL reads backslashes in texts as escapes; SET standard_conforming_strings = "
+                "on."
+            )
+        return link.cursor(row_factory=tuple_row)
+
+    def _again(self) -> Any:
+        if self._address is None:
+            raise InvalidInput("the connection to PostgreSQL was opened in another process; open the session again.")
+        made = _linked(self._address)
+        link = self._by_process.setdefault(os.getpid(), made)
+        if link is not made:  # another thread was faster
+            made.close()
+        backend = self._backend()
+        if backend is not None:
+            backend.con = link
+        return link
+
+
+def _close(by_process: dict[int, Any]) -> None:
+    link = by_process.get(os.getpid())
+    if link is not None:
+        link.close()
+
+
 def open_postgres(url: str) -> Source:
     """The table that "postgresql://user@host/database#table" names (#schema.table for another schema)."""
     address, _, inside = url.partition("#")
@@ -99,51 +149,82 @@ def open_postgres(url: str) -> Source:
     if not inside:
         raise InvalidInput(f"{where} holds many tables; say which, as in '{where}#survey'.")
     schema, _, name = unquote(inside).rpartition(".")
-    connection = _connect(address, where)
+    connection, link = _connect(address, where)
     try:
         table = connection.table(name, database=schema or None)
     except Exception:
         raise InvalidInput(f"{where} has no table {unquote(inside)!r} that can be read; give a base table.") from None
-    return open_postgres_table(table, connection)
+    return open_postgres_table(table, connection, link)
 
 
-def open_postgres_table(table: Any, connection: Any) -> Source:
+def open_postgres_table(table: Any, connection: Any, link: Link | None = None) -> Source:
     """An Ibis table in PostgreSQL that is a base table, or a row-wise projection or filter of one."""
     import ibis
 
     if not connection.con.autocommit:  # one statement that fails would make all others fail, and be charged for
         raise InvalidInput("the connection to PostgreSQL holds a transaction open; connect with autocommit=True.")
-    used = set(table.columns) | {field.name for field in table.op().find(ibis.expr.operations.Field)}
-    bases = {}
+    link = link or Link(connection)
+    used = set(table.columns) | {column.name for column in table.op().find(ibis.expr.operations.Field)}
+    bases, columns = {}, {}
     for base in table.op().find(ibis.expr.operations.DatabaseTable):
-        schema = _require_base(connection, base)
-        _require_plain_columns(connection, base, used)
+        schema = _require_base(link, base)
         bases[base] = base.copy(namespace=ibis.expr.operations.Namespace(database=schema))
-    return PostgresSource(table, frozenset(), connection, places=as_read(table, bases))
+        columns[bases[base]] = _require_plain_columns(link, base, used)
+        kinds = {name: connection.compiler.type_mapper.from_string(kind) for name, kind, *_ in columns[bases[base]]}
+        if kinds != {name: kind(nullable=True) for name, kind in base.schema.items()}:  # Ibis remembers older ones
+            raise InvalidInput(CHANGED.format(base.name))
+    unchanged = partial(_require_unchanged, link, columns, used)
+    return PostgresSource(
+        table, frozenset(), connection, places=as_read(table, bases), require_unchanged=unchanged, link=link
+    )
 
 
-def _connect(address: str, where: str) -> Any:
+def _require_unchanged(link: Link, known: dict[Any, list[tuple[Any, ...]]], used: set[str]) -> None:
+    """Refuse tables that are gone or not base tables any more, or have other columns than when they were opened."""
+    try:
+        for base, columns in known.items():
+            _require_base(link, base)
+            if _require_plain_columns(link, base, used) != columns:
+                raise InvalidInput(CHANGED.format(base.name))
+        return
+    except UtmostError:
+        raise
+    except Exception:
+        pass
+    raise InvalidInput("the connection to PostgreSQL cannot be asked; is it open, and the server running?")
+
+
+def _connect(address: str, where: str) -> tuple[Any, Link]:
     try:
         import ibis
-        import psycopg
+        import psycopg  # noqa: F401
 
         ibis.postgres  # noqa: B018  (the backend, or ImportError)
     except ImportError:
         raise UtmostError("PostgreSQL needs psycopg; install it with: pip install 'utmost[postgres]'") from None
     try:
-        link = psycopg.connect(address, autocommit=True)
+        link = _linked(address)
     except Exception:  # the reason may repeat the password
         raise InvalidInput(f"{where} cannot be reached; is the address right, and the server running?") from None
     connection = ibis.postgres.from_connection(link)
-    weakref.finalize(connection, link.close)
+    return connection, Link(connection, address)
+
+
+def _linked(address: str) -> Any:
+    import psycopg
+
+    link = psycopg.connect(address, autocommit=True)
     link.execute("SET default_transaction_read_only = on")
-    return connection
+    link.execute("SET standard_conforming_strings = on")
+    return link
 
 
-def _require_base(connection: Any, base: Any) -> str:
+def _require_base(link: Link, base: Any) -> str:
     """The schema of a base table; only those keep one row to one unit, and so must its partitions and heirs."""
-    rows = _rows(connection, FAMILY, base)
-    for _, name, kind, secured in rows or [("", base.name, "", False)]:
+    rows = _rows(link, FAMILY, base)
+    if not rows:
+        raise InvalidInput(CHANGED.format(base.name))
+    for _, name, kind, secured in rows:
         of = "" if name == base.name else f", a part of {base.name!r},"
         if kind not in ("r", "p"):
             raise NotRowWise(
@@ -158,16 +239,18 @@ def _require_base(connection: Any, base: Any) -> str:
     return str(rows[0][0])
 
 
-def _require_plain_columns(connection: Any, base: Any, used: set[str]) -> None:
+def _require_plain_columns(link: Link, base: Any, used: set[str]) -> list[tuple[Any, ...]]:
+    """What the catalog says of the columns, none of those used having a type with rules of its own."""
     rows = _rows(
-        connection,
-        "SELECT a.attname, t.typname, t.typnamespace = 'pg_catalog'::regnamespace, a.atttypmod, "
+        link,
+        "SELECT a.attname, format_type(a.atttypid, a.atttypmod), t.typname, "
+        "t.typnamespace = 'pg_catalog'::regnamespace, a.atttypmod, "
         "coalesce(c.collisdeterministic, true), a.attgenerated::text = 'v' "
         "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_collation c ON c.oid = a.attcollation "
-        "WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped",
+        "WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
         base,
     )
-    for name, kind, own, modifier, deterministic, computed in rows:
+    for name, _, kind, own, modifier, deterministic, computed in rows:
         digits = ((modifier - 4) >> 16) & 0xFFFF if modifier >= 4 else None
         if name not in used:
             continue
@@ -187,20 +270,14 @@ def _require_plain_columns(connection: Any, base: Any, used: set[str]) -> None:
             f"column {name!r} {reason}, or give the table without it, as an Ibis table: "
             f"ibis.connect(...).table({base.name!r}).drop({name!r})."
         )
+    return rows
 
 
-def _rows(connection: Any, query: str, base: Any) -> list[tuple[Any, ...]]:
+def _rows(link: Link, query: str, base: Any) -> list[tuple[Any, ...]]:
     """What the catalog says of a table."""
-    with _cursor(connection) as cursor:
+    with link.cursor() as cursor:
         found: list[tuple[Any, ...]] = cursor.execute(query, [_quoted(base)]).fetchall()
     return found
-
-
-def _cursor(connection: Any) -> Any:
-    """A cursor that yields tuples, whatever the connection's own do."""
-    from psycopg.rows import tuple_row
-
-    return connection.con.cursor(row_factory=tuple_row)
 
 
 def _quoted(base: Any) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, shown
+from utmost.release.plain import plain
 
 SHOWN = ("absolute", "squared", "zero-one")
 """What every report shows, whichever was asked for."""
@@ -20,7 +21,7 @@ def as_loss(loss: Any, choices: tuple[str, ...] = SHOWN) -> str:
     """
     everything = choices == SHOWN
     if isinstance(loss, str) and (loss in choices or (everything and _within(loss) is not None)):
-        return loss
+        return str(plain(loss))
     names = ", ".join(map(repr, choices)) + (" or such as 'within 5'" if everything else "")
     raise InvalidInput(f"loss is {shown(loss)}; say {names}.")
 
