@@ -52,6 +52,10 @@ def counts(setting: Setting, conditions: Any, privacy: Any, of: Of, loss: str) -
 
 def _named(conditions: Any, setting: Setting) -> dict[str, Any]:
     """Conditions by name: as they are named, or by their own text."""
+    if isinstance(conditions, Mapping | Sequence) and any(where is None for where in _wheres(conditions)):
+        raise InvalidInput(
+            "a condition is None; name the rows it is about, or count all rows with session.count(None)."
+        )
     if isinstance(conditions, Mapping):
         listed = {plain(name): where for name, where in conditions.items()}
         if not all(isinstance(name, str) and name.strip() for name in listed):
@@ -64,13 +68,13 @@ def _named(conditions: Any, setting: Setting) -> dict[str, Any]:
         raise InvalidInput(
             f"there are {len(conditions)} conditions; give 1 to {MOST_CONDITIONS}: every one shares the same epsilon."
         )
-    if any(where is None for where in listed.values()):
-        raise InvalidInput(
-            "a condition is None; name the rows it is about, or count all rows with session.count(None)."
-        )
     if len(listed) < len(conditions):
         raise InvalidInput(f"{_twice(conditions, setting)} is listed twice; list every condition once.")
     return listed
+
+
+def _wheres(conditions: Mapping[Any, Any] | Sequence[Any]) -> list[Any]:
+    return list(conditions.values() if isinstance(conditions, Mapping) else conditions)
 
 
 def _twice(conditions: Sequence[Any], setting: Setting) -> str:
