@@ -200,12 +200,14 @@ def _lines(details: Mapping[str, Any]) -> list[str]:
         f"  privacy: {details['privacy']}, {details['neighbours']}, {details['unit']}",
         f"  mechanism: {details['mechanism']}",
     ]
-    for part in details["parts"]:
-        of = f", the {part['part']}" if len(details["parts"]) > 1 else ""
-        lines.append(f"  optimal{of}: {optimality(part['proof'])}")
+    known_best = {f", the {part['part']}": optimality(part["proof"]) for part in details["parts"]}
+    if len(set(known_best.values())) == 1:  # of one part, or the same of all
+        known_best = {"": next(iter(known_best.values()))}
+    lines += [f"  optimal{of}: {what}" for of, what in known_best.items()]
     what = "probability of a wrong answer" if first["loss"] == "zero-one" else f"expected {first['loss']} error"
     worst = f"{first['worst']:.4g} at {first.get('worst_is', 'worst')}"
-    lines.append(f"  accuracy before: {what} {first['average']:.4g} on average{estimated(first)}, {worst}")
+    holds = f" ({first['holds']})" if details["question"]["question"] == "mean" else ""
+    lines.append(f"  accuracy before: {what} {first['average']:.4g} on average{estimated(first)}, {worst}{holds}")
     known = details["accuracy"].get("after")  # a plan has none
     if known is not None and "intervals" in known:
         shown = [f"{name} {show(low)} to {show(high)}" for name, (low, high) in known["intervals"].items()]
