@@ -1,37 +1,19 @@
 """The papers reproduced: a reduced run against the committed summary, the judge, the index, the command."""
 
-import io
 import json
 import math
-import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
 
 import pytest
+from command import utmost
 
 import utmost as um
-from utmost.cli import main
 from utmost.reproduce import COMPUTATIONS, PAPERS, Claim, Entry, Finding, choose, claims, judge, run, write
 
 SUMMARY = Path(__file__).parent / "reproduced.json"
 GALLERY = Path(__file__).parent.parent / "docs" / "gallery.md"
 VERDICTS = {"reproduced", "reproduced with our correction", "not reproduced"}
-
-
-def utmost(*arguments):
-    """Run the command; its exit code, standard output and standard error."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    with (
-        mock.patch.object(sys, "argv", ["utmost", *map(str, arguments)]),
-        redirect_stdout(out),
-        redirect_stderr(err),
-    ):
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-    return code, out.getvalue(), err.getvalue()
 
 
 def close(found, kept):
@@ -226,34 +208,34 @@ def test_choosing_entries():
 
 def test_command(tmp_path):
     """Index, data and pictures in a folder; one JSON object for programs; nothing on standard error in a pipe."""
-    code, out, err = utmost("reproduce", "BIN-example-3", "--out", tmp_path / "r", "--json")
-    assert code == 0, err
-    assert err == ""
-    answer = json.loads(out)
+    done = utmost("reproduce", "BIN-example-3", "--out", tmp_path / "r", "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    answer = json.loads(done.stdout)
     assert answer == json.loads((tmp_path / "r" / "reproduce.json").read_text())
     assert answer["entries"][0]["verdict"] == "reproduced"
     assert (tmp_path / "r" / "pictures" / "BIN-example-3.png").exists()
-    code, out, err = utmost("reproduce", "HET-corollary-1", "--quick", "--out", tmp_path / "r")
-    assert code == 0, err
-    assert "HET-corollary-1        reproduced with our correction  Corollary 1, (35)" in out
-    assert "1 entry: 1 reproduced with our correction" in out
-    assert "index.html" in out
+    done = utmost("reproduce", "HET-corollary-1", "--quick", "--out", tmp_path / "r")
+    assert done.returncode == 0, done.stderr
+    assert "HET-corollary-1        reproduced with our correction  Corollary 1, (35)" in done.stdout
+    assert "1 entry: 1 reproduced with our correction" in done.stdout
+    assert "index.html" in done.stdout
 
 
 def test_wrong_use_of_the_command(tmp_path):
     """An unknown key ends with 2 and writes nothing; an entry that cannot be computed ends with 1."""
-    code, _, err = utmost("reproduce", "BIN-example-33", "--out", tmp_path / "r")
-    assert code == 2
-    assert "BIN-EXAMPLE-33" in err
+    done = utmost("reproduce", "BIN-example-33", "--out", tmp_path / "r")
+    assert done.returncode == 2
+    assert "BIN-EXAMPLE-33" in done.stderr
     assert not (tmp_path / "r").exists()
 
     def fail(given, quick):
         raise ValueError("no luck")
 
     with mock.patch.dict(COMPUTATIONS, {"BIN-example-3": fail}):
-        code, out, _ = utmost("reproduce", "BIN-example-3", "--out", tmp_path / "r")
-    assert code == 1
-    assert "no luck" in out
+        done = utmost("reproduce", "BIN-example-3", "--out", tmp_path / "r")
+    assert done.returncode == 1
+    assert "no luck" in done.stdout
 
 
 def test_gallery_lists_every_entry():
