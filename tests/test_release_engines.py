@@ -1,6 +1,7 @@
 """Engines: threads do not fetch each other's rows, no value fails, and only base tables are read."""
 
 import threading
+import warnings
 
 import ibis
 import numpy as np
@@ -283,3 +284,16 @@ def test_macros_of_the_user_do_not_take_the_place_of_built_in_functions(connecti
     assert point(count(setting, "x >= 4", 1, "rows", "absolute", None)) == {"count": 6}
     assert point(count(setting, lambda t: t.s.startswith("s1"), 1, "rows", "absolute", None)) == {"count": 1}
     assert point(total(setting, "x", 0, 5, "0.5", "s LIKE 's%' AND s <> 's9'", 1, "absolute", None)) == {"sum": 60}
+
+
+def test_threads_leave_the_filters_of_warnings_alone():
+    """Python restores these filters for the whole process: of two threads that overlap, the later would keep them."""
+    s = um.Session(pyarrow.table({"a": [1] * 100}), "d", um.rows(at_most=100), "add-remove", budget=10**6)
+    s.count("a = 1", 1)  # packages that are loaded now set filters of their own
+    before = list(warnings.filters)
+    asking = [threading.Thread(target=lambda: [s.count("a = 1", 1, fresh=True) for _ in range(15)]) for _ in range(4)]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+    assert warnings.filters == before

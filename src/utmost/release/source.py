@@ -10,7 +10,6 @@ its own, too, and sees no temporary tables or views.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -116,15 +115,13 @@ class Source:
     def rehearse(self, query: Any) -> None:
         """Run it on made-up rows of the same columns, so that what always fails does so before anything is spent."""
         operations = import_ibis().expr.operations
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            stand_ins = {}
-            for base in query.op().find(operations.DatabaseTable):
-                rows = self.made_up_rows(base)
-                if rows is None:
-                    raise InvalidInput(GONE)
-                stand_ins[base] = operations.SQLQueryResult(rows, base.schema, self.connection)
-            self.run(self.connection.compile(query.op().replace(stand_ins).to_expr()))
+        stand_ins = {}
+        for base in query.op().find(operations.DatabaseTable):
+            rows = self.made_up_rows(base)
+            if rows is None:
+                raise InvalidInput(GONE)
+            stand_ins[base] = operations.SQLQueryResult(rows, base.schema, self.connection)
+        self.run(self.connection.compile(query.op().replace(stand_ins).to_expr()))
 
     def made_up_rows(self, base: Any) -> str | None:
         """SQL for a few rows of the columns and types of a table, none of them of the table; None if it is gone."""
@@ -148,10 +145,8 @@ class Source:
     def integers(self, statement: Statement) -> dict[str, int]:
         """The one row of an aggregation, as integers; nothing is 0."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found = self.run(statement.sql)
-                return {name: int(value or 0) for name, value in zip(statement.columns, found, strict=True)}
+            found = self.run(statement.sql)
+            return {name: int(value or 0) for name, value in zip(statement.columns, found, strict=True)}
         except Exception:
             pass
         raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
