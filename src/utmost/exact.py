@@ -18,12 +18,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from flint import arb, ctx, fmpq
+from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, shown
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
 MOST_EXPONENT = 5000
+LEAST = 2.0**-1022
+"""The least float with all its digits. A positive probability below it is held as this, so that ratios survive."""
 MOST_BITS = 4096
 """Two numbers that are not exponential sums and agree to this many bits are taken as equal."""
 
@@ -64,6 +67,22 @@ def to_float(value: Fraction | float) -> float:
         return float(value)
     except OverflowError:
         return math.inf
+
+
+def held(values: NDArray[np.float64], positive: ArrayLike = True) -> NDArray[np.float64]:
+    """Probabilities none of which is 0 by underflow: where the true value is positive, at least `LEAST`.
+
+    Raising small values to one floor keeps what privacy compares: x <= E y implies max(x, f) <= E max(y, f), and the
+    same for any suitable pair, since upper(f) >= f.
+
+    Examples
+    --------
+    >>> [float(x) for x in held(np.exp([-1000.0, -0.5]), [True, True])] == [LEAST, math.exp(-0.5)]
+    True
+    >>> held(np.zeros(1), [False])                      # what is 0 in truth stays 0
+    array([0.])
+    """
+    return np.asarray(np.where(positive, np.maximum(values, LEAST), values))
 
 
 def as_plain(value: Fraction) -> int | float:
