@@ -2,11 +2,13 @@
 
 import itertools
 import math
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
@@ -380,6 +382,23 @@ def test_a_certified_mechanism_is_never_worse_than_its_level():
     assert beside.delta(100) >= 0.25
     geometric = um.certify(um.finite.geometric(11, 1.0), um.path(11), 1.0)
     assert um.compose(geometric, 10).epsilon(1e-6) <= label.epsilon(1e-6)
+
+
+@pytest.mark.parametrize("times", [1, 2, 10, 40])
+def test_a_mechanism_that_uses_its_whole_level_is_not_counted_below_the_truth(times):
+    """Randomised response at ln 3, labelled so: its delta is the sum over tallies, in balls, and no less is said."""
+    coin = um.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], [0, 1], [0, 1])
+    ln_3 = um.PureDP.from_ratio(3)
+    response = replace(loss_of((coin, um.path(2))), label=ln_3)
+    for at in (Fraction(1, 3), Fraction(1, 2), Fraction(9, 10)):
+        with ctx.workprec(300):
+            growth = (arb(at.numerator) / at.denominator).exp()
+            terms = ((arb(3) ** k - growth * arb(3) ** (times - k)) * math.comb(times, k) for k in range(times + 1))
+            truth = sum((term for term in terms if term > 0), arb(0)) / arb(4) ** times
+            lower, upper = um.compose(response, times).bounds(at)
+            assert arb(upper) >= truth
+            assert arb(lower) <= truth
+            assert um.compose(ln_3, times).delta(at) == pytest.approx(upper, rel=1e-11)
 
 
 def test_knots_compose():
