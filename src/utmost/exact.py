@@ -17,16 +17,18 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, ctx, fmpq, fmpz
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, shown
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
-MOST_EXPONENT = 5000
 LEAST = 2.0**-1022
 """The least float with all its digits. A positive probability below it is held as this, so that ratios survive."""
+MOST_EXPONENT = 4000
+MOST_LENGTH = 14_000
+"""Parameters whose numerator or denominator has more bits (4214 digits) are refused: Python writes no longer number."""
 MOST_BITS = 4096
 """Two numbers that are not exponential sums and agree to this many bits are taken as equal."""
 
@@ -46,11 +48,14 @@ def as_rational(value: Number, name: str = "the value") -> Fraction:
     try:
         if isinstance(value, float | np.floating):
             return Fraction(str(value))
-        return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
+        exact = Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):
         raise InvalidInput(
             f"{name} is {shown(value)}; give a finite number (int, float, Fraction, Decimal or a string such as '1/3')."
         ) from None
+    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MOST_LENGTH:
+        raise InvalidInput(f"{name} has thousands of digits; give a number with at most 4200 of them.")
+    return exact
 
 
 def _is_beyond_reason(value: Any) -> bool:
@@ -93,7 +98,7 @@ def as_plain(value: Fraction) -> int | float:
 def as_literal(value: Fraction | float) -> str:
     """A number as Python would read it back, with quotes where a float would not hold it."""
     text = "inf" if value == math.inf else show_rational(Fraction(value))
-    return repr(str(value)) if "/" in text or "about" in text else text
+    return repr(write_rational(Fraction(value))) if "/" in text or "about" in text else text
 
 
 def show_rational(value: Fraction) -> str:
@@ -106,8 +111,25 @@ def show_rational(value: Fraction) -> str:
     """
     if abs(value) < 10**300 and Fraction(text := str(float(value))) == value:
         return text.removesuffix(".0")
-    exact = str(value)
+    exact = write_rational(value)
     return exact if len(exact) <= 40 else f"about {Decimal(value.numerator) / Decimal(value.denominator):.6g}"
+
+
+def write_rational(value: Fraction) -> str:
+    """A rational of any length as its digits; Python's own `str` stops at 4300 of them."""
+    return str(as_fmpq(value))
+
+
+def read_rational(text: str) -> Fraction:
+    """The rational that `write_rational` wrote.
+
+    Examples
+    --------
+    >>> read_rational(write_rational(Fraction(10**5000, 3))) == Fraction(10**5000, 3)
+    True
+    """
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(fmpz(numerator)), int(fmpz(denominator or "1")))
 
 
 class ExpSum:
