@@ -221,7 +221,7 @@ def test_supports_that_differ_are_refused():
     assert is_private(um.certify(mechanism, um.path(2), um.ApproxDP(0, "1e-200")))
 
 
-@pytest.mark.parametrize("epsilon", [1, 3, 20])
+@pytest.mark.parametrize("epsilon", [3, 20])
 def test_underflow_is_rounding(epsilon):
     """A geometric mechanism in floats is 0 far away, next to 5e-324; its integers are private all the same."""
     n = 900 // epsilon
