@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from utmost.design.finite.geometric import geometric
 from utmost.design.linear_program import TIGHT
-from utmost.edge_levels import EdgeLevels
 from utmost.errors import SolverFailed
-from utmost.sparse import coo_array
+from utmost.space.edge_levels import EdgeLevels
+from utmost.space.sparse import coo_array
 
 Floats: TypeAlias = NDArray[np.float64]
 CLOSED = 1e-8
