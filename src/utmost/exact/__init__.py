@@ -12,9 +12,12 @@ from utmost.exact.numbers import (
     as_rational,
     compare,
     endpoints,
+    held,
     is_number,
+    read_rational,
     show_rational,
     to_float,
+    write_rational,
 )
 
 __all__ = [
@@ -29,7 +32,10 @@ __all__ = [
     "as_rational",
     "compare",
     "endpoints",
+    "held",
     "is_number",
+    "read_rational",
     "show_rational",
     "to_float",
+    "write_rational",
 ]

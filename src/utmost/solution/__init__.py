@@ -2,4 +2,9 @@
 
 from utmost.solution.solution import Certificate, Problem, Solution, Verification
 
-__all__ = ["Certificate", "Problem", "Solution", "Verification"]
+__all__ = [
+    "Certificate",
+    "Problem",
+    "Solution",
+    "Verification",
+]
