@@ -69,6 +69,16 @@ def read_checked(path: str | os.PathLike[str], form: str, version: int, what: st
     return content
 
 
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """What a file says it is, before any of it is trusted; None where it says nothing of the kind."""
+    try:
+        content = json.loads(Path(path).read_bytes())
+    except (OSError, *NONSENSE):
+        return None
+    form = content.get("format") if isinstance(content, dict) else None
+    return form if isinstance(form, str) else None
+
+
 def _refuse_constant(name: str) -> Any:
     raise BadFile(f"holds {name}, which is not a number in JSON.")
 

@@ -11,12 +11,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from utmost.cli import party, survey
 from utmost.cli.output import Json, ask_private, checks_of, print_json
 from utmost.demo import run_demo
+from utmost.design.local.survey import FORMAT as SURVEY
+from utmost.design.multiparty.protocol import FORMAT as PROTOCOL
 from utmost.errors import InvalidInput
 from utmost.matrix_file import certify_table
 from utmost.mechanism import FiniteMechanism
 from utmost.problem_file import LevelTable, solve_file
+from utmost.saved import format_of
 from utmost.solution import Solution, Verification
 
 Picture = Annotated[Path | None, typer.Option(help="Also draw the mechanism to this file (.png, .svg or .pdf).")]
@@ -56,10 +60,14 @@ def certify(
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(help="A solution saved by `utmost design` or `utmost certify`.")],
+    file: Annotated[Path, typer.Argument(help="A saved solution, protocol or survey.")],
     as_json: Json = False,
 ) -> None:
-    """Re-prove a saved solution with nothing of the solver; exit code 1 if it fails."""
+    """Re-prove a saved solution, protocol or survey with nothing of the solver; exit code 1 if it fails."""
+    others = {PROTOCOL: party.verify, SURVEY: survey.verify}
+    if check := others.get(format_of(file) or ""):
+        check(file, as_json)
+        return
     solution = Solution.load(file)
     verification = solution.verify()
     if as_json:
