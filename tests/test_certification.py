@@ -221,6 +221,48 @@ def test_supports_that_differ_are_refused():
     assert is_private(um.certify(mechanism, um.path(2), um.ApproxDP(0, "1e-200")))
 
 
+@pytest.mark.parametrize("epsilon", [1, 3, 20])
+def test_underflow_is_rounding(epsilon):
+    """A geometric mechanism in floats is 0 far away, next to 5e-324; its integers are private all the same."""
+    n = 900 // epsilon
+    points = np.arange(n)
+    b = np.exp(-epsilon)
+    peaks = np.where((points == 0) | (points == n - 1), 1 / (1 + b), (1 - b) / (1 + b))
+    matrix = peaks * np.exp(-epsilon * np.abs(points[:, None] - points))
+    assert (matrix == 0).any()
+    mechanism = um.FiniteMechanism(matrix, range(n), range(n))
+    certified = um.certify(mechanism, um.path(n), epsilon)
+    growth = exponential_below(epsilon)
+    here, there = certified.weights[:-1].astype(object), certified.weights[1:].astype(object)
+    assert (here * growth.denominator <= there * growth.numerator).all()
+    assert (there * growth.denominator <= here * growth.numerator).all()
+    assert certified.moved < 1e-11
+
+
+def test_what_underflow_does_not_explain_is_refused():
+    """Zero next to the least normal float times e^epsilon is rounding; next to ten times that it is not."""
+    for factor, fine in ((0.5, True), (10, False)):
+        share = factor * 2.0**-1022 * math.e
+        mechanism = um.FiniteMechanism([[1, share], [1, 0]], (0, 1), ("no", "yes"))
+        if fine:
+            assert is_private(um.certify(mechanism, um.path(2), 1))
+        else:
+            with pytest.raises(CannotCertify, match="0 at its neighbour"):
+                um.certify(mechanism, um.path(2), 1)
+
+
+@pytest.mark.parametrize("bits", [62, 70])
+def test_edges_with_the_same_rows_and_another_level_are_looked_at(bits):
+    """Rows repeat along the path; only the last edge has a level they break."""
+    low, high = [3 * 2 ** (bits - 2), 2 ** (bits - 2)], [2 ** (bits - 2), 3 * 2 ** (bits - 2)]
+    weights = np.array([low, high, low, high], dtype=np.int64 if bits == 62 else object)
+    loose, tight = um.PureDP.from_ratio(3), um.PureDP.from_ratio("2.9")
+    for level in (loose, tight):
+        levels = um.per_edge(um.path(4), {(0, 1): loose, (1, 2): loose, (2, 3): level})
+        found = find_violation(weights, bits, levels)
+        assert found is None if level == loose else "between 2 and 3" in found
+
+
 def test_fixed_zeros_and_ones_stay_where_delta_allows():
     """With delta > 0 a user's zeros and ones are kept exactly; an output nobody uses keeps its zeros too."""
     solution = um.binary.extend(

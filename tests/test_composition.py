@@ -2,17 +2,19 @@
 
 import itertools
 import math
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
 import utmost as um
-from utmost.accounting import Composition, how_many, largest_epsilon, loss_of
+from utmost.accounting import Composition, how_many, largest_epsilon, loss_between, loss_of
 from utmost.accounting import composition as module
 from utmost.errors import InvalidInput, UnsupportedLevel
 
@@ -369,6 +371,102 @@ def test_worst_pairs_dominate_all_edges(seed, at):
     assert alone == pytest.approx(first.delta(space, at), abs=1e-12)  # one release: the hull is the profile itself
 
 
+def by_adaptive_choice(matrix, edges, times, epsilon):
+    """The most that an attacker reaches who picks the ordered edge of every release by the answers so far."""
+
+    def most(left, p, q):
+        if left == 0:
+            return max(p - q, 0.0)
+        return max(
+            sum(most(left - 1, p * a, q * b) for a, b in zip(matrix[i], matrix[j], strict=True)) for i, j in edges
+        )
+
+    return most(times, 1.0, math.exp(epsilon))
+
+
+def test_asymmetric_mechanisms_have_a_true_lower_bound():
+    """Two leaning rows, three times: no choice of directions, adaptive ones included, falls below the lower bound."""
+    leaning = um.FiniteMechanism([[0.5, 0.5], [0.1, 0.9]], range(2), range(2))
+    total = um.compose((leaning, um.path(2)), times=3)
+    truth = by_adaptive_choice(leaning.matrix, [(0, 1), (1, 0)], 3, 0.5)
+    assert truth == pytest.approx(0.543448, abs=1e-6)
+    lower, upper = total.bounds(0.5)
+    assert 0.5351 < lower <= truth <= upper == pytest.approx(0.614697, abs=1e-6)
+    least, most = total.epsilon_bounds(truth)
+    assert least <= 0.5 <= most
+    assert total.delta(0.5) == upper
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.floats(0, 2))
+def test_random_mechanisms_are_bracketed(seed, times, at):
+    """On a triangle, with zeros among the probabilities: the best adaptive attacker lies between the bounds."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.dirichlet(np.ones(3), size=3)
+    if seed % 3 == 0:
+        matrix[seed % 2] = [1, 0, 0]
+    space = um.complete(3)
+    total = um.compose((um.FiniteMechanism(matrix, range(3), range(3)), space), times)
+    truth = by_adaptive_choice(matrix, list(itertools.permutations(range(3), 2)), times, at)
+    lower, upper = total.bounds(at)
+    assert lower - 1e-13 <= truth <= upper + 1e-13
+    assert times > 1 or upper - lower <= 1e-11  # one release: the hull is what the mechanism does
+    most = max(by_adaptive_choice(matrix, [edge], times, at) for edge in itertools.permutations(range(3), 2))
+    assert lower >= 0.7 * most
+
+
+def test_a_level_beside_an_asymmetric_mechanism_is_exact():
+    """The last release may depend on the other's answer, so the hull is attained; other parts stay in both bounds."""
+    leaning = um.FiniteMechanism([[0.5, 0.5], [0.1, 0.9]], range(2), range(2))
+    lower, upper = um.compose([(leaning, um.path(2)), 0.4]).bounds(0.5)
+    assert upper - lower < 1e-11
+    coin = [[math.exp(0.4) / (1 + math.exp(0.4)), 1 / (1 + math.exp(0.4))]]
+    coin.append(coin[0][::-1])
+    truth = sum(
+        by_adaptive_choice(leaning.matrix, [(0, 1), (1, 0)], 1, math.log(q / p) + 0.5) * p
+        for p, q in zip(*coin, strict=True)
+    )
+    assert lower - 1e-12 <= truth <= upper + 1e-12
+    mixed = um.compose([(leaning, um.path(2)), (leaning, um.path(2)), um.GaussianDP(1), um.ApproxDP(0, 0.1)])
+    assert mixed.bounds(0.5)[0] > um.compose([um.GaussianDP(1), um.ApproxDP(0, 0.1)]).bounds(0.5)[1]
+
+
+@pytest.mark.parametrize("rows", [[[0.5, 0.5], [0.1, 0.9]], [[0.2, 0.8, 0], [0.1, 0.3, 0.6]], [[1, 0], [0.25, 0.75]]])
+def test_two_given_datasets_have_their_own_region(rows):
+    """All outcomes of four releases: the bounds are the larger direction's, and the region holds exactly its tests."""
+    mechanism = um.FiniteMechanism(rows, "ab", range(len(rows[0])))
+    releases = [loss_between(mechanism, "a", "b")] * 3 + [loss_between(mechanism, "b", "a")]
+    total = um.compose(releases)
+    p, q = (
+        np.array([math.prod(row) for row in itertools.product(*(rows[i] for i in order))])
+        for order in ((0, 0, 0, 1), (1, 1, 1, 0))
+    )
+    for at in (0.0, 0.3, 1.0):
+        truth = max(float(np.maximum(a - math.exp(at) * b, 0).sum()) for a, b in ((p, q), (q, p)))
+        lower, upper = total.bounds(at)
+        assert lower - 1e-13 <= truth <= upper + 1e-13
+        assert upper - lower < 1e-10
+        least, most = total.epsilon_bounds(min(truth, 1.0))
+        assert least <= at + 1e-9
+        assert max(float(np.maximum(a - math.exp(most) * b, 0).sum()) for a, b in ((p, q), (q, p))) <= truth + 1e-12
+    region = total.region()
+    for slope in np.exp(np.linspace(-4, 4, 33)):  # a closed convex set is its lines of support
+        reached = float(np.minimum(p, slope * q).sum())  # the least P_FA + slope P_MD
+        assert (region.corners @ [slope, 1]).min() == pytest.approx(reached, abs=1e-12)
+
+
+def test_the_region_of_many_releases_at_given_datasets_is_an_outer_one(monkeypatch):
+    """With the corners switched off, lines of both directions bound the same region from outside."""
+    mechanism = um.FiniteMechanism([[0.5, 0.5], [0.1, 0.9]], "ab", range(2))
+    total = um.compose(loss_between(mechanism, "a", "b"), 3)
+    exact = total.region()
+    monkeypatch.setattr(module, "MOST_CORNERS", 0)
+    outer = total.region()
+    assert exact in outer
+    missed = np.linspace(0, 1, 50)
+    assert np.abs(outer.false_alarm(missed) - exact.false_alarm(missed)).max() < 0.02
+
+
 def test_a_certified_mechanism_is_never_worse_than_its_level():
     """Solutions and certified mechanisms bring their space, and count with what they have, at most with their level."""
     solution = um.finite.optimal(um.sums(4, 3), 1.0, loss="absolute")
@@ -380,6 +478,23 @@ def test_a_certified_mechanism_is_never_worse_than_its_level():
     assert beside.delta(100) >= 0.25
     geometric = um.certify(um.finite.geometric(11, 1.0), um.path(11), 1.0)
     assert um.compose(geometric, 10).epsilon(1e-6) <= label.epsilon(1e-6)
+
+
+@pytest.mark.parametrize("times", [1, 2, 10, 40])
+def test_a_mechanism_that_uses_its_whole_level_is_not_counted_below_the_truth(times):
+    """Randomised response at ln 3, labelled so: its delta is the sum over tallies, in balls, and no less is said."""
+    coin = um.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], [0, 1], [0, 1])
+    ln_3 = um.PureDP.from_ratio(3)
+    response = replace(loss_of((coin, um.path(2))), label=ln_3)
+    for at in (Fraction(1, 3), Fraction(1, 2), Fraction(9, 10)):
+        with ctx.workprec(300):
+            growth = (arb(at.numerator) / at.denominator).exp()
+            terms = ((arb(3) ** k - growth * arb(3) ** (times - k)) * math.comb(times, k) for k in range(times + 1))
+            truth = sum((term for term in terms if term > 0), arb(0)) / arb(4) ** times
+            lower, upper = um.compose(response, times).bounds(at)
+            assert arb(upper) >= truth
+            assert arb(lower) <= truth
+            assert um.compose(ln_3, times).delta(at) == pytest.approx(upper, rel=1e-11)
 
 
 def test_knots_compose():

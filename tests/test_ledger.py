@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import threading
 import time
 from decimal import Decimal
 from fractions import Fraction
@@ -352,11 +353,14 @@ def test_answers_of_releases_are_recorded(place):
 
 
 def test_names_that_look_the_same_are_the_same(place):
-    """Composed letters or not; spaces around a name and control characters are refused."""
+    """Composed letters or not; spaces around a name, control characters and what nobody sees are refused."""
     ledger = um.Ledger(place)
     account = ledger.open("Zu\u0308rich", 1, UNIT, NEIGHBOURS)
     assert account.dataset == "Z\u00fcrich" == ledger.account("Zu\u0308rich").dataset
-    for name in (" survey", "survey\n", "sur\x00vey", "sur\u2028vey", "\ud800"):
+    unseen = ("\u200b", "\u200d", "\u00ad", "\ufeff", "\u2060", "\u202e", "\u034f", "\ufe0f", "\u3164", "\U000e0041")
+    spaces = ("\u00a0", "\u2009", "\u3000")
+    odd = [f"sur{letter}vey" for letter in unseen + spaces]
+    for name in (" survey", "survey\n", "sur\x00vey", "sur\u2028vey", "\ud800", "survey\u200b", *odd):
         with pytest.raises(InvalidInput, match="dataset is"):
             ledger.open(name, 1, UNIT, NEIGHBOURS)
         with pytest.raises(InvalidInput, match="dataset is"):
@@ -401,6 +405,49 @@ def test_wrong_uses_are_named(tmp_path):
     with pytest.raises(UtmostError, match="is closed") as wrong:
         account.entries()
     assert not isinstance(wrong.value, BadFile)
+
+
+def test_a_schedule_has_as_many_slots_as_were_charged(place):
+    """One release more would be free: after the last slot nothing is drawn, and the refusal is no entry."""
+    account = opened(place)
+    for slots in (1, 3):
+        schedule = account.reserve_schedule("0.1", slots, f"{slots} of them")
+        for used in range(slots):
+            assert schedule.left == slots - used
+            schedule.slot({"ask": used}).complete(used)
+        for _ in range(2):
+            with pytest.raises(BudgetSpent, match=f"all {slots} slots"):
+                schedule.slot({"ask": "one more"})
+        assert (schedule.left, len(schedule.entry.used)) == (0, slots)
+    assert epsilon_spent(account) == Fraction(4, 10)
+    assert account.check()
+
+
+def test_numbers_of_thousands_of_digits(place):
+    """Refused in words where a parameter has too many; what adds up to more than Python writes is still written."""
+    account = opened(place)
+    beyond = ("9e4999", "1e-4999", f"0.{'3' * 4500}", 10**4500, Fraction(1, 10**4500), Decimal("1e4500"))
+    for level in beyond:
+        for use in (account.reserve, lambda level, _: account.left.allows(level)):
+            with pytest.raises(InvalidInput, match=r"give a number|mean nothing here"):
+                use(level, "q")
+        with pytest.raises(InvalidInput):
+            account.reserve_batch([level], "q")
+        with pytest.raises(InvalidInput):
+            opened(None, level)
+    with pytest.raises(BudgetSpent, match=r"about 9\.00000e\+3999-DP"):
+        account.reserve("9e3999", "q")
+    assert epsilon_spent(account) == 0
+    for k in (2100, 2101):  # coprime denominators of 4200 digits: their sum has 8400
+        assert account.reserve(Fraction(1, 3 ** (4 * k)), k)
+        assert account.reserve(Fraction(1, 10 ** (2 * k)), k)
+    wanted = sum(Fraction(1, 3 ** (4 * k)) + Fraction(1, 10 ** (2 * k)) for k in (2100, 2101))
+    assert epsilon_spent(account) == wanted
+    assert "epsilon about 1" in str(account.spent)  # e-4008, which a float calls 0
+    assert account.check()
+    wide = opened(None, um.GaussianDP(1))
+    wide.reserve(um.GaussianDP("1e-4000"), "q")
+    assert wide.spent.amounts()["mu²"].rational == Fraction(1, 10**8000)
 
 
 def test_a_huge_budget_is_shown(place):
@@ -632,6 +679,41 @@ def test_postgres_with_eight_processes(postgres):
         connection.execute("DROP TABLE IF EXISTS utmost_events, utmost_accounts, utmost_version")
     opened(url)
     many_spend(url, 2)
+
+
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_postgres_whatever_the_default_isolation(postgres, isolation):
+    """A server whose default is stricter: whoever waited for its turn sees what was spent meanwhile, without errors."""
+    url, psycopg = postgres
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS utmost_events, utmost_accounts, utmost_version")
+        connection.execute(f"ALTER ROLE utmost SET default_transaction_isolation = '{isolation}'")
+    try:
+        opened(url)
+        schedule = opened(url, dataset="slots").reserve_schedule("1e-3", 60, "shared")
+        other = um.Ledger(url).account("slots").schedule(schedule.number)
+        taken, wrong = [], []
+
+        def use(mine, name):
+            try:
+                while True:
+                    taken.append(mine.slot({"by": name, "n": len(taken)}).slot)
+            except BudgetSpent:
+                pass
+            except UtmostError as problem:
+                wrong.append(str(problem))
+
+        threads = [threading.Thread(target=use, args=(mine, name)) for name, mine in enumerate((schedule, other))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+        assert sorted(taken) == list(range(1, 61))
+        many_spend(url, 1, processes=4)
+    finally:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("ALTER ROLE utmost RESET default_transaction_isolation")
 
 
 def test_postgres_of_another_version_or_out_of_reach(postgres):

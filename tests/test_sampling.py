@@ -13,6 +13,7 @@ from scipy.stats import chisquare
 
 import utmost as um
 from utmost import sampling
+from utmost.errors import UtmostError
 from utmost.sampling import SystemBytes, draw, insecure_source_for_tests_only, uniform_below, uniform_words
 
 
@@ -113,6 +114,59 @@ def test_bytes_are_never_handed_out_twice_to_threads():
         thread.join()
     words = [word for mine in seen for word in mine]
     assert len(set(words)) == len(words) == 40_000
+
+
+@pytest.mark.parametrize("short", [0, 1, 7])
+def test_a_source_that_answers_too_little_is_refused(short):
+    """Bytes that did not come are not zeros: no draw of any kind is made of them."""
+    certified = um.certify(um.finite.geometric(5, 1.0), um.path(5), 1.0)
+    draws = (
+        lambda: certified.sample(2),
+        lambda: certified.sample(2, size=100),
+        lambda: draw([1, 2**70 - 1], 70, 3),
+        lambda: uniform_words(8, 10),
+        lambda: uniform_below(10, 10),
+        lambda: sampling.uniform_integer(62),
+        lambda: um.noise.discrete_staircase(1.0).release(3),
+        lambda: um.local.survey(["a", "b", "c"], 1.0).respond("a"),
+    )
+    for source in (lambda size: os.urandom(size)[:short], lambda size: os.urandom(size + 1)):
+        for one in draws:
+            with insecure_source_for_tests_only(source), pytest.raises(UtmostError, match="were asked for"):
+                one()
+
+
+@pytest.mark.parametrize("size", [8, 16, sampling.BUFFER // 4])
+def test_a_generator_that_answers_too_little_is_refused(monkeypatch, size):
+    """The operating system's generator is not believed either: through the buffer, past it, and inside a signal."""
+    source = SystemBytes()
+    monkeypatch.setattr(sampling.os, "urandom", lambda wanted: b"\0" * (wanted // 2))
+    for busy in (False, True):
+        source._busy = busy
+        with pytest.raises(UtmostError, match="were asked for"):
+            source(size)
+
+
+def test_the_buffer_ends_where_it_ends(monkeypatch):
+    """Whatever the sizes, the bytes handed out are the generator's, in order, each once, as many as asked."""
+    made = []
+
+    def generator(wanted):
+        made.append(bytes((len(made) * 7 + i) % 251 for i in range(wanted)))
+        return made[-1]
+
+    monkeypatch.setattr(sampling, "BUFFER", 64)
+    monkeypatch.setattr(sampling.os, "urandom", generator)
+    source, sizes = SystemBytes(), [1, 2, 3, 5, 8] * 40
+    handed = [source(size) for size in sizes]
+    assert [len(part) for part in handed] == sizes
+    expected, at, buffer = [], 64, -1
+    for size in sizes:
+        if at + size > 64:  # what is left of a buffer is thrown away, never handed out short
+            at, buffer = 0, buffer + 1
+        expected.append(made[buffer][at : at + size])
+        at += size
+    assert handed == expected
 
 
 def test_a_forked_child_draws_anew():

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import CannotCertify, InvalidInput, UnknownPoint
-from utmost.exact import MOST_BITS, ExpSum, endpoints
+from utmost.exact import MOST_BITS, ExpSum, endpoints, held
 from utmost.mechanism import FiniteMechanism, RecipeMechanism, Rows, require_points
 from utmost.privacy import ApproxDP, Level, require_pure
 from utmost.rounding import (
@@ -31,6 +31,7 @@ from utmost.rounding import (
     carry_down,
     floor_of,
     is_edgewise_zero,
+    is_positive,
     needed_floor,
     round_rows,
 )
@@ -40,7 +41,10 @@ from utmost.sparse import connected_components
 
 Floats: TypeAlias = NDArray[np.float64]
 ROUNDING = 2.0**-40
-"""A promise missed by less than this, relative, is missed by rounding and mended; by more, it is refused."""
+"""A promise missed by less than this, relative, is missed by rounding and mended; by more, it is refused.
+
+Underflow is rounding too: probabilities are compared as `exact.held` would hold them.
+"""
 MOST_MOVED = 1e-4
 """Integers farther than this from a design, in total variation, do not certify it."""
 MOST_TABLE = 10**7
@@ -107,9 +111,7 @@ class CertifiedMechanism(Rows):
         """The probabilities, rounded to floats."""
         if self.bits <= WORD:
             return np.asarray(self.weights / float(self.total))
-        return np.array([[float(Fraction(w, self.total)) for w in row] for row in self.weights]).reshape(
-            self.weights.shape
-        )
+        return (self.weights / self.total).astype(float)
 
     def row(self, point: Hashable) -> Floats:
         """The probabilities of all outputs at a point, rounded to floats."""
@@ -306,7 +308,8 @@ def find_violation(weights: Weights, bits: int, levels: EdgeLevels) -> str | Non
         return None
     a, b = space.edge_indices.T
     for tails, heads in ((a, b), (b, a)):
-        for edge in _doubtful(weights, bits, levels, tails, heads).tolist():
+        doubtful = _doubtful(weights, bits, levels, tails, heads)
+        for edge in doubtful[_different(weights, levels, tails, heads, doubtful)].tolist():
             here, there = (tuple(map(int, weights[end])) for end in (tails[edge], heads[edge]))
             if not keeps_promise(levels[edge], here, there, total):
                 one, other = space.points[int(tails[edge])], space.points[int(heads[edge])]
@@ -436,6 +439,20 @@ def _doubtful(
     return np.flatnonzero(~proved)
 
 
+def _different(
+    weights: Weights, levels: EdgeLevels, tails: NDArray[Any], heads: NDArray[Any], edges: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Positions of one edge for each different pair of rows and level: far from a boundary many edges are alike."""
+    if not len(edges):
+        return edges
+    ends = np.unique(np.concatenate([tails[edges], heads[edges]]))
+    seen: dict[tuple[int, ...], int] = {}
+    row = np.zeros(len(weights), dtype=np.int64)
+    row[ends] = [seen.setdefault(tuple(weights[i].tolist()), len(seen)) for i in ends]
+    alike = np.column_stack([row[tails[edges]], row[heads[edges]], levels.numbers()[edges]])
+    return np.sort(np.unique(alike, axis=0, return_index=True)[1])
+
+
 def keeps_promise(level: Level, here: tuple[int, ...], there: tuple[int, ...], total: int) -> bool:
     """Whether one row keeps the promise of a level against another, in integers."""
     if isinstance(level, ApproxDP):
@@ -492,13 +509,14 @@ def _level_rows(matrix: Floats, levels: EdgeLevels) -> Floats:
 
 def _refuse_violations(matrix: Floats, outputs: Sequence[Any], levels: EdgeLevels) -> None:
     """Refuse what is not private by more than rounding, naming the worst edge, output and epsilon needed."""
+    given, matrix = matrix, held(matrix, is_positive(matrix, levels))
     if _is_complete(levels):
         most, least = _extremes(matrix, levels)[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             worst = int(np.argmax(np.where(most > least, most / least, 0.0)))
         ends = [int(matrix[:, worst].argmax()), int(matrix[:, worst].argmin())]
         space = Space([levels.space.points[i] for i in ends], [(0, 1)])
-        matrix, levels = matrix[ends], on_edges(space, _single(levels))
+        given, matrix, levels = given[ends], matrix[ends], on_edges(space, _single(levels))
     a, b = levels.space.edge_indices.T
     zero_allowed = allows_zero(levels)
     for tails, heads in ((a, b), (b, a)):
@@ -508,12 +526,12 @@ def _refuse_violations(matrix: Floats, outputs: Sequence[Any], levels: EdgeLevel
         if not len(excess) or not excess.max() > ROUNDING:
             continue
         edge = int(np.argmax(excess))
-        here, there = matrix[tails[edge]], matrix[heads[edge]]
+        here, there = given[tails[edge]], given[heads[edge]]
         one, other = levels.space.points[int(tails[edge])], levels.space.points[int(heads[edge])]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(here > 0, here / there, 0.0)
         output = int(np.argmax(ratio))
-        if apart[edge]:
+        if there[output] == 0 and not zero_allowed[edge]:
             raise CannotCertify(
                 f"the output {outputs[output]!r} has probability {here[output]:.6g} at {one!r} and 0 at its neighbour "
                 f"{other!r}: no epsilon allows that with delta = 0. Give it a positive probability at both, or a delta."
@@ -557,17 +575,13 @@ def _must_keep_zeros(matrix: Floats, levels: EdgeLevels) -> bool:
         return True
     if _is_complete(levels):  # zeros next to anything else were refused
         return False
-    parts = levels.space.components
-    used, allowed = np.zeros((parts.max() + 1, matrix.shape[1]), dtype=bool), np.zeros(parts.max() + 1, dtype=bool)
-    np.logical_or.at(used, parts, matrix > 0)
-    allowed[parts[levels.space.edge_indices[allows_zero(levels)]].ravel()] = True
-    return bool((used[parts] & allowed[parts, None] & (matrix == 0)).any())
+    used, parts = matrix > 0, levels.space.components
+    ever = np.zeros((parts.max() + 1, matrix.shape[1]), dtype=bool)
+    np.logical_or.at(ever, parts, used)
+    return bool((ever[parts] & ~used & ~is_positive(matrix, levels)).any())
 
 
 def moved_by(weights: Weights, bits: int, matrix: Floats) -> float:
     """The largest total variation distance between a certified row and the row it came from."""
-    if bits <= WORD:
-        probabilities = weights / 2.0**bits
-    else:
-        probabilities = np.array([[float(Fraction(int(w), 1 << bits)) for w in row] for row in weights])
+    probabilities = weights / 2.0**bits if bits <= WORD else (weights / (1 << bits)).astype(float)
     return float(0.5 * np.abs(probabilities - matrix).sum(axis=1).max(initial=0.0))

@@ -105,6 +105,12 @@ class EdgeLevels:
         """The level of all edges, if they share one."""
         return self._named[0] if len(self._named) == 1 else None
 
+    def numbers(self) -> NDArray[np.int64]:
+        """A number per edge that edges of the same level share."""
+        if self._which is not None:
+            return self._which.astype(np.int64)
+        return np.unique(np.column_stack([self.growth, self.delta]), axis=0, return_inverse=True)[1].ravel()
+
     def log_growth(self) -> Floats:
         """Epsilon per edge, as floats; NaN where the level is of another kind."""
         if self._epsilon is not None:

@@ -130,7 +130,10 @@ def shown(value: Any) -> str:
     ("'yes'", "['a', 1]", 'a dict')
     """
     if _is_plain(value):
-        text = repr(value)
+        try:
+            text = repr(value)
+        except ValueError:  # Python writes no number of more than 4300 digits
+            return "a number of thousands of digits"
         return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
     if type(value) in (list, tuple) and len(value) <= MOST_LISTED and all(_is_plain(part) for part in value):
         listed = ", ".join(map(shown, value))

@@ -17,13 +17,18 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, ctx, fmpq, fmpz
+from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, shown
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
-MOST_EXPONENT = 5000
+LEAST = 2.0**-1022
+"""The least float with all its digits. A positive probability below it is held as this, so that ratios survive."""
+MOST_EXPONENT = 4000
+MOST_LENGTH = 14_000
+"""Parameters whose numerator or denominator has more bits (4214 digits) are refused: Python writes no longer number."""
 MOST_BITS = 4096
 """Two numbers that are not exponential sums and agree to this many bits are taken as equal."""
 
@@ -43,11 +48,14 @@ def as_rational(value: Number, name: str = "the value") -> Fraction:
     try:
         if isinstance(value, float | np.floating):
             return Fraction(str(value))
-        return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
+        exact = Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):
         raise InvalidInput(
             f"{name} is {shown(value)}; give a finite number (int, float, Fraction, Decimal or a string such as '1/3')."
         ) from None
+    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MOST_LENGTH:
+        raise InvalidInput(f"{name} has thousands of digits; give a number with at most 4200 of them.")
+    return exact
 
 
 def _is_beyond_reason(value: Any) -> bool:
@@ -66,6 +74,22 @@ def to_float(value: Fraction | float) -> float:
         return math.inf
 
 
+def held(values: NDArray[np.float64], positive: ArrayLike = True) -> NDArray[np.float64]:
+    """Probabilities none of which is 0 by underflow: where the true value is positive, at least `LEAST`.
+
+    Raising small values to one floor keeps what privacy compares: x <= E y implies max(x, f) <= E max(y, f), and the
+    same for any suitable pair, since upper(f) >= f.
+
+    Examples
+    --------
+    >>> [float(x) for x in held(np.exp([-1000.0, -0.5]), [True, True])] == [LEAST, math.exp(-0.5)]
+    True
+    >>> held(np.zeros(1), [False])                      # what is 0 in truth stays 0
+    array([0.])
+    """
+    return np.asarray(np.where(positive, np.maximum(values, LEAST), values))
+
+
 def as_plain(value: Fraction) -> int | float:
     """A number as JSON and people write it: whole as an int, any other as the nearest float."""
     return int(value) if value.denominator == 1 else float(value)
@@ -74,7 +98,7 @@ def as_plain(value: Fraction) -> int | float:
 def as_literal(value: Fraction | float) -> str:
     """A number as Python would read it back, with quotes where a float would not hold it."""
     text = "inf" if value == math.inf else show_rational(Fraction(value))
-    return repr(str(value)) if "/" in text or "about" in text else text
+    return repr(write_rational(Fraction(value))) if "/" in text or "about" in text else text
 
 
 def show_rational(value: Fraction) -> str:
@@ -87,8 +111,25 @@ def show_rational(value: Fraction) -> str:
     """
     if abs(value) < 10**300 and Fraction(text := str(float(value))) == value:
         return text.removesuffix(".0")
-    exact = str(value)
+    exact = write_rational(value)
     return exact if len(exact) <= 40 else f"about {Decimal(value.numerator) / Decimal(value.denominator):.6g}"
+
+
+def write_rational(value: Fraction) -> str:
+    """A rational of any length as its digits; Python's own `str` stops at 4300 of them."""
+    return str(as_fmpq(value))
+
+
+def read_rational(text: str) -> Fraction:
+    """The rational that `write_rational` wrote.
+
+    Examples
+    --------
+    >>> read_rational(write_rational(Fraction(10**5000, 3))) == Fraction(10**5000, 3)
+    True
+    """
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(fmpz(numerator)), int(fmpz(denominator or "1")))
 
 
 class ExpSum:

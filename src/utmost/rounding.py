@@ -133,19 +133,28 @@ def carry_down(matrix: Floats, levels: EdgeLevels, bits: int, most: Callable[[An
             return min(total - 1, math.ceil(Fraction(yes) * total * allowance))
         return total - max(1, math.floor(Fraction(no) * total / allowance))
 
-    weights = [start(no, yes) for no, yes in matrix.tolist()]
+    started: dict[tuple[float, float], int] = {}
+    weights = []
+    for row in map(tuple, matrix.tolist()):
+        if row not in started:
+            started[row] = start(*row)
+        weights.append(started[row])
     arcs = levels.space.arcs
+    starts, heads, edges, kinds = arcs.starts.tolist(), arcs.heads.tolist(), arcs.edges.tolist(), levels.numbers()
+    known: dict[tuple[int, int], int] = {}
     heap = list(zip(weights, range(len(weights)), strict=True))
     heapq.heapify(heap)
     while heap:
         weight, u = heapq.heappop(heap)
         if weight > weights[u]:
             continue
-        for arc in range(arcs.starts[u], arcs.starts[u + 1]):
-            v = int(arcs.heads[arc])
+        for arc in range(starts[u], starts[u + 1]):
+            v = heads[arc]
             if weights[v] > weight:
-                allowed = most(levels[int(arcs.edges[arc])], weight, total)
-                if allowed < weights[v]:
+                same = int(kinds[edges[arc]]), weight
+                if same not in known:
+                    known[same] = most(levels[edges[arc]], weight, total)
+                if (allowed := known[same]) < weights[v]:
                     weights[v] = allowed
                     heapq.heappush(heap, (allowed, v))
     yes = np.array(weights, dtype=np.int64 if bits <= WORD else object)
@@ -167,3 +176,13 @@ def is_edgewise_zero(levels: EdgeLevels) -> NDArray[np.bool_]:
 def allows_zero(levels: EdgeLevels) -> NDArray[np.bool_]:
     """Which edges allow a probability of 0 next to a positive one: upper(0) > 0, or no promise at all."""
     return np.asarray((levels.upper(np.arange(len(levels)), np.zeros(len(levels))) > 0) | np.isinf(levels.log_growth()))
+
+
+def is_positive(matrix: Floats, levels: EdgeLevels) -> NDArray[np.bool_]:
+    """Which entries are positive in truth, whatever a float says: outputs used in a component that allows no zero."""
+    parts, count = levels.space.components, int(levels.space.components.max(initial=-1)) + 1
+    used, allowed = np.zeros((count, matrix.shape[1]), dtype=bool), np.zeros(count, dtype=bool)
+    np.logical_or.at(used, parts, matrix > 0)
+    if levels.single is None or not levels.single.keeps_positive:
+        allowed[parts[levels.space.edge_indices[allows_zero(levels)]].ravel()] = True
+    return np.asarray(used[parts] & ~allowed[parts, None])

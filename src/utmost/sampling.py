@@ -2,7 +2,8 @@
 
 A row of weights that add up to 2^bits is drawn from by one uniform number of that many bits: no rejection, no float,
 no seed. Random bytes come from the operating system, through a buffer that is locked across threads, dropped in a
-forked child, and never handed out twice.
+forked child, and never handed out twice. A source that answers with fewer bytes than it was asked for is refused:
+missing bytes would be read as zeros, and the draw would not be random.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from utmost.errors import UtmostError
 
 ByteSource: TypeAlias = Callable[[int], bytes]
 BUFFER = 2**16
@@ -42,14 +45,14 @@ class SystemBytes:
         if self._owner != os.getpid():  # a fork that Python did not see
             self._forget()
         if size > BUFFER // 8:
-            return os.urandom(size)
+            return _whole(os.urandom(size), size)
         with self._lock:
             if self._busy:  # a signal handler in the middle of the lines below
-                return os.urandom(size)
+                return _whole(os.urandom(size), size)
             self._busy = True
             try:
                 if self._next + size > len(self._buffer):
-                    self._buffer, self._next = os.urandom(BUFFER), 0
+                    self._buffer, self._next = _whole(os.urandom(BUFFER), BUFFER), 0
                 self._next += size
                 return self._buffer[self._next - size : self._next]
             finally:
@@ -57,6 +60,21 @@ class SystemBytes:
 
 
 _source: ByteSource = SystemBytes()
+
+
+def _random_bytes(size: int) -> bytes:
+    """So many bytes of the source, or no draw at all."""
+    return _whole(_source(size), size)
+
+
+def _whole(drawn: bytes, size: int) -> bytes:
+    """The bytes, if as many came as were asked for."""
+    if len(drawn) != size:
+        raise UtmostError(
+            f"the source of randomness gave {len(drawn)} bytes where {size} were asked for; nothing was drawn from "
+            "them. See that the operating system's generator (os.urandom) works, and ask again."
+        )
+    return drawn
 
 
 @contextmanager
@@ -72,7 +90,7 @@ def insecure_source_for_tests_only(source: ByteSource) -> Iterator[None]:
 
 def uniform_words(bits: int, size: int) -> NDArray[np.uint64]:
     """Uniform integers below 2^bits, bits at most 64: the high bits of fresh 8-byte words."""
-    words = np.frombuffer(_source(8 * size), dtype="<u8").astype(np.uint64, copy=False)
+    words = np.frombuffer(_random_bytes(8 * size), dtype="<u8").astype(np.uint64, copy=False)
     return words >> np.uint64(64 - bits) if bits < 64 else words
 
 
@@ -93,7 +111,7 @@ def uniform_below(n: int, size: int) -> NDArray[np.int64]:
 def uniform_integer(bits: int) -> int:
     """One uniform integer below 2^bits."""
     size = (bits + 7) // 8
-    return int.from_bytes(_source(size), "little") >> (8 * size - bits)
+    return int.from_bytes(_random_bytes(size), "little") >> (8 * size - bits)
 
 
 def draw(weights: Sequence[int] | NDArray[Any], bits: int, size: int) -> NDArray[np.int64]:
