@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 from utmost.design.finite.geometric import geometric
 from utmost.design.linear_program import TIGHT
 from utmost.edge_levels import EdgeLevels
+from utmost.exact import held
 from utmost.sparse import coo_array, csr_array, hstack
 
 Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]
 CLOSED = 1e-8
-MOST_ROUNDS, STALLED = 200, 8
+MOST_ROUNDS, STALLED = 300, 30
 """How many rounds at most, and how many in a row that bring neither the value nor the bound closer."""
 TOWARDS_BEST = 0.8
 """The share of the best prices known in those that are tried next."""
@@ -53,7 +54,7 @@ def generate_columns(
     """
     deadline = time.monotonic() + seconds
     n = len(prior)
-    decay = np.exp(-levels.lengths())
+    decay = tight_columns(levels)
     costs = prior[:, None] * loss
     mirror = mirrored_edges(levels, prior, loss)
     first = first_mechanisms(levels, decay, costs, deadline)
@@ -91,14 +92,18 @@ def generate_columns(
         useful = (columns * (costs - master.prices[:, None])).sum(axis=0) < -LEAST_GAIN
         if useful.any():
             master.add(columns[:, useful], guesses[useful], costs)
-            share = min(share, TOWARDS_BEST)
         elif best is None or share == 0:
             break
-        else:
-            share = share / 2 if share > 1e-3 else 0.0
+        share = TOWARDS_BEST if not idle and useful.any() else share / 2 if share > 1e-3 else 0.0
     mixed = master.mixture()
     worse = mixed is None or (mixed * costs).sum() > (best_start * costs).sum()
     return Generated(best_start if worse or mixed is None else mixed, duals, rounds)
+
+
+def tight_columns(levels: EdgeLevels) -> Floats:
+    """Phi: column k is e^(-length of the shortest path to k), the least function of K that is 1 there."""
+    lengths = levels.lengths()
+    return held(np.exp(-lengths), np.isfinite(lengths))
 
 
 def first_mechanisms(levels: EdgeLevels, decay: Floats, costs: Floats, deadline: float) -> list[Floats]:
@@ -142,7 +147,8 @@ def _exponential(levels: EdgeLevels) -> Floats:
     for _ in range(20):
         middle = (low + high) / 2
         low, high = (middle, high) if is_private(middle) else (low, middle)
-    return np.asarray(np.exp(-low * lengths - logsumexp(-low * lengths, axis=1, keepdims=True)))
+    matrix = np.exp(-low * lengths - logsumexp(-low * lengths, axis=1, keepdims=True))
+    return held(np.asarray(matrix), np.isfinite(lengths))
 
 
 def _fits(matrix: Floats, levels: EdgeLevels) -> bool:
@@ -176,8 +182,8 @@ def _tight_and_rest(levels: EdgeLevels, decay: Floats, costs: Floats, deadline: 
     ).tocsr()
     sums = hstack([csr_array(decay), csr_array(np.eye(n))]).tocsr()
     price = np.concatenate([(costs.T @ decay).min(axis=0), costs[:, int(costs.sum(axis=0).argmin())]])
-    left = max(deadline - time.monotonic(), 0.0) / 4
-    result = linprog(price, keep, np.zeros(len(tails)), sums, np.ones(n), method="highs", options={"time_limit": left})
+    options = {**TIGHT, "time_limit": max(deadline - time.monotonic(), 0.0) / 4}
+    result = linprog(price, keep, np.zeros(len(tails)), sums, np.ones(n), method="highs", options=options)
     if result.status != 0:
         return []
     z, rest = np.maximum(result.x[:n], 0.0), _least_above(decay, np.maximum(result.x[n:], 0.0))
@@ -202,7 +208,7 @@ def _with_best_guesses(matrix: Floats, costs: Floats) -> Floats:
     guesses = (costs.T @ matrix).argmin(axis=0)
     result = np.zeros((n, n))
     np.add.at(result.T, guesses, matrix.T)
-    return np.asarray(result / result.sum(axis=1, keepdims=True))
+    return held(np.asarray(result / result.sum(axis=1, keepdims=True)), result > 0)
 
 
 def _prices_of_tight_columns(decay: Floats, prior: Floats, loss: Floats, deadline: float) -> Floats | None:
@@ -216,14 +222,12 @@ def _prices_of_tight_columns(decay: Floats, prior: Floats, loss: Floats, deadlin
     n = len(prior)
     if not np.array_equal(loss, 1 - np.eye(n)):
         return None
-    left = max(deadline - time.monotonic(), 0.0) / 4
-    result = linprog(np.ones(n), -decay, -prior, method="highs", options={**TIGHT, "time_limit": left})
+    options = {**TIGHT, "time_limit": max(deadline - time.monotonic(), 0.0) / 4}
+    result = linprog(np.ones(n), -decay, -prior, method="highs", options=options)
     return prior - result.x if result.status == 0 else None
 
 
-def _price_all(
-    pricing: _Pricing, costs: Floats, prices: Floats, mirror: Places | None
-) -> tuple[float, Floats] | None:
+def _price_all(pricing: _Pricing, costs: Floats, prices: Floats, mirror: Places | None) -> tuple[float, Floats] | None:
     """What the cheapest column of any guess costs, and the cheapest of each guess; None if time ran out."""
     n = len(prices)
     cheapest, found = np.inf, np.zeros((n, n))
@@ -307,7 +311,7 @@ class _Master(_Solver):
         n, m = len(self.columns), len(self.shares)
         matrix = np.zeros((n, n))
         np.add.at(matrix.T, self.guesses[:m], (self.shares * self.columns[:, :m]).T)
-        return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
+        return held(np.asarray(matrix / matrix.sum(axis=1, keepdims=True)), matrix > 0)
 
 
 class _Pricing(_Solver):
