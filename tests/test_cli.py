@@ -9,6 +9,7 @@ import pytest
 from command import utmost
 
 import utmost as um
+from utmost.saved import canonical
 
 MAJORITY = """
 [space]
@@ -44,13 +45,17 @@ def write(folder, text):
 
 
 def test_design_show_and_draw(tmp_path):
-    """Solve a file, save it, show it again; both print the same object, and the picture is a PNG."""
+    """Solve a file, save it, show it again: the same proof; what a file says in words stands apart from it."""
     saved, picture = tmp_path / "s.json", tmp_path / "s.png"
     designed = utmost("design", write(tmp_path, MAJORITY), "--out", saved, "--picture", picture, "--json")
     assert designed.returncode == 0, designed.stderr
-    shown = utmost("show", saved, "--json")
-    assert json.loads(designed.stdout) == json.loads(shown.stdout)
-    assert json.loads(shown.stdout)["verified"] is True
+    before, after = (json.loads(text) for text in (designed.stdout, utmost("show", saved, "--json").stdout))
+    assert after["verified"] is True
+    words = after.pop("unchecked_words_of_the_file")
+    assert (before.pop("quantity"), before["optimal"]["reason"]) == (words["quantity"], words["reason"])
+    assert after.pop("optimal")["reason"] == after["relies_on"]  # the checker's own words, not the file's
+    assert before.pop("optimal")["bound"] is None
+    assert before == after
     assert picture.read_bytes().startswith(b"\x89PNG")
     text = utmost("show", saved)
     assert "verified: private" in text.stdout
@@ -283,6 +288,45 @@ def test_survey_from_design_to_estimate(tmp_path):
     expected = um.local.Survey.load(survey).estimate(["often"] * 60 + ["never"] * 40)
     assert [row["frequency"] for row in found["estimates"]] == pytest.approx(expected.frequencies.tolist())
     assert found["people"] == 100
+
+
+def test_respondents_see_what_they_are_promised(tmp_path):
+    """The level and its meaning are shown first; a forged file that promises nothing gets no answer."""
+    path, kept = tmp_path / "s.json", tmp_path / "kept.json"
+    um.local.survey(["no", "yes"], 1.0, "Did you?").save(path)
+    fine = utmost("survey", "respond", path, "--kept", kept, given="yes\n")
+    assert fine.stderr.index("the promise to you: 1-DP: whoever") < fine.stderr.index("kept in")
+    content = json.loads(path.read_text())
+    content.pop("sha256")
+    content["privacy"]["epsilon"] = "inf"
+    path.write_bytes(canonical({**content, "sha256": hashlib.sha256(canonical(content)).hexdigest()}))
+    kept.unlink()
+    refused = utmost("survey", "respond", path, "--kept", kept, given="yes\n")
+    assert refused.returncode == 2
+    assert "promises nothing: your answer can be sent as it is" in refused.stderr
+    assert "--accept" in refused.stderr
+    assert (refused.stdout, kept.exists()) == ("", False)
+    wanted = utmost("survey", "respond", path, "--kept", kept, "--accept", "--json", given="yes\n")
+    assert "promises nothing" in json.loads(wanted.stdout)["promise"]
+
+
+def test_verify_takes_surveys(tmp_path):
+    """`utmost verify` of a survey proves its odds and says what they promise; other files are named."""
+    path = um.local.survey(["no", "yes", "else"], 1.0).save(tmp_path / "s.json")
+    found = utmost("verify", path)
+    assert found.returncode == 0
+    assert found.stdout.startswith("verified: private, optimality: asymptotic")
+    assert um.local.Survey.load(path).promise in found.stdout
+    assert found.stdout == utmost("survey", "verify", path).stdout
+    told = json.loads(utmost("verify", path, "--json").stdout)
+    assert (told["verified"], told["privacy"]) == (True, "1-DP")
+    path.write_text(path.read_text().replace('"size":1', '"size":2'))
+    assert utmost("verify", path).returncode == 2
+    for text in ('{"format": "something"}', "[]", "nothing", '{"format": 7}'):
+        path.write_text(text)
+        refused = utmost("verify", path)
+        assert refused.returncode == 2
+        assert "s.json" in refused.stderr
 
 
 def test_a_copy_of_a_survey_repeats_the_response(tmp_path, monkeypatch):

@@ -14,7 +14,9 @@ from scipy.stats import binom, chisquare
 from test_certification import exponential_below
 
 import utmost as um
-from utmost.errors import BadFile, InvalidInput, UnknownPoint, UnsupportedLevel
+from utmost.design.multiparty.response import chances
+from utmost.errors import BadFile, InvalidInput, UnknownPoint, UnsupportedLevel, WeakPromise
+from utmost.privacy import promise_in_words
 from utmost.sampling import insecure_source_for_tests_only
 from utmost.saved import write_checked
 
@@ -43,7 +45,7 @@ def test_odds_are_private_in_rationals(k, size, epsilon):
 
 def test_without_privacy_and_without_information():
     """Epsilon = infinity tells the truth; epsilon = 0 says nothing, draws without looking, and cannot be estimated."""
-    assert [um.local.survey(["a", "b"], math.inf).respond("b") for _ in range(50)] == ["b"] * 50
+    assert [um.local.survey(["a", "b"], math.inf).respond("b", accept=True) for _ in range(50)] == ["b"] * 50
     nothing = um.local.survey(range(5), 0)
     assert nothing.odds == 1
     with seeded(1):
@@ -179,10 +181,10 @@ def test_columns_of_numbers_and_truth_values():
         pl.Series([0, 1, 2, 7]),
         pa.array([0, 1, 2, 7]),
     ):
-        assert list(survey.estimate(survey.respond_column(column)).counts) == [1, 1, 1, 1]
+        assert list(survey.estimate(survey.respond_column(column, accept=True)).counts) == [1, 1, 1, 1]
     odd = [math.nan, [1], None, "x"]
     for column in (odd, pd.Series(odd, dtype=object), np.array([*odd, 0], dtype=object)[:4]):
-        assert list(survey.respond_column(column)) == [-1] * 4
+        assert list(survey.respond_column(column, accept=True)) == [-1] * 4
 
 
 def test_a_column_needs_a_rule_made_beforehand():
@@ -197,6 +199,33 @@ def test_a_column_needs_a_rule_made_beforehand():
 
 
 # ---- answers kept, surveys saved ----
+
+
+@pytest.mark.parametrize("level", [5, 5.001, um.PureDP.from_ratio(149), math.inf])
+def test_a_weak_promise_is_refused_unless_it_is_wanted(level):
+    """Above epsilon = 5 nothing is drawn by any way to respond, unless somebody says that they want that."""
+    survey = um.local.survey(["no", "yes", "else"], level, other="else")
+    ways = (
+        lambda **say: survey.respond("yes", **say),
+        lambda **say: survey.respond_column(["yes", None], **say),
+        lambda **say: survey.draw([1, 0], **say),
+    )
+    for respond in ways:
+        assert respond(accept=True)
+        if level == 5:
+            assert respond()
+            continue
+        for answer in ({}, {"accept": False}, {"accept": None}, {"accept": "no"}):
+            with pytest.raises(WeakPromise, match="nothing was sent"):
+                respond(**answer)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0, 0), (0.5, 0), (1, 0.1), (3, 0.01), (7, 0)])
+def test_the_promise_in_words_is_the_best_guess(epsilon, delta):
+    """From even odds, the best guess of one of two answers from the weakest message that the level allows."""
+    table = chances(um.ApproxDP(epsilon, delta))
+    best = 0.5 * table.max(axis=0).sum()
+    assert f"probability {100 * best:.4g} % at most" in promise_in_words(um.ApproxDP(epsilon, delta))
 
 
 def test_a_kept_response_is_given_again(tmp_path):
@@ -379,7 +408,7 @@ def test_responses_of_another_survey_are_refused():
     for positions in ([[6]], [[-1]], [[0, 1]], [0], [[0.5]]):
         with pytest.raises(InvalidInput, match=r"positions have shape|response number 1"):
             asked.estimate(um.local.Responses(asked.identity, np.array(positions)))
-    plain = um.local.survey(range(6), math.inf).draw(np.zeros(600, dtype=int))
+    plain = um.local.survey(range(6), math.inf).draw(np.zeros(600, dtype=int), accept=True)
     names = [asked.categories[i] for i in plain.positions[:, 0].tolist()]
     with pytest.raises(InvalidInput, match="600 of 600 responses name 0"):
         asked.estimate(names)  # at 2-DP some responses always name another category

@@ -23,7 +23,7 @@ import utmost as um
 from utmost.design.multiparty.groups import kernel
 from utmost.design.multiparty.protocol import ANY_PROTOCOL, NO_INTERACTION
 from utmost.design.multiparty.response import chances, response
-from utmost.errors import BadFile, CannotCertify, InvalidInput, TooLarge, UnsupportedLevel
+from utmost.errors import BadFile, CannotCertify, InvalidInput, TooLarge, UnsupportedLevel, WeakPromise
 from utmost.privacy import ApproxDP
 from utmost.sampling import insecure_source_for_tests_only
 from utmost.saved import canonical
@@ -223,7 +223,7 @@ def test_names():
         protocol = um.multiparty.optimal(name, [math.inf] * 4)
         assert protocol.value() == 1
         for bits in product((0, 1), repeat=4):
-            said = [protocol.respond(i, bit) for i, bit in enumerate(bits)]
+            said = [protocol.respond(i, bit, accept=True) for i, bit in enumerate(bits)]
             decision = protocol.decide(said)
             assert decision.answer == meaning(sum(bits))
             assert decision.posterior[decision.answer] == 1
@@ -357,7 +357,7 @@ def test_responses_have_the_right_frequencies():
     protocol = um.multiparty.optimal("and", [ApproxDP(1, 0.1), 1])
     rng = np.random.default_rng(1)
     with insecure_source_for_tests_only(rng.bytes):
-        drawn = [protocol.respond(0, 1).message for _ in range(4000)]
+        drawn = [protocol.respond(0, 1, accept=True).message for _ in range(4000)]
     expected = chances(ApproxDP(1, 0.1))[1]
     apart = np.abs(np.bincount(drawn, minlength=4) / 4000 - expected)
     assert (apart <= 5 * np.sqrt(expected * (1 - expected) / 4000)).all()
@@ -599,7 +599,7 @@ def test_save_and_load(tmp_path, criterion):
     assert again.value() == approx(protocol.value(), abs=1e-12)
     assert again.verify()
     assert again.question.values == protocol.question.values
-    said = [protocol.respond(i, 1) for i in range(3)]
+    said = [protocol.respond(i, 1, accept=True) for i in range(3)]
     assert again.decide(said).posterior == protocol.decide(said).posterior
     assert protocol.save(tmp_path / "q.json").read_bytes() == again.save(tmp_path / "r.json").read_bytes()
 
@@ -663,7 +663,7 @@ def test_false_claims_in_files_are_found(tmp_path):
 def test_messages_are_refused_by_name():
     """Another protocol's, a party's twice, a missing one, an impossible one, none at all."""
     protocol, other = (um.multiparty.optimal("majority", [1, 1, e]) for e in (1, 2))
-    said = [protocol.respond(i, 1) for i in range(3)]
+    said = [protocol.respond(i, 1, accept=True) for i in range(3)]
     assert protocol.decide(map(str, said)).posterior == protocol.decide(said[::-1]).posterior
     assert protocol.decide([json.loads(str(m)) for m in said]).posterior == protocol.decide(said).posterior
     wrong = {
@@ -744,7 +744,7 @@ def test_a_listener_may_ask_a_question_of_its_own(tmp_path):
     protocol = um.multiparty.optimal("majority", [1, 2, ApproxDP(1, 0.1)])
     own = protocol.asking("sum", "absolute", "worst")
     assert own.value() == approx(um.multiparty.optimal("sum", protocol.levels, "absolute", "worst").value(), abs=1e-9)
-    said = [protocol.respond(i, 1) for i in range(3)]
+    said = [protocol.respond(i, 1, accept=True) for i in range(3)]
     assert own.decide(said).answer in range(4)
     assert own.verify()
     with pytest.raises(InvalidInput, match="agreed"):
@@ -798,7 +798,7 @@ def test_parties_as_separate_processes(tmp_path):
     assert "non-interactive" in made.stdout
     said = []
     for i in range(3):
-        one = party("respond", "--protocol", "p.json", "--party", i, folder=tmp_path, given="1\n")
+        one = party("respond", "--protocol", "p.json", "--party", i, "--accept", folder=tmp_path, given="1\n")
         assert one.returncode == 0, one.stderr
         (tmp_path / f"m{i}.json").write_text(one.stdout)
         said.append(one.stdout)
@@ -814,6 +814,50 @@ def test_parties_as_separate_processes(tmp_path):
     assert found["posterior"] == {str(v): share for v, share in expected.posterior.items()}
     own = party("decide", "--protocol", "p.json", "--party", 0, "m1.json", "m2.json", folder=tmp_path, given="1\n")
     assert own.stdout.strip() == str(protocol.decide(said, 0, 1).answer)
+
+
+def test_parties_see_what_they_are_promised(tmp_path):
+    """The level and its meaning come first; a party with no promise worth the name is asked whether it wants that."""
+    path = tmp_path / "p.json"
+    um.multiparty.optimal("xor", [1, 1, 1], name="seen").save(path)
+    first = utmost("party", "respond", "--protocol", path, "--party", 1, given="1\n")
+    promise = (
+        "1-DP: whoever thinks two answers equally likely and sees your response guesses yours with probability 73.11 %"
+    )
+    assert first.stderr.index(promise) < first.stderr.index("recorded")
+    for forged in ({"kind": "pure", "epsilon": "inf"}, {"kind": "approx", "epsilon": "1", "delta": "1/10"}):
+
+        def weaken(content, forged=forged):
+            content["problem"]["levels"][0] = forged
+            content["value"] = None
+
+        rewrite(path, weaken)
+        weak = um.multiparty.Protocol.load(path)
+        record = tmp_path / f"{forged['kind']}.json"
+        arguments = ["party", "respond", "--protocol", path, "--party", 0, "--record", record]
+        refused = utmost(*arguments, given="1\n")
+        assert refused.returncode == 2
+        assert weak.promise(0) in refused.stderr
+        assert "--accept" in refused.stderr
+        assert refused.stdout == ""
+        assert not record.exists()
+        with pytest.raises(WeakPromise, match="nothing was sent"):
+            weak.respond(0, 1)
+        assert weak.respond(1, 1).party == 1  # the other parties' promises are as they were
+        wanted = utmost(*arguments, "--accept", given="1\n")
+        assert json.loads(wanted.stdout)["party"] == 0
+    assert "promises nothing" in um.multiparty.optimal("and", [ApproxDP(1, 1)]).promise(0)
+
+
+def test_verify_takes_protocols(tmp_path):
+    """`utmost verify` of a protocol proves what `utmost party verify` does, and finds a false value."""
+    path = um.multiparty.optimal("majority", [1, 1, 2]).save(tmp_path / "p.json")
+    found = utmost("verify", path)
+    assert found.returncode == 0
+    assert found.stdout == utmost("party", "verify", "--protocol", path).stdout
+    assert json.loads(utmost("verify", path, "--json").stdout)["verified"] is True
+    rewrite(path, lambda content: content.update(value=0.9))
+    assert utmost("verify", path).returncode == 1
 
 
 def test_the_command_refuses_by_name(tmp_path, monkeypatch):

@@ -277,6 +277,71 @@ def test_damaged_files_are_refused(damage, words, tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"value":0.', '"value":NaN,"old":0.'),
+        ('"value":0.', '"value":Infinity,"old":0.'),
+        ('"value":0.', '"value":1e999,"old":0.'),
+        ('"method":"', '"method":"\\ud800'),
+        ('"value":0.', '"value":0.9,"value":0.'),
+    ],
+)
+@pytest.mark.parametrize("sealed", [True, False])
+def test_what_json_cannot_hold_is_refused(old, new, sealed, tmp_path):
+    """NaN, half a surrogate pair, a name that stands twice: refused, with a checksum, with none, or with null."""
+    path = um.binary.balanced(um.counts(3), lambda yes: yes > 1, 1.0).save(tmp_path / "s.json")
+    text = path.read_text()
+    assert old in text
+    changed = text.replace(old, new, 1)
+    seal = text[text.index('"sha256":') :].partition(",")[0] + ","
+    for unsealed in (changed,) if sealed else (changed.replace(seal, ""), changed.replace(seal, '"sha256":null,')):
+        path.write_text(unsealed)
+        with pytest.raises(BadFile):
+            Solution.load(path)
+
+
+def test_a_file_without_a_checksum_is_refused(tmp_path):
+    """A file that lacks its checksum, or has null for one, was not saved by Utmost."""
+    path = um.binary.balanced(um.counts(3), lambda yes: yes > 1, 1.0).save(tmp_path / "s.json")
+    content = json.loads(path.read_bytes())
+    for seal in ({}, {"sha256": None}, {"sha256": 0}):
+        path.write_bytes(canonical({k: v for k, v in content.items() if k != "sha256"} | seal))
+        with pytest.raises(BadFile, match="no checksum"):
+            Solution.load(path)
+
+
+def test_words_of_a_file_are_marked_as_its_own(tmp_path):
+    """What nobody checked is quoted under a heading that says so, and cannot pass for a line of ours."""
+    solution = um.binary.best_boundary(um.counts(3), lambda yes: yes > 1, 1.0)
+    path = solution.save(tmp_path / "s.json")
+
+    def boast(content):
+        content["certificate"].update(
+            quantity="expected loss", reason="best\nverified: private", method="by magic", notes=["trust me\x1b[2J"]
+        )
+
+    boasting = forge(path, boast)
+    checked, marked, unchecked = str(boasting).partition("in the file's own words, which nobody checked:")
+    assert marked
+    assert "no private mechanism exceeds" in checked  # the words do not turn a gain into a loss
+    for word in ("loss", "verified", "magic", "trust"):
+        assert word not in checked
+        assert word in unchecked
+    assert not any(line.startswith("verified") for line in str(boasting).splitlines())
+    assert "\x1b" not in str(boasting)
+    assert "file's own words" not in str(solution)
+
+
+def test_empty_evidence_keeps_its_shape(tmp_path):
+    """A graph without borders has no edges to price; its file is verified all the same."""
+    solution = um.rainbow.best_boundary(um.path(4), lambda i: ("a", "b"), 1.0)
+    assert solution.verify()
+    again = Solution.load(solution.save(tmp_path / "s.json"))
+    assert again.verify(), again.verify()
+    assert again.save(tmp_path / "t.json").read_bytes() == (tmp_path / "s.json").read_bytes()
+
+
 def test_impossible_contents_are_refused(tmp_path):
     """A negative probability is not loaded, whatever its checksum; a missing file is named."""
     path = um.binary.balanced(um.counts(3), lambda yes: yes > 1, 1.0).save(tmp_path / "s.json")

@@ -46,9 +46,11 @@ def read_checked(path: str | os.PathLike[str], form: str, version: int, what: st
     """The object that `write_checked` wrote, of this format and version; `what` names it in errors."""
     source = Path(path)
     try:
-        content = json.loads(source.read_bytes())
+        content = json.loads(source.read_bytes(), parse_constant=_refuse_constant, object_pairs_hook=_each_name_once)
     except OSError as problem:
         raise BadFile(f"{source} cannot be read: {problem.strerror or problem}.") from None
+    except BadFile as problem:
+        raise BadFile(f"{source} {problem} Save the {what} again.") from None
     except NONSENSE:
         raise BadFile(f"{source} is not JSON; it may be cut short. Save the {what} again.") from None
     if not isinstance(content, dict) or content.get("format") != form:
@@ -56,13 +58,37 @@ def read_checked(path: str | os.PathLike[str], form: str, version: int, what: st
     if content.get("version") != version:
         raise BadFile(f"{source} has version {content.get('version')!r}; this Utmost reads version {version}.")
     stated = content.pop("sha256", None)
+    if not isinstance(stated, str):
+        raise BadFile(f"{source} has no checksum (sha256): it was not saved by Utmost. Save the {what} again.")
     try:
         found = hashlib.sha256(canonical(content)).hexdigest()
-    except NONSENSE:
-        found = None
+    except NONSENSE:  # text that UTF-8 does not have, such as half of a surrogate pair, or a number such as 1e999
+        raise BadFile(f"{source} holds text or a number that Utmost never writes. Save the {what} again.") from None
     if stated != found:
         raise BadFile(f"{source} does not match its checksum: it was changed after it was saved.")
     return content
+
+
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """What a file says it is, before any of it is trusted; None where it says nothing of the kind."""
+    try:
+        content = json.loads(Path(path).read_bytes())
+    except (OSError, *NONSENSE):
+        return None
+    form = content.get("format") if isinstance(content, dict) else None
+    return form if isinstance(form, str) else None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise BadFile(f"holds {name}, which is not a number in JSON.")
+
+
+def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names differ: of two that are alike, readers would take one or the other."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise BadFile("holds an object that names one entry twice.")
+    return found
 
 
 def canonical(content: Any) -> bytes:

@@ -135,6 +135,8 @@ class Solution:
     certificate: Certificate
     weights: tuple[Weights, int] | None = None
     """Integer weights and bits of their total, where a file brought them; else `certified` makes them."""
+    from_file: bool = False
+    """Whether it was read from a file: then the words of its certificate are the file's own, which nobody checked."""
 
     @cached_property
     def certified(self) -> CertifiedMechanism | CertifiedRecipe:
@@ -221,16 +223,24 @@ class Solution:
 
     def __str__(self) -> str:
         c = self.certificate
+        bound = []
+        if c.bound is not None:
+            does = "loses less than" if self.problem.question.startswith("finite.") else "exceeds"
+            bound = [f"  bound: no private mechanism {does} {c.bound:.10g} (gap {c.gap or 0:.2g})"]
+        if self.from_file:  # the words are quoted, so that none of them reads like a line of ours
+            words = {"the value is": c.quantity, "optimal": c.reason, "found by": c.method}
+            said = [f"    {name}: {text!r}" for name, text in words.items()] + [
+                f"    note: {note!r}" for note in c.notes
+            ]
+            head = [f"{self.problem}", f"  value: {self.value:.10g}"]
+            return "\n".join([*head, *bound, "  in the file's own words, which nobody checked:", *said])
         lines = [
             f"{self.problem}",
             f"  value: {self.value:.10g} ({c.quantity})",
             f"  {'optimal' if self._is_closed() else 'best found'}: {c.reason}",
             f"  found by: {c.method}",
         ]
-        if c.bound is not None:
-            does = "loses less than" if "loss" in c.quantity else "exceeds"
-            lines.append(f"  bound: no private mechanism {does} {c.bound:.10g} (gap {c.gap or 0:.2g})")
-        return "\n".join(lines + [f"  note: {note}" for note in c.notes])
+        return "\n".join(lines + bound + [f"  note: {note}" for note in c.notes])
 
     def __repr__(self) -> str:
         return f"Solution({self.problem!r}, value={self.value:.6g}, {self.certificate.claim})"
@@ -287,7 +297,7 @@ def _from_plain(content: dict[str, Any]) -> Solution:
         weights = None
         if isinstance(mechanism, FiniteMechanism):
             weights = _weights_from_json(content["certified"], mechanism)
-        return Solution(problem, mechanism, float(content["value"]), Certificate(**c), weights)
+        return Solution(problem, mechanism, float(content["value"]), Certificate(**c), weights, from_file=True)
     except InvalidInput as reason:
         raise (
             reason if isinstance(reason, BadFile) else BadFile(f"the file holds an impossible solution: {reason}")
@@ -333,7 +343,8 @@ def _weights_from_json(data: Any, mechanism: FiniteMechanism) -> tuple[Weights, 
 
 def _value_to_json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return {"array": value.tolist(), "type": value.dtype.kind}
+        shape = {"shape": list(value.shape)} if not value.size and value.ndim > 1 else {}  # [] does not tell it
+        return {"array": value.tolist(), "type": value.dtype.kind, **shape}
     if isinstance(value, tuple):
         return {"labels": [label_to_json(part) for part in value]}
     if value is not None and not isinstance(value, str | int | float | list | dict):
@@ -346,7 +357,8 @@ def _value_to_json(value: Any) -> Any:
 def _value_from_json(data: Any) -> Any:
     match data:
         case {"array": values, "type": kind}:
-            return np.array(values, dtype={"b": bool, "i": np.int64, "f": float}[kind])
+            array = np.array(values, dtype={"b": bool, "i": np.int64, "f": float}[kind])
+            return array.reshape(data["shape"]) if "shape" in data else array
         case {"labels": labels}:
             return tuple(label_from_json(label) for label in labels)
     return data

@@ -58,8 +58,10 @@ def check_rainbow(problem: Problem, solved: Solved) -> Outcome:
 def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
     """Lagrange on the boundary rainbow graph: any weights on its constraints bound every homogeneous mechanism.
 
-    The graph comes from the evidence; it is enough that the map onto it keeps rankings and that each of its edges is
-    the image of one of the space.
+    Weights on positions must not increase. Then some best homogeneous mechanism depends on a point's ranking and its
+    distance to the border alone (RAIN Theorem 2), and its rows are those of a private mechanism on any graph onto which
+    the space is mapped such that merged points share both, and each edge is the image of one of the space. The graph
+    comes from the evidence; rankings and distances are computed here.
     """
     region, rankings = _rankings(problem, solved)
     points, k = rankings.shape[0] and len(region), rankings.shape[1]
@@ -67,15 +69,21 @@ def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
     if level is None:
         raise InvalidInput("a homogeneous boundary has one level for all edges.")
     prior, weights = read_distribution(problem.data, "prior", points), read(problem.data, "weights", "f", (k,))
+    if (np.diff(weights) > 0).any():
+        raise InvalidInput("weights must not increase from one position to the next.")
     onto = read_positions(evidence, "onto", (points,), max(points, 1))
     n = int(onto.max(initial=-1)) + 1
     edges = read_positions(evidence, "edges", (None, 2), n)
     duals = np.maximum(read(evidence, "duals", "f", (2, len(edges), k)), 0.0)
     images = {frozenset(pair) for pair in onto[problem.space.edge_indices].tolist()}
-    ranking_of = np.full(n, -1)
-    ranking_of[onto] = region
-    if not all(frozenset(pair) in images for pair in edges.tolist()) or (ranking_of[onto] != region).any():
+    if not all(frozenset(pair) in images for pair in edges.tolist()):
         raise InvalidInput("the graph of the evidence is not an image of the space.")
+    representative = np.zeros(n, dtype=np.int64)
+    representative[onto] = np.arange(points)  # any one of the points that are merged stands for all of them
+    stands_for = representative[onto]
+    distance = _to_border(problem.space, region)
+    if (region[stands_for] != region).any() or (distance[stands_for] != distance).any():
+        raise InvalidInput("the evidence merges points of different rankings or distances to the border.")
     gains = np.zeros((n, k))
     np.add.at(gains, (onto[:, None], rankings[region]), prior[:, None] * weights)
     bound = mechanism_bound(on_edges(Space(range(n), edges), level), gains, duals)
@@ -94,9 +102,23 @@ def check_first_preference(problem: Problem, solved: Solved) -> Outcome:
 
 
 def _rankings(problem: Problem, solved: Solved) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which ranking every point has, and the columns of each ranking, best first; checked."""
+    """Which ranking every point has, and the columns of each ranking, best first; checked.
+
+    Rankings are different from each other: a border between two regions of one ranking would be none.
+    """
     k = require_outputs(problem, solved)
     rankings = read_positions(problem.data, "rankings", (None, k), k)
     if not (np.sort(rankings, axis=1) == np.arange(k)).all():
         raise InvalidInput("a ranking must hold every output once.")
+    if len(np.unique(rankings, axis=0)) < len(rankings):
+        raise InvalidInput("a ranking is listed twice.")
     return read_positions(problem.data, "region", (len(problem.space.points),), len(rankings)), rankings
+
+
+def _to_border(space: Space, region: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How far every point is from the nearest one that has a neighbour of another ranking; infinity without one."""
+    a, b = space.edge_indices.T
+    ends = np.unique(space.edge_indices[region[a] != region[b]])
+    if not len(ends):
+        return np.full(len(region), np.inf)
+    return np.asarray(space.distances_from([space.points[int(i)] for i in ends]))
