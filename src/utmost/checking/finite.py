@@ -14,7 +14,7 @@ from utmost.privacy import ApproxDP
 
 
 def check_tight(problem: Problem, solved: Solved) -> Outcome:
-    """REG Theorem 1: a mechanism whose columns all fall off as fast as privacy allows is best for every regular prior.
+    """REG Theorem 3: a mechanism whose columns all fall off as fast as privacy allows is best for every regular prior.
 
     With X_ik = e^(-d(i,k)) z_k and rows that add up to 1, the uniform prior is z/n times Phi, hence regular, and the
     probability of a right guess attains its bound, the sum of z/n.
@@ -24,7 +24,7 @@ def check_tight(problem: Problem, solved: Solved) -> Outcome:
 
 
 def check_regular(problem: Problem, solved: Solved) -> Outcome:
-    """REG Theorem 1: for a regular prior no private mechanism guesses right more often than tight constraints do.
+    """REG Theorems 1 and 3: for a regular prior no private mechanism guesses right more often than this one.
 
     Any y >= 0 with prior <= y Phi + r bounds the probability of a right guess by sum(y) + n · max r; that must be what
     the mechanism attains.

@@ -423,9 +423,11 @@ def _doubtful(
         return np.arange(len(tails))
     proved = np.zeros(len(tails), dtype=bool)
     # Conversions and the product are each within 2^-52, relative; so are the terms of a sum; e^epsilon is within
-    # epsilon times that, since a float stands for its shortest decimal; a tiny delta counts as none.
-    margins = 2.0**-49 + (weights.shape[1] + np.abs(levels.log_growth())) * 2.0**-51
+    # epsilon times that, since a float stands for its shortest decimal; a tiny delta counts as none. Without a delta
+    # every term must be 0, and so their sum loses nothing.
     shares = np.where(levels.delta > 1e-290, levels.delta, 0.0)
+    terms = np.where(shares > 0, weights.shape[1], 0)
+    margins = 2.0**-49 + (terms + np.abs(levels.log_growth())) * 2.0**-51
     for start in range(0, len(tails), 2**14):
         part = slice(start, start + 2**14)
         here, there = weights[tails[part]].astype(float), weights[heads[part]].astype(float)

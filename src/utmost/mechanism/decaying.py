@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
+from utmost.exact import held
 from utmost.mechanism.finite import Law, Loss, RecipeMechanism
 from utmost.privacy import ApproxDP
 from utmost.space import Space
@@ -53,7 +54,7 @@ class DecayingMechanism(RecipeMechanism):
 
         def recipe(i: int) -> Floats:
             with np.errstate(under="ignore"):
-                return np.asarray(np.exp(-epsilon * space.distances_from(space.points[i])) * z)
+                return held(np.exp(-epsilon * space.distances_from(space.points[i])) * z, z > 0)
 
         super().__init__(space.points, space.points, recipe, law)
 

@@ -42,6 +42,8 @@ from utmost.space.edge_levels import EdgeLevels, levels_from_json
 from utmost.space.families import space_from_json
 
 FORMAT, VERSION = "utmost-solution", 1
+SMALL_GAP = 1e-6
+"""The largest gap, relative to the value, beside which a solution is called optimal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +169,11 @@ class Solution:
         relied = (checker.__doc__ or "").partition("\n")[0]
         return Verification(privacy.passed, proved, gap + lost, (privacy, *optimality), relied)
 
+    def _is_closed(self) -> bool:
+        """Whether the value is the best possible, up to a gap that no reader would call one."""
+        c = self.certificate
+        return c.bound is None or (c.gap or 0.0) <= max(SMALL_GAP * abs(self.value), 1e-12)
+
     def _check_gap(self) -> tuple[Check, ...]:
         """A stated bound and the stated gap must fit the value."""
         c = self.certificate
@@ -230,7 +237,7 @@ class Solution:
         lines = [
             f"{self.problem}",
             f"  value: {self.value:.10g} ({c.quantity})",
-            f"  optimal: {c.reason}",
+            f"  {'optimal' if self._is_closed() else 'best found'}: {c.reason}",
             f"  found by: {c.method}",
         ]
         return "\n".join(lines + bound + [f"  note: {note}" for note in c.notes])
