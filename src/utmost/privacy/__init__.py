@@ -16,6 +16,7 @@ from utmost.exact import Number
 from utmost.privacy.approx import ApproxDP, PureDP, approx_lower, approx_move, approx_upper
 from utmost.privacy.gaussian import GaussianDP, as_quantile
 from utmost.privacy.level import Floats, Level, as_probabilities
+from utmost.privacy.promises import promise_in_words, require_accepted
 from utmost.privacy.suitable import FunctionPair, SuitablePair
 
 __all__ = [
@@ -33,6 +34,8 @@ __all__ = [
     "as_probabilities",
     "as_quantile",
     "level_from_json",
+    "promise_in_words",
+    "require_accepted",
     "require_pure",
 ]
 

@@ -18,10 +18,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.edge_levels import EdgeLevels
 from utmost.exact import LEAST, held, to_float
 from utmost.privacy import ApproxDP, GaussianDP, as_quantile
-from utmost.sparse import connected_components, csr_array, dijkstra
+from utmost.space.edge_levels import EdgeLevels
+from utmost.space.sparse import connected_components, csr_array, dijkstra
 
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
