@@ -4,7 +4,7 @@ from utmost.accounting import events, filters, theorems
 from utmost.accounting.composition import Composition, compose, how_many, largest_epsilon
 from utmost.accounting.entries import Entry, LedgerCheck
 from utmost.accounting.ledger import Account, Ledger, Schedule
-from utmost.accounting.losses import Loss, loss_of
+from utmost.accounting.losses import Loss, loss_between, loss_of
 from utmost.accounting.regions import Region, region, region_between, simulating_channel
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "filters",
     "how_many",
     "largest_epsilon",
+    "loss_between",
     "loss_of",
     "region",
     "region_between",

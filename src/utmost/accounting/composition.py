@@ -13,9 +13,11 @@ smaller is true for all mechanisms with these levels. In general it is #P-hard t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,7 @@ from utmost.solution import Solution
 
 MOST_COUNT = 10**9
 MOST = math.nextafter(math.inf, 0)
+MOST_CORNERS = 10**5
 QUICK = 100.0
 """How much coarser the bounds are that a search for epsilon begins with."""
 
@@ -50,7 +53,8 @@ def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Compositi
     ----------
     levels : iterable, or one level
         Levels (a number is an epsilon), certified mechanisms, solutions, or pairs (mechanism, space). Mechanisms count
-        with the losses their probabilities really have, which is less than their level says.
+        with the losses their probabilities really have, which is less than their level says. `loss_between` of a
+        mechanism and two of its points stands for a release at two known datasets.
     times : int
         How often the whole list occurs, so that ten million releases need no list.
 
@@ -80,12 +84,15 @@ class Composition:
         self._parts: list[tuple[Loss, int]] = []
         infinite: list[tuple[Fraction, int]] = []
         labels: list[tuple[Level | None, int]] = []
+        every: list[tuple[GaussianDP | Loss, int]] = []
         for item, count in self.releases:
             if isinstance(item, GaussianDP):
                 self._squared_mu += count * (item.mu**2 if item.mu == math.inf else Fraction(item.mu) ** 2)
                 labels.append((item, count))
+                every.append((item, count))
                 continue
             loss = loss_of(item)
+            every.append((loss, count))
             labels.append((loss.label or loss.level, count))
             infinite += [(loss.infinite, count)] if loss.infinite else []
             if loss.values.any() or loss.blur:
@@ -94,6 +101,12 @@ class Composition:
             infinite = [(Fraction(1), 1)]
         self._infinite = _at_least_one(infinite)
         """Bounds on the probability that some loss is infinite: equal where they are exact."""
+        self._fixed = _fixed_choices(every)
+        """Compositions that attackers reach, if the losses of this one are only above them: bounds from below."""
+        self._reverse: Composition | None = None
+        if any(isinstance(one, Loss) and one.reverse for one, _ in every):
+            self._reverse = _joined([(getattr(one, "reverse", None) or one, count) for one, count in every])
+        """The same releases with the two datasets exchanged, if they are given and the exchange matters."""
         self._labelled: Composition | None = None
         if any(loss.label for loss, _ in self._parts) and all(label is not None for label, _ in labels):
             self._labelled = _joined(labels)
@@ -132,10 +145,15 @@ class Composition:
 
     def delta(self, epsilon: Number) -> float:
         """The total delta at an epsilon, never too small: the upper one of `bounds`."""
-        return self.bounds(epsilon)[1]
+        return self._at(epsilon, lower=False)[1]
 
     def bounds(self, epsilon: Number) -> tuple[float, float]:
         """A lower and an upper bound on the least total delta at an epsilon, with all rounding counted.
+
+        The two agree to many digits for levels, and for mechanisms whose worst pair of neighbours is the worst for
+        every test, either way round. For others the upper one is that of the hull of all pairs in every release. The
+        lower one is reached by an attacker who fixes in advance the neighbours, and which of them comes first, of every
+        release but the last, and chooses those of the last by the answers so far.
 
         Examples
         --------
@@ -143,29 +161,61 @@ class Composition:
         >>> lower <= upper < lower + 1e-12
         True
         """
+        return self._at(epsilon)
+
+    def _at(self, epsilon: Number, lower: bool = True) -> tuple[float, float]:
+        """The bounds at an epsilon; without work for the lower one if it is not wanted."""
         exact = nonnegative(epsilon, "epsilon")
         if exact == math.inf:
             return downward(self._infinite[0]), upward(self._infinite[1])
         beyond, rounded = self.largest <= Amount(exact), to_float(exact)
         if math.isinf(rounded):  # no float is so large: what holds at the largest float, and at infinity
             return downward(self._infinite[0]), self._bounds(MOST, beyond)[1]
-        return self._bounds(rounded, beyond)
+        low, high = self._bounds(rounded, beyond)
+        if self._fixed:
+            attained = (one.bounds(epsilon)[0] for one in self._fixed) if lower else ()
+            low = max([downward(self._infinite[0]), *attained])
+        if self._reverse:
+            back = self._reverse._at(epsilon, lower)
+            low, high = max(low, back[0]), max(high, back[1])
+        return min(low, high), high
 
     def epsilon(self, delta: Number) -> float:
         """The total epsilon at a delta, never too small; infinite if the deltas alone exceed it."""
-        return self._least_epsilon(_probability(delta), 1)
+        return self.epsilon_bounds(delta)[1] if self._reverse else self._least_epsilon(_probability(delta), 1)
 
     def epsilon_bounds(self, delta: Number) -> tuple[float, float]:
         """A lower and an upper bound on the least total epsilon at a delta."""
         target = _probability(delta)
-        return self._least_epsilon(target, 0), self._least_epsilon(target, 1)
+        low = max((one.epsilon_bounds(delta)[0] for one in self._fixed), default=None)
+        found = self._least_epsilon(target, 0) if low is None else low, self._least_epsilon(target, 1)
+        if self._reverse is None:
+            return found
+        back = self._reverse.epsilon_bounds(delta)
+        return max(found[0], back[0]), max(found[1], back[1])
 
     def region(self, lines: int = 200) -> Region:
         """The privacy region, as the intersection of (epsilon, delta) regions; never smaller than the true one.
 
-        Few equal levels have the corners of LIM Theorem 2.4.3; otherwise so many epsilons, up to the one at a delta
-        1e-12 above that of the infinite losses, are taken.
+        Few equal levels have the corners of LIM Theorem 2.4.3; releases at two given datasets (`loss_between`) have
+        those of all their likelihood-ratio tests, which is the region itself, if they are few; otherwise so many
+        epsilons, up to the one at a delta 1e-12 above that of the infinite losses, are taken.
+
+        Parameters
+        ----------
+        lines : int
+            How many epsilons to take where the corners are too many.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> from utmost.accounting import loss_between
+        >>> leaning = um.FiniteMechanism([[0.5, 0.5], [0.1, 0.9]], [0, 1], [0, 1])
+        >>> um.compose(loss_between(leaning, 0, 1), times=2).region().corners.round(6).tolist()
+        [[0.0, 1.0], [0.01, 0.75], [0.19, 0.25], [1.0, 0.0]]
         """
+        if self._reverse is not None:
+            return self._region_of_a_pair(lines)
         level = self._parts[0][0].level if len(self._parts) == 1 and not self._squared_mu else None
         if isinstance(level, ApproxDP) and self._parts[0][1] < 2 * lines:
             unit, count = epsilon_of(level), self._parts[0][1]
@@ -174,6 +224,19 @@ class Composition:
             most = self._least_epsilon(min(Fraction(1), self._infinite[1] + Fraction(1, 10**12)), 1)
             chosen = np.linspace(0.0, most, lines).tolist() if 0 < most < math.inf else [0.0]
         return Region.from_levels([(e, self._bounds(e, False)[1]) for e in chosen])
+
+    def _region_of_a_pair(self, lines: int) -> Region:
+        """The region between two given datasets: its corners if all outcomes are listed, else lines of both kinds."""
+        outcomes = self._outcomes if not self._squared_mu and self._infinite[0] < 1 else None
+        if outcomes is not None and len(outcomes.second[0]) == 1 and len(outcomes.first[0]) <= MOST_CORNERS:
+            return Region.of_losses(*outcomes.first, float(self._infinite[1]))
+        sides = []
+        for one in (self, self._reverse):
+            assert one is not None
+            most = one._least_epsilon(min(Fraction(1), one._infinite[1] + Fraction(1, 10**12)), 1)
+            chosen = np.linspace(0.0, most, lines).tolist() if 0 < most < math.inf else [0.0]
+            sides.append([(e, one._bounds(e, False)[1]) for e in chosen])
+        return Region.from_levels(sides[0], sides[1])
 
     def _bounds(self, epsilon: float, beyond: bool, coarse: float = 1.0) -> tuple[float, float]:
         low, high = (0.0, 0.0) if beyond else self._finite_bounds(epsilon, coarse)
@@ -323,6 +386,35 @@ def _joined(releases: Iterable[tuple[Any, int]]) -> Composition:
     for item, count in releases:
         counted[_Same(item)] = counted.get(_Same(item), 0) + count
     return Composition({same.item: count for same, count in counted.items() if count})
+
+
+def _fixed_choices(every: Sequence[tuple[GaussianDP | Loss, int]]) -> list[Composition]:
+    """What attackers reach who fix the neighbours of all releases but the last in advance.
+
+    For the last one, chosen when all other answers are known, the hull of all pairs is attained. The others
+    are the n-th choice of every mechanism, or half each of two of them. None if the hulls are attained anyway.
+    """
+    loose = [at for at, (one, _) in enumerate(every) if isinstance(one, Loss) and one.attained]
+    if sum(every[at][1] for at in loose) <= 1:
+        return []
+    last = every[loose[-1]][0]
+    assert isinstance(last, Loss)
+    pairs = [getattr(one, "attained", ()) or (one,) for one, _ in every]
+    counts = [count - (at == loose[-1]) for at, (_, count) in enumerate(every)]
+    hull: tuple[Any, int] = (replace(last, attained=(), label=None), 1)
+    return [
+        _joined(
+            [
+                hull,
+                *(
+                    (some[min(which, len(some) - 1)], share)
+                    for some, count in zip(pairs, counts, strict=True)
+                    for which, share in ((first, count - count // 2), (second, count // 2))
+                ),
+            ]
+        )
+        for first, second in combinations_with_replacement(range(max(map(len, pairs))), 2)
+    ]
 
 
 class _Same:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.accounting.losses import Loss, loss_of
+from utmost.accounting.losses import loss_of
 from utmost.errors import InvalidInput, SolverFailed
 from utmost.exact import Number
 from utmost.mechanism import Rows
@@ -43,13 +43,26 @@ class Region:
     corners: Floats
 
     @classmethod
-    def from_levels(cls, pairs: Sequence[tuple[float, float]]) -> Region:
-        """The intersection of the regions of (epsilon, delta) pairs: P_FA + e^eps P_MD >= 1 - delta, and mirrored."""
+    def from_levels(
+        cls, pairs: Sequence[tuple[float, float]], mirrored: Sequence[tuple[float, float]] | None = None
+    ) -> Region:
+        """The intersection of the regions of (epsilon, delta) pairs: P_FA + e^eps P_MD >= 1 - delta, and mirrored.
+
+        Where the two datasets are given, the pairs for the second kind of line, e^eps P_FA + P_MD >= 1 - delta, may be
+        others: `mirrored`.
+        """
         lines = [(0.0, 0.0)]  # (slope, intercept) of P_FA >= intercept + slope P_MD
         for epsilon, delta in pairs:
+            lines.append((-math.exp(min(epsilon, 700.0)), 1 - delta))
+        for epsilon, delta in pairs if mirrored is None else mirrored:
             growth = math.exp(min(epsilon, 700.0))
-            lines += [(-growth, 1 - delta), (-1 / growth, (1 - delta) / growth)]
+            lines.append((-1 / growth, (1 - delta) / growth))
         return cls(_envelope(lines))
+
+    @classmethod
+    def of_losses(cls, values: Floats, masses: Floats, infinite: float = 0.0) -> Region:
+        """The region of two distributions P and Q, from the losses ln(P/Q) that are finite and their share under P."""
+        return cls(_corners(values, masses, infinite))
 
     def false_alarm(self, missed: Any) -> Any:
         """The least false alarm for a probability of missed detection."""
@@ -88,7 +101,8 @@ def region(privacy: Level | Number, points: int = 400) -> Region:
             return region(0 if level.mu == 0 else math.inf)
         epsilons = np.linspace(0, float(level.mu) * (float(level.mu) / 2 + 8), points)
         return Region.from_levels([(float(e), float(level.intercept(np.exp([e]))[0])) for e in epsilons])
-    return Region(_corners(loss_of(level)))
+    loss = loss_of(level)
+    return Region.of_losses(loss.values, loss.masses, float(loss.infinite))
 
 
 def region_between(mechanism: Rows, point: Hashable, other: Hashable) -> Region:
@@ -147,13 +161,14 @@ def simulating_channel(source: Rows, target: Rows, points: Sequence[Hashable] | 
     return channel if np.abs(a @ channel - b).max() <= 1e-9 else None
 
 
-def _corners(loss: Loss) -> Floats:
+def _corners(values: Floats, masses: Floats, infinite: float) -> Floats:
     """The lower boundary of the region of a worst pair: slopes from the steepest to the flattest."""
-    kept = 1 - float(loss.infinite)
-    masses, values = loss.masses[::-1] * kept, loss.values[::-1]
+    kept = 1 - infinite
+    masses, values = masses[::-1] * kept, values[::-1]
     alarm = np.concatenate([[1.0, kept], kept - np.cumsum(masses)])
     missed = np.concatenate([[0.0, 0.0], np.cumsum(masses * np.exp(-values))])
     alarm[-1] = 0.0
+    missed[missed > 1 - ROUNDING] = 1.0  # sums of all of Q, rounded: one corner and not two
     return _lower_hull(np.vstack([np.clip(np.column_stack([missed, alarm]), 0.0, 1.0), [[1.0, 0.0]]]))
 
 
