@@ -23,12 +23,12 @@ from utmost.release.mechanisms import contests, selection
 from utmost.release.mechanisms.balls import ball_noise
 from utmost.release.mechanisms.choice import design_number
 from utmost.release.mechanisms.count_vectors import Board, Together
-from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.several import design_disjoint, design_overlapping
 from utmost.release.quantiles import Ranks, quantile
 from utmost.release.questions import Setting, count, majority, mean, threshold, total
 from utmost.release.several_counts import counts
 from utmost.release.winners import Votes, plurality
+from utmost.space.integers import Line
 
 SECRET = b"s" * 32
 SHAPES = ["cube", "exchange"]
