@@ -18,8 +18,8 @@ from utmost.exact import as_fmpq
 from utmost.mechanism import Law
 from utmost.mechanism.certification import CertifiedMechanism, find_violation, growth_floor, most_weight
 from utmost.release.mechanisms.choice import design_choice, design_number
-from utmost.release.mechanisms.line import Line
 from utmost.space.edge_levels import on_edges
+from utmost.space.integers import Line
 
 
 def random_binary_solution(seed):
