@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.certification import promise_excess
-from utmost.edge_levels import EdgeLevels
 from utmost.errors import SolverFailed
-from utmost.rounding import floor_of
-from utmost.sparse import coo_array, csr_array, hstack, vstack
+from utmost.mechanism.certification import promise_excess
+from utmost.mechanism.rounding import floor_of
+from utmost.space.edge_levels import EdgeLevels
+from utmost.space.sparse import coo_array, csr_array, hstack, vstack
 
 Floats: TypeAlias = NDArray[np.float64]
 MOST_MIXED = 1e-3

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from utmost.design.finite.geometric import geometric
 from utmost.design.linear_program import TIGHT
-from utmost.edge_levels import EdgeLevels
 from utmost.exact import held
-from utmost.sparse import coo_array, csr_array, hstack
+from utmost.space.edge_levels import EdgeLevels
+from utmost.space.sparse import coo_array, csr_array, hstack
 
 Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from utmost.certification import MOST_TABLE
-from utmost.decaying import DecayingMechanism, path_peaks
 from utmost.errors import InvalidInput
 from utmost.exact import held
-from utmost.families import path
 from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.certification import MOST_TABLE
+from utmost.mechanism.decaying import DecayingMechanism, path_peaks
 from utmost.privacy import Level, as_level, require_pure
+from utmost.space.families import path
 
 
 def geometric(n: int, privacy: Level | float) -> FiniteMechanism | DecayingMechanism:

@@ -8,20 +8,20 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from utmost.decaying import DecayingMechanism, is_path
+from utmost.checking import mechanism_bound
 from utmost.design.finite.columns import generate_columns, mirrored_edges
 from utmost.design.finite.geometric import geometric
 from utmost.design.finite.phi import pure_levels
 from utmost.design.finite.region import regularity
 from utmost.design.finite.tight import column_peaks, with_peaks
 from utmost.design.linear_program import Floats, Optimum, best_mechanism, mix_until_private
-from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.mechanism import FiniteMechanism, Loss, grows_with_distance, loss_table
-from utmost.optimality import mechanism_bound
+from utmost.mechanism.decaying import DecayingMechanism, is_path
 from utmost.privacy import ApproxDP
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
 METHODS = ("auto", "geometric", "tight-constraints", "linear-program", "columns")
 FEW, MOST = 40, 1500

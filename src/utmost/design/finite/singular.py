@@ -16,9 +16,9 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from utmost.design.finite.phi import Floats, Solved, rational_powers, solve_lengths
-from utmost.edge_levels import EdgeLevels
 from utmost.errors import TooLarge
 from utmost.exact import as_fmpq
+from utmost.space.edge_levels import EdgeLevels
 
 Table: TypeAlias = list[list[fmpq]]
 MOST_SINGULAR = 128

@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utmost.decaying import LINES, DecayingMechanism, has_structure, is_path, is_transitive, row_sums
 from utmost.design.finite.phi import Floats, Solved, pure_levels, solve_phi
 from utmost.design.finite.singular import nonnegative_solution
 from utmost.design.finite.structured import solve_structured
-from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import NoSuchMechanism, TooLarge
 from utmost.exact import held
 from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.decaying import LINES, DecayingMechanism, has_structure, is_path, is_transitive, row_sums
 from utmost.privacy import ApproxDP, PureDP
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
 MOST_DENSE = 2000
 """Up to how many results a matrix is made; beyond, rows on demand where the space has structure."""

@@ -11,17 +11,17 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.decaying import DecayingMechanism
 from utmost.errors import TooLarge
 from utmost.mechanism import loss_table
+from utmost.mechanism.decaying import DecayingMechanism
 from utmost.privacy import ApproxDP
 from utmost.release.mechanisms.alternatives import expected_cut_off, worst_cut_off
 from utmost.release.mechanisms.balls import BallNoise
 from utmost.release.mechanisms.beliefs import Belief, belief, cube_beliefs, exchange_beliefs
 from utmost.release.mechanisms.choice import Design
-from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import cost
 from utmost.solution import Solution
+from utmost.space.integers import Line
 
 Floats: TypeAlias = NDArray[np.float64]
 MOST_WORK = 10**9
@@ -165,7 +165,7 @@ class Board:
     def expected(self, loss: str) -> float:
         """The expected loss under the uniform prior."""
         points = self.solution.mechanism.points
-        return self.solution.mechanism.expected_loss(loss=tuple_losses(loss, points), remap="none")
+        return float(self.solution.mechanism.expected_loss(loss=tuple_losses(loss, points), remap="none"))
 
     def worst(self, loss: str) -> float:
         """The expected loss at the worst point."""
