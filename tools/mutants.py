@@ -40,61 +40,69 @@ RESULTS, EXPLAINED = ROOT / "tools" / "mutants.json", ROOT / "tools" / "mutants.
 WANTED = 200
 COPIED = ("src", "tests", "docs", "examples", "README.md", "CHANGELOG.md", "pyproject.toml", "Makefile")
 
-# The tests that cover a module, quickest first. Names, not paths: tests may move.
-CHECKING = ("test_solution", "test_rainbow_forged")
+# The tests that cover a module.
+CHECKING = ("solution/test_solution", "checking/test_rainbow")
+CERTIFIED, LOCAL = "mechanism/test_certification", ("design/local/test_information", "design/local/test_testing")
 COVERED = {
-    "certification": ("test_certification", "test_solution", "test_release_mechanisms"),
-    "sampling": ("test_sampling", "test_certification"),
-    "rounding": ("test_certification", "test_binary"),
-    "exact": ("test_exact", "test_certification", "test_privacy"),
-    "decaying": ("test_certification", "test_finite"),
-    "solution": ("test_solution", "test_cli"),
-    "saved": ("test_solution",),
-    "optimality/binary": (*CHECKING, "test_binary"),
-    "optimality/bounds": (*CHECKING, "test_rainbow", "test_finite"),
-    "optimality/chains": (*CHECKING, "test_binary", "test_rainbow"),
-    "optimality/finite": ("test_solution", "test_finite"),
-    "optimality/local": ("test_solution", "test_local", "test_local_testing"),
-    "optimality/partitions": ("test_local_testing", "test_local"),
-    "optimality/patterns": ("test_local", "test_local_testing"),
-    "optimality/rainbow": (*CHECKING, "test_rainbow"),
-    "design/noise/decay": ("test_noise_discrete", "test_winners", "test_questions"),
-    "release/mechanisms/selection": ("test_winners", "test_questions"),
-    "release/mechanisms/balls": ("test_several_counts", "test_questions"),
-    "release/mechanisms/pure_within": ("test_winners",),
-    "accounting/amounts": ("test_filters", "test_ledger", "test_composition"),
-    "accounting/chain": ("test_ledger",),
-    "accounting/entries": ("test_ledger",),
-    "accounting/events": ("test_filters", "test_ledger", "test_composition"),
-    "accounting/filters": ("test_filters", "test_ledger"),
-    "accounting/ledger": ("test_ledger",),
-    "accounting/sqlite": ("test_ledger",),
-    "accounting/composition": ("test_composition", "test_regions"),
-    "accounting/regions": ("test_regions", "test_composition"),
-    "accounting/outcomes": ("test_composition", "test_regions"),
-    "accounting/theorems": ("test_composition", "test_filters"),
-    "accounting/losses": ("test_composition",),
-    "accounting/inversion": ("test_composition",),
-    "accounting/gaussian": ("test_composition", "test_filters"),
+    "mechanism/certification": (CERTIFIED, "solution/test_solution"),
+    "mechanism/sampling": ("mechanism/test_sampling", CERTIFIED),
+    "mechanism/rounding": (CERTIFIED,),
+    "mechanism/decaying": (CERTIFIED, "design/finite/test_optimum"),
+    "exact/numbers": ("exact/test_numbers", CERTIFIED),
+    "exact/saved": ("solution/test_solution",),
+    "solution/solution": ("solution/test_solution", CERTIFIED),
+    "checking/binary": (*CHECKING, "design/binary/test_extension"),
+    "checking/bounds": (*CHECKING, "design/finite/test_optimum"),
+    "checking/chains": (*CHECKING, "design/binary/test_extension", "design/rainbow/test_regions"),
+    "checking/finite": ("solution/test_solution", "design/finite/test_optimum"),
+    "checking/local": ("solution/test_solution", *LOCAL),
+    "checking/partitions": LOCAL,
+    "checking/patterns": LOCAL,
+    "checking/rainbow": (*CHECKING, "design/rainbow/test_regions"),
+    "design/noise/decay": ("design/noise/test_discrete", "release/test_winners", "release/test_questions"),
+    "release/mechanisms/selection": ("release/test_winners", "release/test_questions"),
+    "release/mechanisms/balls": ("release/test_several_counts", "release/test_questions"),
+    "release/mechanisms/pure_within": ("release/test_winners",),
+    "accounting/amounts": ("accounting/test_filters", "accounting/test_ledger", "accounting/test_composition"),
+    "accounting/chain": ("accounting/test_ledger",),
+    "accounting/entries": ("accounting/test_ledger",),
+    "accounting/events": ("accounting/test_filters", "accounting/test_ledger", "accounting/test_composition"),
+    "accounting/filters": ("accounting/test_filters", "accounting/test_ledger"),
+    "accounting/ledger": ("accounting/test_ledger",),
+    "accounting/sqlite": ("accounting/test_ledger",),
+    "accounting/composition": ("accounting/test_composition", "accounting/test_regions"),
+    "accounting/regions": ("accounting/test_regions", "accounting/test_composition"),
+    "accounting/outcomes": ("accounting/test_composition", "accounting/test_regions"),
+    "accounting/theorems": ("accounting/test_composition", "accounting/test_filters"),
+    "accounting/losses": ("accounting/test_composition",),
+    "accounting/inversion": ("accounting/test_composition",),
+    "accounting/gaussian": ("accounting/test_composition", "accounting/test_filters"),
 }
-MOVED = {"optimality": "checking"}
 
 # What the tests once did not notice, by hand: module, old text, new text.
 BY_HAND = [
     (
-        "certification",
+        "mechanism/certification",
         "for tails, heads in ((a, b), (b, a)):\n        doubtful",
         "for tails, heads in ((a, b),):\n        doubtful",
     ),
-    ("certification", "events = [order[:k] for k in range(1, len(here))]", "events = [order[:k] for k in range(1, 2)]"),
-    ("certification", "events = [order[:k] for k in range(1, len(here))]", "events = [order[:-1]]"),
-    ("certification", "| ((low & (2**31 - 1)) != (1 << bits) & (2**31 - 1))", "| False"),
-    ("certification", "Fraction(\n            2.0 ** math.ceil(", "Fraction(\n            2.0**-8 * 2.0 ** math.ceil("),
-    ("certification", "if eta > Fraction(1, 1000):", "if False:"),
-    ("certification", "return int(exact * total)", "return int(exact * total) + 1"),
-    ("certification", "+ 64))[0] * total)", "+ 64))[0] * total) + 1"),
-    ("sampling", "if self._next + size > len(self._buffer):", "if self._next > len(self._buffer):"),
-    ("sampling", "if len(drawn) != size:", "if False:"),
+    (
+        "mechanism/certification",
+        "events = [order[:k] for k in range(1, len(here))]",
+        "events = [order[:k] for k in range(1, 2)]",
+    ),
+    ("mechanism/certification", "events = [order[:k] for k in range(1, len(here))]", "events = [order[:-1]]"),
+    ("mechanism/certification", "| ((low & (2**31 - 1)) != (1 << bits) & (2**31 - 1))", "| False"),
+    (
+        "mechanism/certification",
+        "Fraction(\n            2.0 ** math.ceil(",
+        "Fraction(\n            2.0**-8 * 2.0 ** math.ceil(",
+    ),
+    ("mechanism/certification", "if eta > Fraction(1, 1000):", "if False:"),
+    ("mechanism/certification", "return int(exact * total)", "return int(exact * total) + 1"),
+    ("mechanism/certification", "+ 64))[0] * total)", "+ 64))[0] * total) + 1"),
+    ("mechanism/sampling", "if self._next + size > len(self._buffer):", "if self._next > len(self._buffer):"),
+    ("mechanism/sampling", "if len(drawn) != size:", "if False:"),
     (
         "release/mechanisms/balls",
         "keeps_level(self.level, self.decay, self.steps)",
@@ -105,19 +113,19 @@ BY_HAND = [
         "keeps_level(self.level, self.decay, self.contest.score_reach)",
         "keeps_level(self.level, self.decay, 1)",
     ),
-    ("optimality/chains", "claimed is not None and abs(claimed - bound) <= 1e-9", "claimed is not None"),
-    ("optimality/chains", "sound = value <= bound < np.inf and claimed", "sound = claimed"),
-    ("optimality/rainbow", "if not (np.sort(rankings, axis=1) == np.arange(k)).all():", "if False:"),
-    ("optimality/rainbow", "or (distance[stands_for] != distance).any()", ""),
-    ("optimality/rainbow", "if (np.diff(weights) > 0).any():", "if False:"),
-    ("optimality/rainbow", "if len(np.unique(rankings, axis=0)) < len(rankings):", "if False:"),
-    ("optimality/bounds", " + scale * (2 * busiest + 64) * 2.0**-52", ""),
-    ("optimality/local", "if level is None or not problem.space.is_complete:", "if level is None:"),
-    ("rounding", "(allowed := known[same]) < weights[v]", "(allowed := known[same] - 1) < weights[v]"),
-    ("certification", "if level.exponent > MOST_BITS:", "if False:"),
-    ("exact", "abs(int(match[1][:12])) > MOST_EXPONENT", "abs(int(match[1][:3])) > MOST_EXPONENT"),
-    ("saved", "if not isinstance(stated, str):", "if False:"),
-    ("saved", ", parse_constant=_refuse_constant", ""),
+    ("checking/chains", "claimed is not None and abs(claimed - bound) <= 1e-9", "claimed is not None"),
+    ("checking/chains", "sound = value <= bound < np.inf and claimed", "sound = claimed"),
+    ("checking/rainbow", "if not (np.sort(rankings, axis=1) == np.arange(k)).all():", "if False:"),
+    ("checking/rainbow", "or (distance[stands_for] != distance).any()", ""),
+    ("checking/rainbow", "if (np.diff(weights) > 0).any():", "if False:"),
+    ("checking/rainbow", "if len(np.unique(rankings, axis=0)) < len(rankings):", "if False:"),
+    ("checking/bounds", " + scale * (2 * busiest + 64) * 2.0**-52", ""),
+    ("checking/local", "if level is None or not problem.space.is_complete:", "if level is None:"),
+    ("mechanism/rounding", "(allowed := known[same]) < weights[v]", "(allowed := known[same] - 1) < weights[v]"),
+    ("mechanism/certification", "if level.exponent > MOST_BITS:", "if False:"),
+    ("exact/numbers", "abs(int(match[1][:12])) > MOST_EXPONENT", "abs(int(match[1][:3])) > MOST_EXPONENT"),
+    ("exact/saved", "if not isinstance(stated, str):", "if False:"),
+    ("exact/saved", ", parse_constant=_refuse_constant", ""),
 ]
 
 
@@ -311,15 +319,12 @@ def chosen() -> dict[str, list[Mutant]]:
 
 
 def find_module(module: str) -> Path | None:
-    """Where a module is, wherever it may have moved."""
-    for name in (module, *(module.replace(old, new, 1) for old, new in MOVED.items())):
-        if (path := ROOT / "src" / "utmost" / f"{name}.py").exists():
-            return path
-    found = sorted((ROOT / "src" / "utmost").rglob(f"{Path(module).name}.py"))
-    if len(found) != 1:
-        print(f"  {module} is not to be found ({len(found)} files of its name)", file=sys.stderr)
+    """Where a module is; one that is gone is named, and left out."""
+    path = ROOT / "src" / "utmost" / f"{module}.py"
+    if not path.exists():
+        print(f"  {module} is gone: mend COVERED in tools/mutants.py", file=sys.stderr)
         return None
-    return found[0]
+    return path
 
 
 # ---- which tests run which functions ----
@@ -386,15 +391,17 @@ class Copy:
         """The tests that cover a module, each with its time and the functions it runs."""
         found: dict[str, Any] = {}
         for name in COVERED[module]:
-            for path in sorted((self.folder / "tests").rglob(f"{name}.py")):
+            if (path := self.folder / "tests" / f"{name}.py").exists():
                 found |= self.traced(path)
+            else:
+                print(f"  the tests {name} are gone: mend COVERED in tools/mutants.py", file=sys.stderr)
         return found
 
     def traced(self, path: Path) -> dict[str, Any]:
         """The tests of one file; kept in build/mutants/ while the file stays as it is.
 
-        Where sources change, a test that has come to run a function may be missed: a mutation then seems to survive, and
-        is looked at. A test that is noticed to fail has failed.
+        Where sources change, a test that has come to run a function may be missed: a mutation then seems to survive,
+        and is looked at. One that is said to be killed was.
         """
         key = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         kept = ROOT / "build" / "mutants" / f"{path.stem}-{key}.json"

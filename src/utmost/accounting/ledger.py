@@ -39,9 +39,9 @@ from utmost.accounting.entries import Entry, LedgerCheck, Left, Spent, check_sum
 from utmost.accounting.filters import Filter, choose
 from utmost.accounting.sqlite import Memory, SQLite
 from utmost.accounting.storage import Run, Storage
-from utmost.certification import Check
 from utmost.errors import BudgetMismatch, BudgetSpent, InvalidInput, UnknownDataset, shown
 from utmost.exact import Number
+from utmost.mechanism.certification import Check
 from utmost.privacy import Level, as_level
 
 NEIGHBOURS = ("replace", "add-remove")

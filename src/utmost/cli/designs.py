@@ -12,15 +12,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from utmost.cli import party, survey
+from utmost.cli.demo import run_demo
+from utmost.cli.matrix_file import certify_table
 from utmost.cli.output import Json, ask_private, checks_of, print_json
-from utmost.demo import run_demo
+from utmost.cli.problem_file import LevelTable, solve_file
 from utmost.design.local.survey import FORMAT as SURVEY
 from utmost.design.multiparty.protocol import FORMAT as PROTOCOL
 from utmost.errors import InvalidInput
-from utmost.matrix_file import certify_table
+from utmost.exact.saved import format_of
 from utmost.mechanism import FiniteMechanism
-from utmost.problem_file import LevelTable, solve_file
-from utmost.saved import format_of
 from utmost.solution import Solution, Verification
 
 Picture = Annotated[Path | None, typer.Option(help="Also draw the mechanism to this file (.png, .svg or .pdf).")]

@@ -13,8 +13,8 @@ import typer
 from utmost.cli.output import Accept, Json, ask_private, checks_of, json_values, kept_file, print_json, read_text
 from utmost.design.multiparty import Message, Protocol, optimal
 from utmost.errors import BadFile, InvalidInput
+from utmost.exact.saved import read_checked, write_checked
 from utmost.privacy import ApproxDP, PureDP, require_accepted
-from utmost.saved import read_checked, write_checked
 from utmost.solution import Verification
 
 app = typer.Typer(

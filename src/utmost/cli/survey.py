@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import typer
 
 from utmost.cli.output import Accept, Json, ask_private, json_values, kept_file, print_json, read_text
+from utmost.cli.problem_file import LevelTable
 from utmost.design import local
 from utmost.design.local.survey import Survey
 from utmost.errors import InvalidInput
 from utmost.privacy import require_accepted
-from utmost.problem_file import LevelTable
 from utmost.space import label_from_json
 
 app = typer.Typer(

@@ -20,7 +20,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.certification import growth_floor
 from utmost.design.local.alphabet import distributions, pure_level, whole_number
 from utmost.design.local.columns import like, positions_of
 from utmost.design.local.decision import Decision, decide_counts
@@ -29,13 +28,14 @@ from utmost.design.local.kept import keep, read_kept
 from utmost.design.local.responses import Responses, read_responses, require_possible
 from utmost.design.local.sets import draw_sets
 from utmost.design.local.simple import subset
-from utmost.edge_levels import Privacy
 from utmost.errors import BadFile, InvalidInput, UnknownPoint
+from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.certification import growth_floor
+from utmost.mechanism.sampling import WORD
 from utmost.privacy import ApproxDP, level_from_json, promise_in_words, require_accepted
-from utmost.sampling import WORD
-from utmost.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.space import label_from_json, label_to_json
+from utmost.space.edge_levels import Privacy
 
 FORMAT, VERSION = "utmost-survey", 1
 MOST_CATEGORIES = 10**6

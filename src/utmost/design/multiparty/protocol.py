@@ -19,7 +19,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.certification import CertifiedMechanism, Check, find_violation
 from utmost.design.multiparty.average import accuracy_by_state, best_accuracy
 from utmost.design.multiparty.decision import Decision, best_answer, posterior_of, read_coin, toss
 from utmost.design.multiparty.functions import (
@@ -36,8 +35,9 @@ from utmost.design.multiparty.response import chances, promises_nothing, respons
 from utmost.design.multiparty.worst import Rule, average_rule, best_rule
 from utmost.errors import BadFile, InvalidInput, SolverFailed, TooLarge, UnsupportedLevel, UtmostError
 from utmost.exact import Number
+from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
+from utmost.mechanism.certification import CertifiedMechanism, Check, find_violation
 from utmost.privacy import ApproxDP, Level, as_level, level_from_json, promise_in_words, require_accepted
-from utmost.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.solution import Certificate, Verification
 from utmost.space import label_from_json, label_to_json
 
