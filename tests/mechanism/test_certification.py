@@ -27,8 +27,8 @@ from utmost.mechanism.certification import (
 )
 from utmost.mechanism.rounding import carry_down
 from utmost.release.mechanisms.choice import design_choice, design_number
-from utmost.release.mechanisms.line import Line
 from utmost.space.edge_levels import on_edges
+from utmost.space.integers import Line
 
 
 def random_binary_solution(seed):
@@ -193,7 +193,7 @@ def test_supports_that_differ_are_refused():
     assert is_private(um.certify(mechanism, um.path(2), um.ApproxDP(0, "1e-200")))
 
 
-@pytest.mark.parametrize("epsilon", [1, 3, 20])
+@pytest.mark.parametrize("epsilon", [3, 20])
 def test_underflow_is_rounding(epsilon):
     """A geometric mechanism in floats is 0 far away, next to 5e-324; its integers are private all the same."""
     n = 900 // epsilon
