@@ -87,6 +87,11 @@ def test_the_bound_with_fractions_holds_for_any_prices(seed):
         assert excess.max() <= _worst_fraction(prior, q, prices) <= excess.max() + best.max()
 
 
+def test_no_function_of_ours_is_taken_for_a_test():
+    """Pytest collects what is named test...; the bound for testing hypotheses is none, wherever it is imported."""
+    assert patterns.testing_bound.__test__ is False
+
+
 def test_information_of_many_letters(tmp_path):
     """Beyond 18 letters the knapsack with fractions bounds it; uniform priors are exact at any size; files keep it."""
     prior = np.random.default_rng(3).dirichlet(np.ones(24))

@@ -22,8 +22,8 @@ ULP = 2.0**-52
 LEAST_OFFSET = 1e-10
 """Below this q (epsilon about 23) floats do not tell the least ratios apart, and simple bounds take over."""
 MOST_ENUMERATED, LEFT_OVER, FRACTIONS, TANGENTS = 20, 12, 64, 1024
-"""Up to how many letters all sets are looked at, and all sets of those next in likelihood; into how many parts one letter of a knapsack is cut; how many
-tangents bound the information of patterns from above, eight times as many where the likeliest letters are not cut."""
+"""Up to how many letters all sets are looked at, and how many of the next likeliest; into how many parts one letter
+of a knapsack is cut; how many tangents bound the information of patterns from above, or eight times as many."""
 COARSE, FINE = 20, 60
 """How often an interval is halved to find where a letter enters or leaves: while hunting, and for a proof."""
 
@@ -185,8 +185,8 @@ def response_prices(prior: Floats, q: float) -> Floats:
 def _lift(prior: Floats, q: float, prices: Floats) -> float:
     """What the sum of prices must be raised by to bound every mechanism.
 
-    The shares of patterns satisfy sum of shares · (q k + letters) = k. So if a pattern of s letters exceeds its price by
-    v, that lets a mechanism exceed the sum of prices by v / (q + s/k) at most. One and two letters are tried; of more,
+    The shares of patterns satisfy sum of shares · (q k + letters) = k. So a pattern of s letters that exceeds its price
+    by v lets a mechanism exceed the sum of prices by v / (q + s/k) at most. One and two letters are tried; of more,
     tangents of the concave information bound v, in two ways, of which the better one counts.
     """
     k, paid = len(prior), q * math.fsum(prices)
@@ -221,7 +221,7 @@ def _excess_by_size(prior: Floats, q: float, prices: Floats) -> Floats:
 
 
 def dearest_patterns(prior: Floats, q: float, prices: Floats, likeliest: int = 12, most: int = 40) -> Floats:
-    """Patterns that may well exceed their price, a row each: sets of the likeliest letters with the best of the rest."""
+    """Patterns that may well exceed their price, a row each: sets of the likeliest letters with the best others."""
     order = np.argsort(-prior, kind="stable")
     big, small = order[:likeliest], order[likeliest:]
     slope, worst, _ = _excess_by_likeliest(prior, q, prices, likeliest)
@@ -249,9 +249,7 @@ def _excess_by_likeliest(
         gains = np.outer(slopes, prior[part]) - prices[part]
         heights = heights + np.maximum(gains, 0.0).sum(axis=1)
         best = np.sort(np.hstack([best, gains]), axis=1)[:, -3:]
-    mass, paid, sizes = (
-        np.append(0.0, subset_sums(values)) for values in (prior[big], prices[big], np.ones(len(big)))
-    )
+    mass, paid, sizes = (np.append(0.0, subset_sums(values)) for values in (prior[big], prices[big], np.ones(len(big))))
     count = np.maximum(sizes.astype(np.int64), 3)
     slope, excess = np.zeros(len(mass)), np.full(len(mass), -np.inf)
     for missing in range(4):

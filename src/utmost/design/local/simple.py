@@ -20,7 +20,7 @@ from utmost.privacy import ApproxDP, Level, PureDP, as_level
 
 MOST_OUTPUTS = 10**5
 MOST_MET, MOST_SUMMED, UNITS = 40, 400, 2**20
-"""Up to how many letters two halves of the alphabet are met; how many are summed in units, and how many units make 1."""
+"""Up to how many letters two halves of the alphabet are met; how many are summed in units; how many units make 1."""
 REGROUPINGS, GROUP = 20, 28
 
 
