@@ -94,6 +94,10 @@ class BadFile(InvalidInput):
     """A saved file that is not what it says: changed, cut short, or of another version."""
 
 
+class WeakPromise(InvalidInput):
+    """A survey or protocol promises a respondent too little to be answered unless they accept it; nothing was sent."""
+
+
 class NotRowWise(InvalidInput):
     """A condition or table that looks at more than one row at a time, or could fail on a row: refused unread."""
 
@@ -130,7 +134,10 @@ def shown(value: Any) -> str:
     ("'yes'", "['a', 1]", 'a dict')
     """
     if _is_plain(value):
-        text = repr(value)
+        try:
+            text = repr(value)
+        except ValueError:  # Python writes no number of more than 4300 digits
+            return "a number of thousands of digits"
         return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
     if type(value) in (list, tuple) and len(value) <= MOST_LISTED and all(_is_plain(part) for part in value):
         listed = ", ".join(map(shown, value))

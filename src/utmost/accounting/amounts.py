@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from utmost.exact import ExpSum, as_fmpq, endpoints, show_rational, to_float
+from utmost.exact import ExpSum, as_fmpq, endpoints, read_rational, show_rational, to_float, write_rational
 from utmost.privacy import ApproxDP
 
 GRAIN = 2**80
@@ -87,17 +87,19 @@ class Amount:
         text = show_rational(rational)
         if self.ratio != 1:
             return f"{float(self):.6g}"
-        return text if len(text) <= 12 or math.isinf(float(self)) else f"{float(rational):.6g}"
+        is_float = math.isfinite(float(self)) and (float(self) != 0 or rational == 0)
+        return f"{float(rational):.6g}" if len(text) > 12 and is_float else text
 
     def to_json(self) -> list[str]:
         """The amount as plain data; `from_json` reads it back."""
-        return [str(self.rational), str(self.ratio)]
+        rational = "inf" if self.rational == math.inf else write_rational(Fraction(self.rational))
+        return [rational, write_rational(self.ratio)]
 
     @classmethod
     def from_json(cls, data: Any) -> Amount:
         """The amount written by `to_json`."""
         rational, ratio = data
-        return cls(math.inf if rational == "inf" else Fraction(rational), Fraction(ratio))
+        return cls(math.inf if rational == "inf" else read_rational(rational), read_rational(ratio))
 
     def minus(self, other: Amount) -> float:
         """What is left after taking another amount away, rounded to a float."""

@@ -14,8 +14,8 @@ import numpy as np
 
 from utmost.accounting.amounts import Amount
 from utmost.accounting.storage import Run
-from utmost.certification import Check
 from utmost.errors import BadFile, InvalidInput
+from utmost.mechanism.certification import Check
 
 START = "0" * 64
 """What stands before the first event of a chain."""

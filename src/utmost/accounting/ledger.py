@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 import secrets
 import unicodedata
 from collections import Counter
@@ -38,12 +39,16 @@ from utmost.accounting.entries import Entry, LedgerCheck, Left, Spent, check_sum
 from utmost.accounting.filters import Filter, choose
 from utmost.accounting.sqlite import Memory, SQLite
 from utmost.accounting.storage import Run, Storage
-from utmost.certification import Check
 from utmost.errors import BudgetMismatch, BudgetSpent, InvalidInput, UnknownDataset, shown
 from utmost.exact import Number
+from utmost.mechanism.certification import Check
 from utmost.privacy import Level, as_level
 
 NEIGHBOURS = ("replace", "add-remove")
+UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
+"""Joiners, fillers and selectors that Unicode lists as default-ignorable, beside the format characters (Cf)."""
 
 
 class Ledger:
@@ -461,11 +466,18 @@ class Schedule:
 def _name(dataset: Any) -> str:
     """A data set's name, such that what looks the same is the same."""
     name = unicodedata.normalize("NFC", _text(dataset, "dataset"))
-    if name != name.strip() or any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in name):
+    if name != name.strip() or any(_is_invisible(letter) for letter in name):
         raise InvalidInput(
-            f"dataset is {dataset!a}; give a name without spaces around it and without control characters."
+            f"dataset is {dataset!a}; give a name without spaces around it, and without control characters, characters "
+            "that nobody sees and unusual spaces, so that names that look the same are the same."
         )
     return name
+
+
+def _is_invisible(letter: str) -> bool:
+    """Whether two texts may look the same although one has this letter and the other not, or a plain space."""
+    kind = unicodedata.category(letter)
+    return kind in ("Cc", "Cf", "Zl", "Zp") or (kind == "Zs" and letter != " ") or bool(UNSEEN.match(letter))
 
 
 def _text(value: Any, name: str) -> str:

@@ -42,6 +42,9 @@ class PostgreSQL(Storage):
             raise UtmostError("PostgreSQL needs psycopg; install it with: pip install 'utmost[postgres]'") from None
         try:
             connection = psycopg.connect(self._url, autocommit=True)
+            # A writer waits for its lock first and must then see what the one before it wrote: with the snapshots of
+            # "repeatable read", which a server may have as its default, it would see the state before it waited.
+            connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
             connection.execute("SET synchronous_commit = on")
         except psycopg.Error as problem:
             reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
