@@ -16,10 +16,10 @@ from scipy.optimize import linprog
 from scipy.stats import chisquare
 
 import utmost as um
-from utmost.design.noise.decay import decay_above, keeps_level
-from utmost.design.noise.draws import Cuts, IntegerDraws, Uniform, draw_point, point_on_layer
-from utmost.design.noise.layers import LayerLaw, count_points, sum_norms, sum_squares
 from utmost.errors import CannotCertify, InvalidInput, TooLarge, UnsupportedLevel
+from utmost.mechanism.decay import decay_above, keeps_level
+from utmost.mechanism.draws import Cuts, IntegerDraws, Uniform, draw_point, point_on_layer
+from utmost.mechanism.layers import LayerLaw, count_points, sum_norms, sum_squares
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 
 approx = pytest.approx

@@ -30,12 +30,12 @@ from utmost.design.noise.arguments import (
     exact_integer,
 )
 from utmost.design.noise.best_step import best_step, best_step_for, exact_cost, neighbours
-from utmost.design.noise.decay import decay_above, keeps_level
-from utmost.design.noise.draws import IntegerDraws, draw_point, point_on_layer
-from utmost.design.noise.layers import LayerLaw, count_points
 from utmost.errors import CannotCertify, InvalidInput, TooLarge
 from utmost.exact import Enclosed, ExpSum, Number, compare
 from utmost.mechanism.certification import Check
+from utmost.mechanism.decay import decay_above, keeps_level
+from utmost.mechanism.draws import IntegerDraws, draw_point, point_on_layer
+from utmost.mechanism.layers import LayerLaw, count_points
 from utmost.privacy import ApproxDP, Level
 from utmost.solution import Certificate, Verification
 
