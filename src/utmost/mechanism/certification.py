@@ -552,9 +552,20 @@ def _refuse_violations(matrix: Floats, outputs: Sequence[Any], levels: EdgeLevel
         )
         raise CannotCertify(
             f"not {levels[edge]} between {one!r} and {other!r}: the output {outputs[output]!r} has probability "
-            f"{here[output]:.6g} against {there[output]:.6g}, which needs epsilon = {needs:.6g}. Allow that, or mend "
-            "the mechanism."
+            f"{here[output]:.6g} against {there[output]:.6g}, which needs epsilon = {_told_apart(needs, levels[edge])}"
         )
+
+
+def _told_apart(needs: float, level: Level) -> str:
+    """An epsilon with as many digits as tell it from that of a level, and what to do."""
+    allowed = level.log_growth if isinstance(level, ApproxDP) else math.nan
+    text = next((t for t in (f"{needs:.{digits}g}" for digits in range(6, 18)) if float(t) != allowed), repr(needs))
+    if len(text) <= len(f"{needs:.6g}"):
+        return f"{text}. Allow that, or mend the mechanism."
+    return (
+        f"{text}: the same up to the rounding of the probabilities. If e^epsilon is meant to be a ratio, such as 2, "
+        "say um.PureDP.from_ratio(2); else allow a little more, or give the probabilities with more digits."
+    )
 
 
 def _least_positive(rows: Floats) -> Floats:
