@@ -626,3 +626,16 @@ def test_integers_on_a_complete_space_are_never_passed_when_broken():
     weights[7] = (2**62 - third, third)
     assert find_violation(weights, 62, levels) is not None  # 2^62 - third is one unit above 2 third
     assert "edge_indices" not in space.__dict__
+
+
+def test_what_lists_no_probabilities_is_told_how():
+    """A measurement of another library draws; the error says what to write down instead."""
+
+    class Measurement:
+        def __call__(self, value):
+            return value
+
+    with pytest.raises(InvalidInput, match=r"a Measurement cannot be certified.*FiniteMechanism"):
+        um.certify(Measurement(), um.path(3), 1.0)
+    with pytest.raises(InvalidInput, match="lists its probabilities"):
+        um.certify(Measurement())
