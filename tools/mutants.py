@@ -59,7 +59,7 @@ COVERED = {
     "checking/partitions": LOCAL,
     "checking/patterns": LOCAL,
     "checking/rainbow": (*CHECKING, "design/rainbow/test_regions"),
-    "design/noise/decay": ("design/noise/test_discrete", "release/test_winners", "release/test_questions"),
+    "mechanism/decay": ("design/noise/test_discrete", "release/test_winners", "release/test_questions"),
     "release/mechanisms/selection": ("release/test_winners", "release/test_questions"),
     "release/mechanisms/balls": ("release/test_several_counts", "release/test_questions"),
     "release/mechanisms/pure_within": ("release/test_winners",),
