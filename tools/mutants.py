@@ -472,7 +472,7 @@ def try_all(minutes: float, only: str, again: str) -> None:
                     break
                 target.write_text(mutant.text())
                 covering = those_that_run(tests, str(path.relative_to(ROOT / "src" / "utmost")), mutant.inside)
-                limit = 60 + 3 * sum(tests[test]["seconds"] for test in covering)
+                limit = 40 + 1.5 * sum(tests[test]["seconds"] for test in covering)
                 outcome, failed, took = tree.run(["-x", *covering], limit)
                 target.write_text(original)
                 verdict = "survived" if outcome == "passed" else "killed"
