@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 from timing import seconds
 
 import utmost as um
-from utmost.divergences import as_divergence
-from utmost.optimality.partitions import best_cuts, by_ratio
+from utmost.checking.partitions import best_cuts, by_ratio
+from utmost.privacy.divergences import as_divergence
 
 dp.enable_features("contrib")
 

@@ -13,7 +13,7 @@ import opendp.prelude as dp
 from timing import seconds
 
 import utmost as um
-from utmost.sampling import draw
+from utmost.mechanism.sampling import draw
 
 dp.enable_features("contrib")
 

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import utmost as um
-from utmost.demo_table import write_survey
+from utmost.release.demo_table import write_survey
 
 EPSILONS = (0.1, 0.5, 1, 2)
 NOISES = ("Utmost", "geometric", "Laplace", "Gaussian, delta = 1e-06")

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from utmost import accounting, errors
 from utmost.accounting import Ledger, compose
-from utmost.certification import CertifiedMechanism, certify
 from utmost.design import binary, finite, local, multiparty, noise, rainbow
-from utmost.edge_levels import EdgeLevels, per_edge, personalized
-from utmost.families import (
+from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
+from utmost.mechanism.certification import CertifiedMechanism, certify
+from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, SuitablePair
+from utmost.solution import Certificate, Problem, Solution, Verification
+from utmost.space import Morphism, Space
+from utmost.space.edge_levels import EdgeLevels, per_edge, personalized
+from utmost.space.families import (
     complete,
     counts,
     cycle,
@@ -25,10 +29,6 @@ from utmost.families import (
     path,
     sums,
 )
-from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
-from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, SuitablePair
-from utmost.solution import Certificate, Problem, Solution, Verification
-from utmost.space import Morphism, Space
 
 if TYPE_CHECKING:
     from utmost.release import Answer, Plan, Session, audit, people, rows

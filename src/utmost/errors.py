@@ -94,6 +94,10 @@ class BadFile(InvalidInput):
     """A saved file that is not what it says: changed, cut short, or of another version."""
 
 
+class WeakPromise(InvalidInput):
+    """A survey or protocol promises a respondent too little to be answered unless they accept it; nothing was sent."""
+
+
 class NotRowWise(InvalidInput):
     """A condition or table that looks at more than one row at a time, or could fail on a row: refused unread."""
 

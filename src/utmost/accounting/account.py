@@ -21,9 +21,9 @@ from utmost.accounting.chain import Event, changed, check_chain, check_questions
 from utmost.accounting.entries import Entry, LedgerCheck, Left, Spent, check_sums, fold
 from utmost.accounting.filters import Filter
 from utmost.accounting.storage import Book, Storage
-from utmost.certification import Check
 from utmost.errors import BudgetMismatch, BudgetSpent, InvalidInput, LedgerFailed, UnknownDataset, shown
 from utmost.exact import Number
+from utmost.mechanism.certification import Check
 from utmost.privacy import Level, as_level
 
 

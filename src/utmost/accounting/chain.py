@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from utmost.accounting.amounts import Amount
-from utmost.certification import Check
 from utmost.errors import BadFile, InvalidInput, shown
+from utmost.mechanism.certification import Check
 
 START = "0" * 64
 """What stands before the first event of a chain."""

@@ -9,9 +9,9 @@ from typing import Any
 from utmost.accounting.amounts import Amount
 from utmost.accounting.chain import Event
 from utmost.accounting.filters import Filter
-from utmost.certification import Check
 from utmost.errors import UtmostError
 from utmost.exact import Number
+from utmost.mechanism.certification import Check
 from utmost.privacy import Level, level_from_json
 
 

@@ -24,10 +24,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.certification import CertifiedMechanism, CertifiedRecipe
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import to_float
 from utmost.mechanism import Rows, require_points
+from utmost.mechanism.certification import CertifiedMechanism, CertifiedRecipe
 from utmost.privacy import ApproxDP, Level, SuitablePair, as_level
 from utmost.solution import Solution
 from utmost.space import Space

@@ -14,9 +14,9 @@ from rich.table import Table
 from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
 from utmost.cli.output import Json, as_epsilon_delta, checks_of, ledger_file, print_json
+from utmost.cli.problem_file import LevelTable
 from utmost.errors import BadFile, InvalidInput
 from utmost.privacy import ApproxDP, GaussianDP, Level
-from utmost.problem_file import LevelTable
 from utmost.release.budget import asked, levels_of
 from utmost.release.units import as_unit
 

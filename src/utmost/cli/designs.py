@@ -11,12 +11,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from utmost.cli import party, survey
+from utmost.cli.demo import run_demo
+from utmost.cli.matrix_file import certify_table
 from utmost.cli.output import Json, ask_private, checks_of, print_json
-from utmost.demo import run_demo
+from utmost.cli.problem_file import LevelTable, solve_file
+from utmost.design.local.survey import FORMAT as SURVEY
+from utmost.design.multiparty.protocol import FORMAT as PROTOCOL
 from utmost.errors import InvalidInput
-from utmost.matrix_file import certify_table
+from utmost.exact.saved import format_of
 from utmost.mechanism import FiniteMechanism
-from utmost.problem_file import LevelTable, solve_file
 from utmost.solution import Solution, Verification
 
 Picture = Annotated[Path | None, typer.Option(help="Also draw the mechanism to this file (.png, .svg or .pdf).")]
@@ -56,10 +60,14 @@ def certify(
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(help="A solution saved by `utmost design` or `utmost certify`.")],
+    file: Annotated[Path, typer.Argument(help="A saved solution, protocol or survey.")],
     as_json: Json = False,
 ) -> None:
-    """Re-prove a saved solution with nothing of the solver; exit code 1 if it fails."""
+    """Re-prove a saved solution, protocol or survey with nothing of the solver; exit code 1 if it fails."""
+    others = {PROTOCOL: party.verify, SURVEY: survey.verify}
+    if check := others.get(format_of(file) or ""):
+        check(file, as_json)
+        return
     solution = Solution.load(file)
     verification = solution.verify()
     if as_json:
@@ -158,15 +166,28 @@ def _summary(solution: Solution, verification: Verification) -> dict[str, Any]:
 
 
 def _proof(solution: Solution, verification: Verification) -> dict[str, Any]:
+    """What was proved; the words of a certificate that came from a file stand apart, since nobody checked them."""
     c = solution.certificate
     gap = verification.gap if math.isfinite(verification.gap) else None
+    words = {"quantity": c.quantity, "reason": c.reason, "method": c.method, "notes": list(c.notes)}
+    if solution.from_file:
+        told: dict[str, Any] = {"unchecked_words_of_the_file": words}
+        optimal: dict[str, Any] = {
+            "claim": verification.optimal,
+            "reason": verification.relies_on,
+            "bound": c.bound,
+            "gap": gap,
+        }
+    else:
+        told = {"quantity": c.quantity}
+        optimal = {"claim": c.claim, "reason": c.reason, "bound": c.bound, "gap": gap, "notes": list(c.notes)}
     return {
         "question": solution.problem.question,
         "space": repr(solution.problem.space),
         "privacy": str(solution.problem.privacy),
         "value": solution.value,
-        "quantity": c.quantity,
-        "optimal": {"claim": c.claim, "reason": c.reason, "bound": c.bound, "gap": gap, "notes": list(c.notes)},
+        **told,
+        "optimal": optimal,
         "verified": bool(verification),
         "relies_on": verification.relies_on,
         "private": verification.private,

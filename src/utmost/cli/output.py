@@ -18,6 +18,11 @@ from utmost.privacy import ApproxDP, Level, PureDP
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
+Accept = Annotated[
+    bool,
+    typer.Option("--accept", help="Respond although the promise is weaker than epsilon = 5 with delta = 0.01."),
+]
+
 
 def print_json(content: dict[str, Any]) -> None:
     """One JSON object on standard output; infinity, which JSON does not have, is the text "inf"."""

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from utmost.cli.output import Json, ask_private, checks_of, json_values, kept_file, print_json, read_text
+from utmost.cli.output import Accept, Json, ask_private, checks_of, json_values, kept_file, print_json, read_text
 from utmost.design.multiparty import Message, Protocol, optimal
 from utmost.errors import BadFile, InvalidInput
-from utmost.privacy import ApproxDP, PureDP
-from utmost.saved import read_checked, write_checked
+from utmost.exact.saved import read_checked, write_checked
+from utmost.privacy import ApproxDP, PureDP, require_accepted
 from utmost.solution import Verification
 
 app = typer.Typer(
@@ -81,9 +81,13 @@ def respond(
         Path | None,
         typer.Option(help="Where your message is recorded; among your own files, by the protocol, if left out."),
     ] = None,
+    accept: Accept = False,
     as_json: Json = False,
 ) -> None:
-    """Make your message from your bit (read from a prompt or standard input) once, and repeat it when asked again."""
+    """Make your message from your bit (read from a prompt or standard input) once, and repeat it when asked again.
+
+    The promise to you is shown before you are asked.
+    """
     agreed = Protocol.load(protocol)
     agreed.mechanism(party)  # refuses a party that does not exist before anything is asked
     kept = record or kept_file("parties", f"{agreed.fingerprint}-party-{party}")
@@ -91,7 +95,9 @@ def respond(
         message = _recorded(kept, agreed, party)
         print(f"repeated from {kept}: a second draw would spend the privacy again", file=sys.stderr)
     else:
-        message = _record(kept, agreed.respond(party, _ask_bit()), agreed)
+        print(f"the promise to you: {agreed.promise(party)}", file=sys.stderr)
+        require_accepted(agreed.levels[party], accept)
+        message = _record(kept, agreed.respond(party, _ask_bit(), accept), agreed)
         print(f"recorded in {kept}", file=sys.stderr)
     print_json(json.loads(str(message))) if as_json else print(message)
 

@@ -1,4 +1,4 @@
-"""`utmost survey design`, `respond` and `estimate`: a private survey from the first question to the frequencies.
+"""`utmost survey design`, `verify`, `respond`, `estimate`: a private survey from the question to the frequencies.
 
 The true answer is read from a prompt or standard input, never from the command line; the response is kept on the
 person's device, so that the same question asked again gets the same response.
@@ -13,11 +13,12 @@ from typing import Annotated, Any
 
 import typer
 
-from utmost.cli.output import Json, ask_private, json_values, kept_file, print_json, read_text
+from utmost.cli.output import Accept, Json, ask_private, json_values, kept_file, print_json, read_text
+from utmost.cli.problem_file import LevelTable
 from utmost.design import local
 from utmost.design.local.survey import Survey
 from utmost.errors import InvalidInput
-from utmost.problem_file import LevelTable
+from utmost.privacy import require_accepted
 from utmost.space import label_from_json
 
 app = typer.Typer(
@@ -64,25 +65,60 @@ def design(
 
 
 @app.command()
+def verify(file: SurveyFile, as_json: Json = False) -> None:
+    """Re-prove a saved survey: the odds of its responses in exact arithmetic; exit code 1 if it fails."""
+    made = Survey.load(file)
+    private = made.verify()
+    if as_json:
+        print_json(
+            {
+                "survey": made.identity[:SHOWN],
+                "categories": list(made.categories),
+                "privacy": str(made.level),
+                "promise": made.promise,
+                "named_in_a_response": made.size,
+                "optimal": made.optimal,
+                "private": private,
+                "verified": private,
+            }
+        )
+    else:
+        print(
+            f"{'verified: private' if private else 'NOT verified: NOT private'}, optimality: {made.optimal}\n  {made}"
+        )
+        print("  the odds of every response are at most e^epsilon" + (", in exact arithmetic" if private else ": FAIL"))
+        print(f"  the promise to a person: {made.promise}")
+    if not private:
+        raise typer.Exit(1)
+
+
+@app.command()
 def respond(
     file: SurveyFile,
     kept: Annotated[
         Path | None,
         typer.Option(help="Where the response is kept; among your own files, by the survey's identity, if not said."),
     ] = None,
+    accept: Accept = False,
     as_json: Json = False,
 ) -> None:
-    """Respond to the survey: the answer comes from a prompt or standard input; asked again, it repeats the response."""
+    """Respond to the survey: the answer comes from a prompt or standard input; asked again, it repeats the response.
+
+    The promise to you is shown before you are asked.
+    """
     asked = Survey.load(file)
     where = kept or kept_file("surveys", asked.identity)
     again = where.exists()
-    response = asked.respond(None if again else _ask(asked), kept=where)
+    if not again:
+        print(f"the promise to you: {asked.promise}", file=sys.stderr)
+        require_accepted(asked.level, accept)
+    response = asked.respond(None if again else _ask(asked), where, accept)
     sent = {
         "survey": asked.identity[:SHOWN],
         "response": response,
     }  # a tuple is a list in JSON, and read back as a tuple
     if as_json:
-        print_json({**sent, "repeated": again, "kept": str(where)})
+        print_json({**sent, "repeated": again, "kept": str(where), "promise": asked.promise})
         return
     print(
         f"repeated from {where}: a second one would spend the promise again" if again else f"kept in {where}",

@@ -6,21 +6,22 @@ X_io <= E X_ho for every output o, or, with delta > 0, sum_o max(0, X_io - E X_h
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.certification import promise_excess
-from utmost.edge_levels import EdgeLevels
 from utmost.errors import SolverFailed
-from utmost.rounding import floor_of
-from utmost.sparse import coo_array, csr_array, hstack, vstack
+from utmost.mechanism.certification import promise_excess
+from utmost.mechanism.rounding import floor_of
+from utmost.space.edge_levels import EdgeLevels
+from utmost.space.sparse import coo_array, csr_array, hstack, vstack
 
 Floats: TypeAlias = NDArray[np.float64]
 MOST_MIXED = 1e-3
-INFEASIBLE = 2
-"""How SciPy's linprog says that no point fits."""
+OUT_OF_TIME, INFEASIBLE = 1, 2
+"""How SciPy's linprog says that time ran out, and that no point fits."""
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -42,10 +43,12 @@ def best_mechanism(
     fixed: dict[int, Floats] | None = None,
     at_least: list[tuple[Floats, float]] | None = None,
     worst: Floats | None = None,
+    seconds: float = math.inf,
 ) -> Optimum:
     """The private mechanism with the largest sum of gains·X, some rows fixed, some other sums held above a value.
 
-    With a table of losses as `worst`, the one with the least loss at its worst point instead.
+    With a table of losses as `worst`, the one with the least loss at its worst point instead. `SolverFailed` after so
+    many seconds without a result.
     """
     from scipy.optimize import linprog
 
@@ -96,7 +99,13 @@ def best_mechanism(
         upper, sums = hstack([upper, csr_array(last)]).tocsr(), hstack([sums, csr_array((n, 1))]).tocsr()
         bounds = np.vstack([bounds, [worst.min(initial=0.0), worst.max(initial=0.0)]])
         cost = np.append(np.zeros(variables), 1.0)
-    result = linprog(cost, upper, limits, sums, np.ones(n), bounds=bounds, method="highs", options=TIGHT)
+    options = {**TIGHT, "time_limit": seconds}
+    result = linprog(cost, upper, limits, sums, np.ones(n), bounds=bounds, method="highs", options=options)
+    if result.status == OUT_OF_TIME:
+        raise SolverFailed(
+            f"the linear program over mechanisms of {n} points and {k} outputs was not solved in {seconds:g} seconds; "
+            "allow more seconds or use fewer points."
+        )
     if result.x is None:
         message = f"the linear program over mechanisms failed: {result.message}"
         raise SolverFailed(message, infeasible=result.status == INFEASIBLE)

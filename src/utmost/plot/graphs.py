@@ -10,9 +10,9 @@ import numpy as np
 from utmost.errors import InvalidInput
 from utmost.plot.canvas import Figure, canvas, caption
 from utmost.plot.probabilities import heat_map
-from utmost.points import Tuples
 from utmost.solution import Solution
 from utmost.space import Space
+from utmost.space.points import Tuples
 
 COLOURS = ("#c44e52", "#4271ae")
 MOST_POINTS = 200

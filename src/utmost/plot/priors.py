@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 
 from utmost.design.finite import corner_priors
-from utmost.edge_levels import Privacy
 from utmost.errors import InvalidInput
 from utmost.plot.canvas import Figure, canvas
 from utmost.space import Space
+from utmost.space.edge_levels import Privacy
 
 TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
 SHADES = ("#4271ae", "#c44e52", "#55a868", "#8172b2")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from utmost.design.rainbow import line
-from utmost.edge_levels import Privacy
 from utmost.mechanism import FiniteMechanism, RecipeMechanism
 from utmost.plot.canvas import Figure, canvas
+from utmost.space.edge_levels import Privacy
 
 
 def rainbow(

@@ -16,6 +16,7 @@ from utmost.exact import Number
 from utmost.privacy.approx import ApproxDP, PureDP, approx_lower, approx_upper
 from utmost.privacy.gaussian import GaussianDP
 from utmost.privacy.level import Floats, Level, as_probabilities
+from utmost.privacy.promises import promise_in_words, require_accepted
 from utmost.privacy.suitable import FunctionPair, SuitablePair
 
 __all__ = [
@@ -31,6 +32,8 @@ __all__ = [
     "as_level",
     "as_probabilities",
     "level_from_json",
+    "promise_in_words",
+    "require_accepted",
     "require_pure",
 ]
 

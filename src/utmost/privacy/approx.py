@@ -74,6 +74,11 @@ class ApproxDP(Level):
         raise AttributeError(f"{type(self).__name__} is immutable; make a new level instead of setting {name}.")
 
     @property
+    def keeps_positive(self) -> bool:  # type: ignore[override]
+        """Whether a positive probability is positive at every neighbour: delta = 0 and epsilon is finite."""
+        return not self.delta and not math.isinf(self.log_growth)
+
+    @property
     def epsilon(self) -> Fraction | float:
         """The exponent as given: a Fraction, or a float where it is a logarithm or infinite."""
         return self.exponent if self.ratio == 1 else self.log_growth

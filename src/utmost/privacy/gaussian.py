@@ -33,6 +33,11 @@ class GaussianDP(Level):
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"GaussianDP is immutable; make a new level instead of setting {name}.")
 
+    @property
+    def keeps_positive(self) -> bool:  # type: ignore[override]
+        """Whether a positive probability is positive at every neighbour: mu is finite."""
+        return not math.isinf(to_float(self.mu))
+
     def _upper(self, alpha: Floats) -> Floats:
         return gaussian_move(alpha, to_float(self.mu))
 

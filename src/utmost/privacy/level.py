@@ -26,6 +26,8 @@ class Level(ABC):
     """Whether the level makes sense for more than two outputs."""
     certifiable: bool = True
     """Whether its bounds can be computed in exact arithmetic."""
+    keeps_positive: bool = False
+    """Whether a positive probability is positive at every neighbour: upper(0) = 0, and upper does not jump there."""
 
     def upper(self, alpha: ArrayLike) -> Any:
         """The most a neighbour may give an event that has probability `alpha` here."""

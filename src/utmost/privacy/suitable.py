@@ -82,6 +82,11 @@ class SuitablePair(Level):
         slopes = _slopes(self.knots)
         return all(a >= b for a, b in pairwise(slopes))
 
+    @property
+    def keeps_positive(self) -> bool:  # type: ignore[override]
+        """Whether a positive probability is positive at every neighbour: upper(0) = 0."""
+        return self.knots[0][1] == 0
+
     def _upper(self, alpha: Floats) -> Floats:
         xs, ys = np.array(self.knots, dtype=float).T
         return np.asarray(np.maximum(np.interp(alpha, xs, ys), alpha))

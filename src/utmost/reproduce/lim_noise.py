@@ -9,7 +9,7 @@ import numpy as np
 import utmost as um
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import Floats, generator
-from utmost.sparse import coo_array
+from utmost.space.sparse import coo_array
 
 
 @reproduces("LIM-figure-2.2")

@@ -15,9 +15,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.edge_levels import EdgeLevels
 from utmost.privacy import ApproxDP
-from utmost.sparse import connected_components, csr_array, dijkstra
+from utmost.space.edge_levels import EdgeLevels
+from utmost.space.sparse import connected_components, csr_array, dijkstra
 
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]

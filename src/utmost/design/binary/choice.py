@@ -12,18 +12,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.checking import average, dual_bound, intercepts
 from utmost.design.binary.carry import carry
 from utmost.design.binary.extension import carry_from
 from utmost.design.binary.question import Floats, Outputs, as_truth, boundary_edges
 from utmost.design.linear_program import TIGHT
-from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import InvalidInput, SolverFailed
 from utmost.mechanism import FiniteMechanism
-from utmost.optimality import average, dual_bound, intercepts
 from utmost.privacy import ApproxDP, GaussianDP, SuitablePair
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
-from utmost.sparse import coo_array, vstack
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.space.sparse import coo_array, vstack
 
 MOST_ROUNDS = 40
 MARGINS = (0.0, 1e-12, 1e-9, 1e-7, 1e-5)

@@ -17,9 +17,9 @@ import numpy as np
 from flint import ctx
 from numpy.typing import NDArray
 
-from utmost.edge_levels import EdgeLevels
 from utmost.errors import NoExtension
 from utmost.exact import ExpSum, Real, compare, show_rational
+from utmost.space.edge_levels import EdgeLevels
 
 Floats: TypeAlias = NDArray[np.float64]
 

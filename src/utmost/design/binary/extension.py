@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from utmost.checking import average
 from utmost.design.binary.carry import Bounds, carry
 from utmost.design.binary.conflict import find_conflict, raise_conflict
 from utmost.design.binary.question import (
@@ -18,12 +19,11 @@ from utmost.design.binary.question import (
     read_known,
     require_hitting,
 )
-from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.mechanism import FiniteMechanism
-from utmost.optimality import average
 from utmost.privacy import Level
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
 AVERAGE = "average probability of the truth over the points"
 

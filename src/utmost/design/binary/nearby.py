@@ -7,11 +7,11 @@ from typing import Any
 
 from utmost.design.binary.extension import carry_from, extend
 from utmost.design.binary.question import Outputs, as_probability, as_truth, read_known
-from utmost.edge_levels import on_edges, per_edge
 from utmost.errors import InvalidInput, NeedsFloor, TooLarge
 from utmost.exact import Number, as_rational
 from utmost.privacy import Level, as_level
 from utmost.space import Space
+from utmost.space.edge_levels import on_edges, per_edge
 
 
 class LocalProbability(float):

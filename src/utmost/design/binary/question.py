@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from utmost.errors import InvalidInput, NotBoundaryHitting
 from utmost.exact import Number, as_rational
 from utmost.space import Space
-from utmost.sparse import csr_array, maximum_bipartite_matching
+from utmost.space.sparse import csr_array, maximum_bipartite_matching
 
 Outputs: TypeAlias = tuple[Any, Any]
 Truth: TypeAlias = NDArray[np.int64]

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
-from utmost.certification import MOST_TABLE
-from utmost.decaying import DecayingMechanism, path_peaks
 from utmost.errors import InvalidInput
-from utmost.families import path
+from utmost.exact import held
 from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.certification import MOST_TABLE
+from utmost.mechanism.decaying import DecayingMechanism, path_peaks
 from utmost.privacy import Level, as_level, require_pure
+from utmost.space.families import path
 
 
 def geometric(n: int, privacy: Level | float) -> FiniteMechanism | DecayingMechanism:
@@ -34,4 +35,4 @@ def geometric(n: int, privacy: Level | float) -> FiniteMechanism | DecayingMecha
     peaks = path_peaks(n, math.exp(-level.log_growth))
     if n * n > MOST_TABLE:
         return DecayingMechanism(path(n), level, peaks)
-    return FiniteMechanism(np.exp(-level.log_growth * path(n).distances()) * peaks, range(n), range(n))
+    return FiniteMechanism(held(np.exp(-level.log_growth * path(n).distances()) * peaks), range(n), range(n))

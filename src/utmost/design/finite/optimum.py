@@ -8,23 +8,23 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from utmost.decaying import is_path
+from utmost.checking import mechanism_bound
 from utmost.design.finite.columns import generate_columns, mirrored_edges
 from utmost.design.finite.geometric import geometric
 from utmost.design.finite.region import regularity
 from utmost.design.finite.tight import tight_constraints
 from utmost.design.linear_program import Floats, Optimum, best_mechanism, mix_until_private
-from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import InvalidInput, NoSuchMechanism, TooLarge, UnsupportedLevel
 from utmost.mechanism import FiniteMechanism, Loss, grows_with_distance, loss_table
-from utmost.optimality import mechanism_bound
+from utmost.mechanism.decaying import is_path
 from utmost.privacy import ApproxDP
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
 METHODS = ("auto", "geometric", "tight-constraints", "linear-program", "columns")
-FEW, MOST = 60, 1500
-"""From how many results on columns are generated, and up to how many."""
+FEW, MOST = 40, 1500
+"""Beyond how many results columns are generated, where the plain program is slower, and up to how many."""
 
 
 def optimal(
@@ -48,7 +48,9 @@ def optimal(
         "auto" takes tight constraints where they are proved optimal (zero-one loss, regular prior), geometric noise
         with its best remap on counts, a sparse linear program for few results, a delta or the worst case, and column
         generation for many results at pure levels; the certificate says which and why.
-    seconds : when column generation stops adding columns; the certificate states the gap that is left
+    seconds : how long a solver may take
+        Column generation then returns the best it found, never worse than the exponential mechanism, geometric noise
+        or tight columns, and the certificate states the gap that is left; a plain linear program is given up.
     say : called with a line of text after each round of columns
 
     Returns
@@ -98,9 +100,12 @@ def optimal(
     losses = (matrix * table).sum(axis=1)
     value = float(losses.max(initial=0.0)) if criterion == "worst" else float(weights @ losses)
     against = optimum.favoured if criterion == "worst" else weights
-    bound = -mechanism_bound(levels, -against[:, None] * table, optimum.duals)
-    places = np.flatnonzero(optimum.duals)
-    evidence = {"dual_places": places, "dual_values": optimum.duals.ravel()[places]}
+    bound, duals = max(  # prices of nothing give the loss that not even a truthful mechanism goes below
+        ((-mechanism_bound(levels, -against[:, None] * table, d), d) for d in (optimum.duals, 0 * optimum.duals)),
+        key=lambda found: found[0],
+    )
+    places = np.flatnonzero(duals)
+    evidence = {"dual_places": places, "dual_values": duals.ravel()[places]}
     evidence |= {"least_favourable": against} if criterion == "worst" else {}
     certificate = Certificate(
         "bound",
@@ -141,7 +146,9 @@ def _solve(
         )
     scale = float(np.abs(table).max(initial=0.0)) or 1.0  # solvers' tolerances are absolute
     if not generate:
-        found = best_mechanism(levels, -weights[:, None] * table / scale, worst=table / scale if worst else None)
+        found = best_mechanism(
+            levels, -weights[:, None] * table / scale, None, None, table / scale if worst else None, seconds
+        )
         how = "a sparse linear program over the edges"
         return found._replace(duals=found.duals * scale), how
     made = generate_columns(levels, weights, table / scale, seconds, say)
@@ -171,7 +178,7 @@ def _by_tight_constraints(space: Space, privacy: Privacy, weights: Floats) -> So
     bound = 1 - float(np.sum(y))
     certificate = Certificate(
         "theorem",
-        "REG Theorem 1: tight constraints are optimal for every regular prior, and this one is",
+        "REG Theorem 3: tight constraints are optimal for every regular prior, and this one is",
         "expected loss under the prior",
         "tight constraints, chosen because the prior is regular and the loss zero-one",
         gap=0.0,

@@ -16,11 +16,11 @@ import numpy as np
 from flint import arb, arb_mat, ctx, fmpq_mat
 from numpy.typing import NDArray
 
-from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import UnsupportedLevel
 from utmost.exact import ExpSum, as_fmpq
 from utmost.privacy import ApproxDP
 from utmost.space import Space
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
 Floats: TypeAlias = NDArray[np.float64]
 UNIT = 2.0**-52

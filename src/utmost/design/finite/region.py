@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.certification import Check
 from utmost.design.finite.phi import Solved, nonnegative_solution, pure_levels, solve_phi
 from utmost.design.finite.tight import MOST_DENSE, column_peaks, tight_constraints
-from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import InvalidInput
+from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP
 from utmost.space import Space
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
 Floats: TypeAlias = NDArray[np.float64]
 SLACK = 1e-12

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utmost.decaying import LINES, has_structure, is_transitive, path_peaks, reach_of, row_sums, sum_error
 from utmost.design.finite.phi import Floats, Solved
+from utmost.mechanism.decaying import LINES, has_structure, is_transitive, path_peaks, reach_of, row_sums, sum_error
 from utmost.privacy import ApproxDP
 from utmost.space import Space
 

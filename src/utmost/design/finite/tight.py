@@ -7,15 +7,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utmost.decaying import LINES, DecayingMechanism, has_structure, is_path, is_transitive, row_sums
 from utmost.design.finite.phi import Floats, Solved, nonnegative_solution, pure_levels, solve_phi
 from utmost.design.finite.structured import solve_structured
-from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import NoSuchMechanism, TooLarge
+from utmost.exact import held
 from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.decaying import LINES, DecayingMechanism, has_structure, is_path, is_transitive, row_sums
 from utmost.privacy import ApproxDP, PureDP
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
 MOST_DENSE = 2000
 """Up to how many results a matrix is made; beyond, rows on demand where the space has structure."""
@@ -25,7 +26,7 @@ GUESS = "expected zero-one loss under the uniform prior: one minus the probabili
 
 
 def tight_constraints(space: Space, privacy: Privacy) -> Solution:
-    """The mechanism X_ik = e^(-epsilon d(i, k)) z_k with Phi z = 1: best for every regular prior (REG Theorem 1).
+    """The mechanism X_ik = e^(-epsilon d(i, k)) z_k with Phi z = 1: best for every regular prior (REG Theorem 3).
 
     It exists if and only if the uniform prior is regular, which is decided by proved signs. `NoSuchMechanism` states
     the most negative entry and from which epsilon on it exists.
@@ -58,13 +59,15 @@ def tight_constraints(space: Space, privacy: Privacy) -> Solution:
         mechanism = DecayingMechanism(space, levels.single, peaks)
         told, how = mechanism.diagonal, "the equations of tight constraints, by the structure of the space"
     else:
-        matrix = np.exp(-levels.lengths()) * peaks
+        lengths = levels.lengths()
+        matrix = np.exp(-lengths) * peaks
         matrix = matrix / matrix.sum(axis=1, keepdims=True) if n else matrix
+        matrix = held(matrix, np.isfinite(lengths) & (peaks > 0))
         mechanism = FiniteMechanism(matrix, space.points, space.points)
         told, how = np.diag(matrix), "the equations of tight constraints"
     notes = () if z.nonnegative else ("the signs could not all be proved: they are non-negative up to rounding",)
     value = 1 - float(told.mean()) if n else 0.0
-    certificate = Certificate("theorem", "REG Theorem 1", GUESS, how, gap=0.0, notes=notes)
+    certificate = Certificate("theorem", "REG Theorem 3", GUESS, how, gap=0.0, notes=notes)
     return Solution(Problem("finite.tight_constraints", space, levels, {}), mechanism, value, certificate)
 
 

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.edge_levels import EdgeLevels, Privacy
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.mechanism import FiniteMechanism
 from utmost.privacy import ApproxDP, as_level, require_pure
 from utmost.space import as_distribution
+from utmost.space.edge_levels import EdgeLevels, Privacy
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from utmost.design.local.alphabet import Floats, distributions, prior_of, pure_level
 from utmost.design.local.simple import halves
 from utmost.design.local.testing import for_testing
-from utmost.divergences import NAMED
-from utmost.edge_levels import Privacy
 from utmost.errors import InvalidInput
+from utmost.privacy.divergences import NAMED
+from utmost.space.edge_levels import Privacy
 
 FLOATS_END = 709.0
 """Beyond this epsilon e^eps is no float."""

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from utmost.checking.local import information_between
+from utmost.checking.patterns import MOST_ENUMERATED, information_bound, information_of, offset, subset_sums
 from utmost.design.local.alphabet import Floats, prior_of, pure_level
 from utmost.design.local.mixture import Mixture, best_mixture
-from utmost.edge_levels import Privacy, on_edges
 from utmost.errors import InvalidInput, TooLarge
-from utmost.families import complete
 from utmost.mechanism import FiniteMechanism
-from utmost.optimality.local import information_between
-from utmost.optimality.patterns import MOST_ENUMERATED, information_bound, information_of, offset, subset_sums
 from utmost.privacy import ApproxDP
 from utmost.solution import Certificate, Problem, Solution
+from utmost.space.edge_levels import Privacy, on_edges
+from utmost.space.families import complete
 
 MOST_LETTERS = 400
 LARGEST_OFFSET = 1e155

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import BadFile
-from utmost.saved import NONSENSE, read_checked, write_checked
+from utmost.exact.saved import NONSENSE, read_checked, write_checked
 from utmost.space import label_from_json, label_to_json
 
 FORMAT, VERSION = "utmost-survey-response", 1

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from utmost.checking.patterns import offset, pattern_bound
 from utmost.design.local.alphabet import Floats, pure_level, whole_number
 from utmost.design.local.information import worst_sets
 from utmost.design.local.mixture import best_mixture
-from utmost.edge_levels import Privacy, on_edges
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
-from utmost.families import complete
-from utmost.optimality.patterns import offset, pattern_bound
 from utmost.solution import Certificate, Problem, Solution
+from utmost.space.edge_levels import Privacy, on_edges
+from utmost.space.families import complete
 
 MOST_LETTERS = 20
 

@@ -12,8 +12,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.divergences import Divergence, Floats
-from utmost.optimality.patterns import search
+from utmost.checking.patterns import search
+from utmost.privacy.divergences import Divergence, Floats
 
 ROUNDS, IDLE, PATIENCE = 300, 40, 2 * 10**6
 """How many searches at most, in all and in a row that bring nothing, and how many letters they may look at."""

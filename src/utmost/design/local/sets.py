@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.sampling import WORD, uniform_below, uniform_words
+from utmost.mechanism.sampling import WORD, uniform_below, uniform_words
 
 ENTRIES_AT_ONCE = 2**22
 

@@ -20,7 +20,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.certification import growth_floor
 from utmost.design.local.alphabet import distributions, pure_level, whole_number
 from utmost.design.local.columns import like, positions_of
 from utmost.design.local.decision import Decision, decide_counts
@@ -29,13 +28,14 @@ from utmost.design.local.kept import keep, read_kept
 from utmost.design.local.responses import Responses, read_responses, require_possible
 from utmost.design.local.sets import draw_sets
 from utmost.design.local.simple import subset
-from utmost.edge_levels import Privacy
 from utmost.errors import BadFile, InvalidInput, UnknownPoint
+from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.mechanism import FiniteMechanism
-from utmost.privacy import ApproxDP, level_from_json
-from utmost.sampling import WORD
-from utmost.saved import NONSENSE, canonical, read_checked, write_checked
+from utmost.mechanism.certification import growth_floor
+from utmost.mechanism.sampling import WORD
+from utmost.privacy import ApproxDP, level_from_json, promise_in_words, require_accepted
 from utmost.space import label_from_json, label_to_json
+from utmost.space.edge_levels import Privacy
 
 FORMAT, VERSION = "utmost-survey", 1
 MOST_CATEGORIES = 10**6
@@ -124,6 +124,19 @@ class Survey:
 
     # ---- what it promises ----
 
+    @property
+    def promise(self) -> str:
+        """What a person who responds is promised, in words: read it, or show it, before anything is sent.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> print(um.local.survey(["no", "yes"], 1.0).promise)
+        1-DP: whoever thinks two answers equally likely and sees your response guesses yours with probability 73.11 % at
+        most (50 % without it).
+        """
+        return promise_in_words(self.level)
+
     @cached_property
     def inside(self) -> Fraction:
         """The probability that a response names the true category: exact, a multiple of 2^-62.
@@ -191,7 +204,7 @@ class Survey:
 
     # ---- on the client ----
 
-    def respond(self, value: Any, kept: str | os.PathLike[str] | None = None) -> Any:
+    def respond(self, value: Any, kept: str | os.PathLike[str] | None = None, accept: bool = False) -> Any:
         """One private response to the question: a category, or a tuple of `size` of them; drawn exactly.
 
         Parameters
@@ -199,6 +212,8 @@ class Survey:
         value : the true answer; it never leaves this call
         kept : file on the person's device; a response kept there for this survey is given again, whatever the value is
             now, because every new one would spend the promise again
+        accept : respond although the promise is weaker than epsilon = 5, which is otherwise refused (`WeakPromise`);
+            for the person to say, after they saw `promise`
 
         Examples
         --------
@@ -208,14 +223,16 @@ class Survey:
         """
         if kept is not None and (found := read_kept(Path(kept), self.identity)) is not None:
             return self._checked(found, kept)
+        require_accepted(self.level, accept)
         response = self._label(self._draw(np.array([self._find(value, strict=True)]))[0].tolist())
         return response if kept is None else self._checked(keep(Path(kept), self.identity, response), kept)
 
-    def respond_column(self, column: Any) -> Any:
+    def respond_column(self, column: Any, accept: bool = False) -> Any:
         """A private response for every value of a column, of the kind it was given as.
 
         For someone who holds the answers and hands them on. What is not listed, nulls included, counts as `other`, a
-        rule chosen before anyone answered: so a survey without `other` takes no columns.
+        rule chosen before anyone answered: so a survey without `other` takes no columns. A promise weaker than
+        epsilon = 5 is refused unless you `accept` it for all of them.
 
         Examples
         --------
@@ -229,14 +246,17 @@ class Survey:
                 "a column may hold nulls and values that are not listed, and an error would tell; make the survey with "
                 "other=, the category that stands for them."
             )
+        require_accepted(self.level, accept)
         drawn = self._draw(positions_of(column, lambda value: self._find(value, strict=False)))
         names = self.categories
         if self.size == 1:
             return like(column, [names[i] for i in drawn[:, 0].tolist()])
         return like(column, [tuple(names[i] for i in row) for row in drawn.tolist()])
 
-    def draw(self, positions: ArrayLike) -> Responses:
+    def draw(self, positions: ArrayLike, accept: bool = False) -> Responses:
         """Responses to answers that are given as positions of categories: the fastest way.
+
+        A promise weaker than epsilon = 5 is refused unless you `accept` it for all of them.
 
         Examples
         --------
@@ -251,6 +271,7 @@ class Survey:
             raise InvalidInput("positions must be one array of whole numbers, those of the categories.")
         if given.size and not 0 <= given.min() <= given.max() < len(self.categories):
             raise UnknownPoint("a position is not that of a category; they run from 0 to the last.")
+        require_accepted(self.level, accept)
         return Responses(self.identity, self._draw(given))
 
     def _draw(self, true: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from utmost.checking.partitions import best_cuts, best_cuts_of, blocks_of, by_ratio, divergence_between, value_of
+from utmost.checking.patterns import LEAST_OFFSET, offset, testing_bound
 from utmost.design.local.alphabet import Floats, block_response, distributions, pure_level, whole_number
 from utmost.design.local.prices import find_prices
-from utmost.divergences import Chosen, Divergence, as_divergence
-from utmost.edge_levels import Privacy, on_edges
 from utmost.errors import InvalidInput
-from utmost.families import complete
-from utmost.optimality.partitions import best_cuts, best_cuts_of, blocks_of, by_ratio, divergence_between, value_of
-from utmost.optimality.patterns import LEAST_OFFSET, offset, testing_bound
+from utmost.privacy.divergences import Chosen, Divergence, as_divergence
 from utmost.solution import Certificate, Problem, Solution
+from utmost.space.edge_levels import Privacy, on_edges
+from utmost.space.families import complete
 
 THEOREM = (
     "Ghazi 2026: for every f-divergence some optimal local mechanism is randomised response on contiguous blocks of "

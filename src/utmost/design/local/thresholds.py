@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from utmost.checking.partitions import best_cuts, blocks_of, by_ratio, value_of
 from utmost.design.local.alphabet import distributions, prior_of
 from utmost.design.local.information import for_information, information
 from utmost.design.local.simple import binary, binary_for_information, randomized_response
 from utmost.design.local.testing import divergence_of
-from utmost.divergences import Chosen, as_divergence
-from utmost.optimality.partitions import best_cuts, blocks_of, by_ratio, value_of
 from utmost.privacy import PureDP
+from utmost.privacy.divergences import Chosen, as_divergence
 
 GRID = np.geomspace(0.01, 20, 60)
 SAME = 1e-11

@@ -10,14 +10,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.certification import CertifiedMechanism, Check
 from utmost.design.multiparty.decision import Decision
 from utmost.design.multiparty.protocol import Protocol
-from utmost.edge_levels import on_edges
 from utmost.errors import CannotCertify, InvalidInput
+from utmost.mechanism.certification import CertifiedMechanism, Check
 from utmost.privacy import ApproxDP
 from utmost.solution import Verification
 from utmost.space import Space
+from utmost.space.edge_levels import on_edges
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from utmost.design.multiparty.functions import Question
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
-from utmost.sampling import WORD, draw
+from utmost.mechanism.sampling import WORD, draw
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from utmost.design.multiparty.functions import Question
 from utmost.design.multiparty.response import chances
 from utmost.errors import TooLarge
-from utmost.points import Histograms
 from utmost.privacy import ApproxDP
+from utmost.space.points import Histograms
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]

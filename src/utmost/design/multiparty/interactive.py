@@ -14,18 +14,18 @@ from typing import Literal
 
 import numpy as np
 
-from utmost.certification import CertifiedMechanism, certify_on
 from utmost.design.finite import geometric
 from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.design.multiparty.conversation import Conversation
 from utmost.design.multiparty.protocol import optimal
 from utmost.design.multiparty.response import response
-from utmost.edge_levels import on_edges
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import Number
-from utmost.families import hamming, path
 from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.certification import CertifiedMechanism, certify_on
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
+from utmost.space.edge_levels import on_edges
+from utmost.space.families import hamming, path
 
 
 def xor_or_and(privacy: Level | Number, message: Literal["plain", "best"] = "plain") -> Conversation:

@@ -19,7 +19,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.certification import CertifiedMechanism, Check, find_violation
 from utmost.design.multiparty.average import accuracy_by_state, best_accuracy
 from utmost.design.multiparty.decision import Decision, best_answer, posterior_of, read_coin, toss
 from utmost.design.multiparty.functions import (
@@ -36,8 +35,9 @@ from utmost.design.multiparty.response import chances, promises_nothing, respons
 from utmost.design.multiparty.worst import Rule, average_rule, best_rule
 from utmost.errors import BadFile, InvalidInput, SolverFailed, TooLarge, UnsupportedLevel, UtmostError
 from utmost.exact import Number
-from utmost.privacy import ApproxDP, Level, as_level, level_from_json
-from utmost.saved import NONSENSE, canonical, read_checked, write_checked
+from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
+from utmost.mechanism.certification import CertifiedMechanism, Check, find_violation
+from utmost.privacy import ApproxDP, Level, as_level, level_from_json, promise_in_words, require_accepted
 from utmost.solution import Certificate, Verification
 from utmost.space import label_from_json, label_to_json
 
@@ -112,13 +112,33 @@ class Protocol:
         """What a party's message says about its bit: integer weights, proved private in exact arithmetic."""
         return response(self.levels[require_party(party, len(self.levels))])
 
-    def respond(self, party: int, bit: int) -> Message:
+    def promise(self, party: int) -> str:
+        """What a party is promised, in words: read it before anything is sent.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> print(um.multiparty.optimal("xor", [1.0, 2.0]).promise(1))
+        2-DP: whoever thinks two answers equally likely and sees your response guesses yours with probability 88.08 % at
+        most (50 % without it).
+        """
+        return promise_in_words(self.levels[require_party(party, len(self.levels))])
+
+    def respond(self, party: int, bit: int, accept: bool = False) -> Message:
         """The message of a party: drawn exactly, with the operating system's randomness.
 
         Every call draws anew and spends the party's privacy again: send one message and keep it.
         `utmost party respond` keeps a record for you.
+
+        Parameters
+        ----------
+        party : which party responds, from 0
+        bit : its bit, 0 or 1
+        accept : respond although the party's promise is weaker than epsilon = 5 with delta = 0.01, which is otherwise
+            refused (`WeakPromise`); for the party to say, after it saw `promise`
         """
         mechanism = self.mechanism(party)
+        require_accepted(self.levels[party], accept)
         return Message(self.fingerprint, int(party), mechanism.sample(read_bit(bit)))
 
     def decide(

@@ -14,11 +14,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.certification import CertifiedMechanism, growth_floor, moved_by
-from utmost.edge_levels import on_edges
-from utmost.families import path
+from utmost.mechanism.certification import CertifiedMechanism, growth_floor, moved_by
+from utmost.mechanism.sampling import WORD
 from utmost.privacy import ApproxDP
-from utmost.sampling import WORD
+from utmost.space.edge_levels import on_edges
+from utmost.space.families import path
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from utmost.design.linear_program import TIGHT
 from utmost.design.multiparty.average import accuracy_bound, accuracy_by_state, best_answers, carry
 from utmost.design.multiparty.groups import Groups
 from utmost.errors import SolverFailed, TooLarge
-from utmost.sparse import coo_array, csr_array, hstack
+from utmost.space.sparse import coo_array, csr_array, hstack
 
 Floats: TypeAlias = NDArray[np.float64]
 MOST_ENTRIES = 4 * 10**6

@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.certification import Check
 from utmost.design.noise.arguments import (
     as_confidence,
     as_dimension,
@@ -36,6 +35,7 @@ from utmost.design.noise.draws import IntegerDraws, draw_point, point_on_layer
 from utmost.design.noise.layers import LayerLaw, count_points
 from utmost.errors import CannotCertify, InvalidInput, TooLarge
 from utmost.exact import Enclosed, ExpSum, Number, compare
+from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP, Level
 from utmost.solution import Certificate, Verification
 

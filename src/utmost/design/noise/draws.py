@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from utmost.design.noise.layers import LayerLaw
 from utmost.exact import as_fmpq, endpoints
-from utmost.sampling import ROWS_AT_ONCE, WORD, uniform_below, uniform_integer, uniform_words
+from utmost.mechanism.sampling import ROWS_AT_ONCE, WORD, uniform_below, uniform_integer, uniform_words
 
 Integers: TypeAlias = NDArray[np.int64]
 RADIX = 256

@@ -31,8 +31,8 @@ from utmost.design.noise.discrete import IntegerNoise, discrete_laplace, discret
 from utmost.design.noise.radius import LaplaceRadius, RadiusLaw, StaircaseRadius, float_above
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational, show_rational, to_float
+from utmost.mechanism.sampling import ROWS_AT_ONCE
 from utmost.privacy import ApproxDP, Level
-from utmost.sampling import ROWS_AT_ONCE
 from utmost.solution import Certificate
 
 POWERS = {"l1": 1, "l2": 2}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from utmost.checking import average, mechanism_bound
 from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.design.rainbow.regions import (
     Floats,
@@ -18,13 +19,12 @@ from utmost.design.rainbow.regions import (
     read_row,
     solve_inside,
 )
-from utmost.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.errors import InvalidInput, NoExtension, SolverFailed
 from utmost.mechanism import FiniteMechanism
-from utmost.optimality import average, mechanism_bound
 from utmost.privacy import ApproxDP
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
 
 def best_boundary(

@@ -14,12 +14,12 @@ from fractions import Fraction
 from typing import Any
 
 from utmost.design.rainbow.regions import find_regions, one_concave_level, solve_inside
-from utmost.edge_levels import Privacy, on_edges
 from utmost.errors import InvalidInput
-from utmost.families import Neighbours
 from utmost.privacy import Level
 from utmost.solution import Solution
 from utmost.space import Space
+from utmost.space.edge_levels import Privacy, on_edges
+from utmost.space.families import Neighbours
 
 UNRESOLVED = 2.0**-60
 """Lines end where the chance of a wrong winner is below this: farther points are mapped to the end."""

@@ -11,15 +11,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.certification import keeps_promise
-from utmost.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.checking import average
 from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
 from utmost.exact import as_rational
 from utmost.mechanism import FiniteMechanism
-from utmost.optimality import average
+from utmost.mechanism.certification import keeps_promise
 from utmost.privacy import Level, as_level
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Morphism, Space
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
 Floats: TypeAlias = NDArray[np.float64]
 Rainbow: TypeAlias = tuple[Any, ...]

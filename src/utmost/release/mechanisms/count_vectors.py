@@ -11,9 +11,9 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.decaying import DecayingMechanism
 from utmost.errors import TooLarge
 from utmost.mechanism import loss_table
+from utmost.mechanism.decaying import DecayingMechanism
 from utmost.privacy import ApproxDP
 from utmost.release.mechanisms.alternatives import expected_cut_off, worst_cut_off
 from utmost.release.mechanisms.balls import BallNoise

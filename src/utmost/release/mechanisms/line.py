@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, TooLarge, shown
-from utmost.families import path, sums
 from utmost.space import Space
+from utmost.space.families import path, sums
 
 MOST_LISTED = 10**7
 

@@ -41,6 +41,7 @@ from utmost.design.noise.draws import Uniform, below
 from utmost.design.rainbow import Plurality, plurality
 from utmost.errors import CannotCertify
 from utmost.exact import as_fmpq
+from utmost.mechanism.sampling import uniform_integer
 from utmost.privacy import ApproxDP, Level
 from utmost.release.mechanisms.choice import Proof
 from utmost.release.mechanisms.contests import (
@@ -55,7 +56,6 @@ from utmost.release.mechanisms.contests import (
 from utmost.release.mechanisms.hardest import hardest
 from utmost.release.mechanisms.levels import require_releasable
 from utmost.release.mechanisms.pure_within import implies, pure_within
-from utmost.sampling import uniform_integer
 
 FAR, MOST_ON_LINES = 45.0, 60_000
 """How far leads can be told apart, times epsilon, and up to how many points the rainbow's lines may have: beyond, it

@@ -39,7 +39,6 @@ from numpy.typing import NDArray
 
 from utmost.design.finite import optimal, tight_constraints
 from utmost.errors import CannotCertify, NoSuchMechanism, SolverFailed, TooLarge, UnsupportedLevel
-from utmost.families import grid
 from utmost.privacy import ApproxDP, Level
 from utmost.release.mechanisms.alternatives import expected_cut_off, tails
 from utmost.release.mechanisms.balls import Shape, ball_noise
@@ -50,6 +49,7 @@ from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import shown_with, tolerance
 from utmost.solution import Solution
 from utmost.space import Space
+from utmost.space.families import grid
 
 MOST_GRID, FEW, MOST_BOARD, LEAST_TIGHT, CLOSED = 64, 2000, 10**6, 1.0, 1e-12
 """Up to how many points of a grid the linear program is solved, and tight constraints are tried; from which epsilon."""

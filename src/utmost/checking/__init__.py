@@ -1,0 +1,46 @@
+"""Why nothing private is better: conditions re-checked from the problem and the mechanism, with nothing of the solver.
+
+One checker per question. It takes a problem and what was found, which may come from a file that holds anything, and
+returns the checks made, each in words, and how far the value may be from the best possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from utmost.checking.binary import check_balanced, check_boundary_bound, check_extension, dual_bound, intercepts
+from utmost.checking.bounds import mechanism_bound
+from utmost.checking.chains import Outcome, average, stated
+from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight
+from utmost.checking.local import check_information, check_limited_testing, check_patterns, check_testing
+from utmost.checking.rainbow import check_first_preference, check_rainbow, check_rainbow_bound
+
+__all__ = ["BOUNDED", "CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
+
+
+def check_nothing(problem: Any, solved: Any) -> Outcome:
+    """A mechanism that somebody brought: nothing is claimed about its optimality."""
+    return (stated(solved.value, solved.mechanism.expected_loss()),), float("inf")
+
+
+CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
+    "binary.extend": ("theorem", check_extension),
+    "binary.balanced": ("theorem", check_balanced),
+    "binary.best_boundary": ("bound", check_boundary_bound),
+    "rainbow.extend": ("theorem", check_rainbow),
+    "rainbow.best_boundary": ("bound", check_rainbow_bound),
+    "rainbow.lexicographic": ("unproved", check_first_preference),
+    "finite.tight_constraints": ("theorem", check_tight),
+    "finite.regular": ("theorem", check_regular),
+    "finite.count": ("theorem", check_count),
+    "finite.optimal": ("bound", check_optimal),
+    "local.testing": ("theorem", check_testing),
+    "local.limited_testing": ("bound", check_limited_testing),
+    "local.information": ("bound", check_information),
+    "local.patterns": ("bound", check_patterns),
+    "given": ("unproved", check_nothing),
+}
+"""What each question's certificate claims, and the check that the claim must pass."""
+BOUNDED = {"local.testing"}
+"""Questions whose theorem comes with a bound beside it, which the check recomputes."""

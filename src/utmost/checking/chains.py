@@ -1,0 +1,155 @@
+"""Chains of tight edges: what proves that a value is as high as the known points allow.
+
+Also the few things all checkers share: what they take, how they read arrays from evidence, and how they state a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.errors import InvalidInput
+from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.certification import Check
+from utmost.space import Space
+from utmost.space.edge_levels import EdgeLevels
+from utmost.space.sparse import csr_array, dijkstra
+
+Floats: TypeAlias = NDArray[np.float64]
+Outcome: TypeAlias = tuple[tuple[Check, ...], float]
+Carried: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], Floats]
+ATTAINED = 1e-9
+"""How far a value may be below the bound carried to it and still count as attaining it, given rounding."""
+
+
+class Problem(Protocol):
+    """What a checker needs of a problem."""
+
+    @property
+    def space(self) -> Space: ...
+    @property
+    def privacy(self) -> EdgeLevels: ...
+    @property
+    def data(self) -> Mapping[str, Any]: ...
+
+
+class Certificate(Protocol):
+    """What a checker needs of a certificate; all of it is doubted."""
+
+    @property
+    def evidence(self) -> Mapping[str, Any]: ...
+    @property
+    def bound(self) -> float | None: ...
+
+
+class Solved(Protocol):
+    """What a checker needs of a solution."""
+
+    @property
+    def mechanism(self) -> FiniteMechanism: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def certificate(self) -> Certificate: ...
+
+
+def least_slack(levels: EdgeLevels, first: Floats, usable: NDArray[np.bool_], values: Carried) -> Floats:
+    """The least sum of log(bound / value) over all chains that end at each point.
+
+    A chain starts with `first` (infinity: none starts here) and runs along `usable` arcs, each adding the logarithm of
+    how far the value at its head is below the bound that its tail carries there. `values(points, heads)` is the
+    probability at some points of the event that counts at the heads. For a concave `upper` a value is at most e^slack
+    times too small.
+    """
+    n = len(first)
+    if not n:
+        return np.zeros(0)
+    arcs = levels.space.arcs
+    tails, heads, edges = arcs.tails[usable], arcs.heads[usable], arcs.edges[usable]
+    carried, value = levels.upper(edges, values(tails, heads)), values(heads, heads)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slack = np.where(carried > value, np.log(carried / value), 0.0)
+    sources = np.flatnonzero(np.isfinite(first))
+    starts = np.searchsorted(tails, np.arange(n + 1))
+    graph = csr_array(
+        (
+            np.concatenate([slack, np.maximum(first[sources], 0.0)]),
+            np.concatenate([heads, sources]).astype(np.int32),
+            np.append(starts, len(heads) + len(sources)).astype(np.int32),
+        ),
+        shape=(n + 1, n + 1),
+    )
+    return np.asarray(dijkstra(graph, indices=n)[:n])
+
+
+def gaps_left(right: Floats, slack: Floats, levels: EdgeLevels) -> tuple[Floats, bool]:
+    """How far each value may be below the best, and whether all attain it; what no chain reaches must be 1.
+
+    A pair that is not concave may stretch a slack along its chain, so there it must be of the size of rounding.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        gaps = np.where(np.isinf(slack), 1.0, np.minimum(1.0, right * np.exp(slack))) - right
+    concave = all(level.concave for level in levels.kinds())
+    straight = concave or float(slack[np.isfinite(slack)].max(initial=0.0)) <= 1e-12
+    return gaps, bool(straight and gaps.max(initial=0.0) <= ATTAINED)
+
+
+def read(source: Mapping[str, Any], name: str, kind: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    """An array from data or evidence, of the stated kind ("b", "i" or "f") and shape (None: any length)."""
+    array = source.get(name)
+    if not isinstance(array, np.ndarray) or array.dtype.kind != kind or array.ndim != len(shape):
+        raise InvalidInput(f"{name} is not an array of the right kind.")
+    if any(want is not None and want != got for want, got in zip(shape, array.shape, strict=True)):
+        raise InvalidInput(f"{name} has shape {array.shape}, which does not fit.")
+    if kind == "f" and not np.isfinite(array).all():
+        raise InvalidInput(f"{name} holds a number that is not finite.")
+    return array
+
+
+def read_positions(
+    source: Mapping[str, Any], name: str, shape: tuple[int | None, ...], below: int
+) -> NDArray[np.int64]:
+    """An array of positions from 0 to below - 1."""
+    array = read(source, name, "i", shape)
+    if array.size and not 0 <= array.min() <= array.max() < below:
+        raise InvalidInput(f"{name} names a position that is not there.")
+    return array
+
+
+def read_distribution(source: Mapping[str, Any], name: str, n: int) -> Floats:
+    """An array of n probabilities that add up to 1."""
+    array = read(source, name, "f", (n,))
+    if n and (array.min() < 0 or abs(float(array.sum()) - 1) > 1e-9):
+        raise InvalidInput(f"{name} is not a distribution.")
+    return array
+
+
+def require_outputs(problem: Problem, solved: Solved) -> int:
+    """How many outputs there are; refuse a mechanism whose outputs are not those of the problem."""
+    outputs = problem.data.get("outputs")
+    if not isinstance(outputs, tuple) or outputs != tuple(solved.mechanism.outputs):
+        raise InvalidInput("the mechanism's outputs are not those of the question.")
+    return len(outputs)
+
+
+def average(told: Floats, weights: Floats | None = None) -> float:
+    """The average of probabilities of the truth; 1 over no points at all."""
+    if not len(told):
+        return 1.0
+    return float(told.mean() if weights is None else weights @ told)
+
+
+def stated(value: float, found: float) -> Check:
+    """Whether the value is what the mechanism has."""
+    same = abs(value - found) <= 1e-12
+    return Check("value", bool(same), f"{found:.12g}" + ("" if same else f", not {value:.12g} as stated"))
+
+
+def bounded(solved: Solved, value: float, bound: float, among: str) -> Check:
+    """Whether a recomputed bound holds for the value, and is the one stated."""
+    claimed = solved.certificate.bound
+    sound = value <= bound < np.inf and claimed is not None and abs(claimed - bound) <= 1e-9
+    return Check("bound", bool(sound), f"no private mechanism{among} exceeds {bound:.12g}; the value is {value:.12g}")

@@ -1,0 +1,126 @@
+"""Queries with finitely many results: tight columns, and bounds from dual prices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from utmost.checking.bounds import mechanism_bound
+from utmost.checking.chains import Outcome, Problem, Solved, read, read_distribution, read_positions, stated
+from utmost.errors import InvalidInput
+from utmost.mechanism import grows_with_distance
+from utmost.mechanism.certification import Check
+from utmost.mechanism.decaying import DecayingMechanism, is_path, path_peaks, sum_error
+from utmost.privacy import ApproxDP
+
+
+def check_tight(problem: Problem, solved: Solved) -> Outcome:
+    """REG Theorem 3: a mechanism whose columns all fall off as fast as privacy allows is best for every regular prior.
+
+    With X_ik = e^(-d(i,k)) z_k and rows that add up to 1, the uniform prior is z/n times Phi, hence regular, and the
+    probability of a right guess attains its bound, the sum of z/n.
+    """
+    n = len(problem.space.points)
+    return _tight(problem, solved, np.full(n, 1 / n) if n else np.zeros(0))
+
+
+def check_regular(problem: Problem, solved: Solved) -> Outcome:
+    """REG Theorems 1 and 3: for a regular prior no private mechanism guesses right more often than this one.
+
+    Any y >= 0 with prior <= y Phi + r bounds the probability of a right guess by sum(y) + n · max r; that must be what
+    the mechanism attains.
+    """
+    prior = read_distribution(problem.data, "prior", len(problem.space.points))
+    checks, _ = _tight(problem, solved, prior)
+    phi = np.exp(-_lengths(problem))
+    y = np.maximum(np.linalg.lstsq(phi, prior, rcond=None)[0], 0.0) if len(prior) else prior
+    bound = float(y.sum()) + len(prior) * float(np.maximum(prior - phi @ y, 0.0).max(initial=0.0))
+    gap = max(bound - (1 - solved.value), 0.0) if len(prior) else 0.0
+    detail = f"no private mechanism guesses right more often than {bound:.12g}"
+    return (*checks, Check("regular prior", gap <= 1e-9, detail)), gap
+
+
+def check_optimal(problem: Problem, solved: Solved) -> Outcome:
+    """Lagrange: any weights on the constraints of privacy bound every private mechanism from below."""
+    n = len(problem.space.points)
+    if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
+        raise InvalidInput("the outputs must be the points: guesses.")
+    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, n))
+    criterion, evidence = problem.data.get("criterion"), solved.certificate.evidence
+    if criterion not in ("average", "worst"):
+        raise InvalidInput("the criterion is neither average nor worst.")
+    weights = read_distribution(evidence, "least_favourable", n) if criterion == "worst" else prior
+    duals = np.zeros((2, len(problem.privacy), n))
+    places = read_positions(evidence, "dual_places", (None,), max(duals.size, 1))
+    np.add.at(duals.reshape(-1), places, np.maximum(read(evidence, "dual_values", "f", places.shape), 0.0))
+    losses = (solved.mechanism.matrix * table).sum(axis=1)
+    value = float(losses.max(initial=0.0)) if criterion == "worst" else float(prior @ losses)
+    bound = -mechanism_bound(problem.privacy, -weights[:, None] * table, duals)
+    claimed = solved.certificate.bound
+    sound = bound <= value + 1e-15 and np.isfinite(bound) and claimed is not None and abs(claimed - bound) <= 1e-9
+    detail = f"no private mechanism loses less than {bound:.12g}; the value is {value:.12g}"
+    return (stated(solved.value, value), Check("bound", bool(sound), detail)), max(value - bound, 0.0)
+
+
+def check_count(problem: Problem, solved: Solved) -> Outcome:
+    """Ghosh, Roughgarden, Sundararajan 2012: on a count, geometric noise with its best remap is best for every prior.
+
+    It holds for every loss that grows with the distance between result and guess; so the value must be the least that
+    any remap of geometric noise attains.
+    """
+    n = len(problem.space.points)
+    level = problem.privacy.single
+    _require_pure(problem)
+    if not is_path(problem.space) or not isinstance(level, ApproxDP) or not np.isfinite(level.log_growth):
+        raise InvalidInput("the theorem is about counts at one pure level.")
+    if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
+        raise InvalidInput("the outputs must be the points: guesses.")
+    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, n))
+    if not grows_with_distance(table):
+        raise InvalidInput("the loss does not grow with the distance between result and guess.")
+    noise = np.exp(-_lengths(problem)) * path_peaks(n, float(np.exp(-level.log_growth)))
+    joint = prior[:, None] * noise
+    costs = table.T @ joint
+    guess = costs.argmin(axis=0) if n else np.zeros(0, dtype=int)
+    least, value = float(costs.min(axis=0, initial=np.inf).sum()) if n else 0.0, _expected(prior, solved, table)
+    off = value - least
+    terms = float((np.abs(table[:, guess]) * joint).sum()) + _expected(prior, solved, np.abs(table))
+    fine = abs(off) <= (n + 16) * 2.0**-50 * terms
+    detail = f"geometric noise with its best remap loses {least:.12g}; the value is {value:.12g}"
+    return (stated(solved.value, value), Check("least loss", fine, detail)), max(off, 0.0)
+
+
+def _expected(prior: np.ndarray, solved: Solved, table: np.ndarray) -> float:
+    return float(prior @ (solved.mechanism.matrix * table).sum(axis=1))
+
+
+def _tight(problem: Problem, solved: Solved, prior: np.ndarray) -> Outcome:
+    mechanism = solved.mechanism
+    if tuple(mechanism.outputs) != tuple(problem.space.points):
+        raise InvalidInput("the outputs must be the points.")
+    if isinstance(mechanism, DecayingMechanism):
+        _require_pure(problem)
+        if mechanism.space is not problem.space or mechanism.law.level != problem.privacy.single:
+            raise InvalidInput("the columns decay on another space or at another level.")
+        diagonal = mechanism.diagonal
+        off = float(np.abs(mechanism.sums - 1).max()) + sum_error(mechanism.space, mechanism.law.level, mechanism.peaks)
+        detail = f"every entry is e^-distance times its peak, and rows add up to 1 (within {off:.1g})"
+    else:
+        diagonal = np.diag(mechanism.matrix)
+        expected = np.exp(-_lengths(problem)) * diagonal
+        off = float(np.abs(mechanism.matrix - expected).max(initial=0.0))
+        detail = f"every entry is e^-distance times its diagonal (within {off:.1g})"
+    recipe = isinstance(mechanism, DecayingMechanism)
+    fine = off <= (1e-10 if recipe else 1e-12) and bool((diagonal >= 0).all())
+    told = 1 - float(prior @ diagonal) if len(prior) else 0.0
+    gap = 4 * off if recipe else off * max(len(prior), 1)
+    return (stated(solved.value, told), Check("tight columns", fine, detail)), gap
+
+
+def _require_pure(problem: Problem) -> None:
+    if not all(isinstance(level, ApproxDP) and level.delta == 0 for level in problem.privacy.kinds()):
+        raise InvalidInput("tight constraints need pure levels.")
+
+
+def _lengths(problem: Problem) -> np.ndarray:
+    _require_pure(problem)
+    return problem.privacy.lengths()

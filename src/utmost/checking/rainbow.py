@@ -1,0 +1,124 @@
+"""Ranked outputs: prefixes forced by the boundary, and a bound on every homogeneous boundary."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.checking.bounds import mechanism_bound
+from utmost.checking.chains import (
+    Outcome,
+    Problem,
+    Solved,
+    average,
+    bounded,
+    gaps_left,
+    least_slack,
+    read,
+    read_distribution,
+    read_positions,
+    require_outputs,
+    stated,
+)
+from utmost.errors import InvalidInput
+from utmost.mechanism.certification import Check
+from utmost.space import Space
+from utmost.space.edge_levels import on_edges
+
+
+def check_rainbow(problem: Problem, solved: Solved) -> Outcome:
+    """The same chains as for two outputs, for the event of the j best outputs, for every j."""
+    region, rankings = _rankings(problem, solved)
+    space, levels, matrix = problem.space, problem.privacy, solved.mechanism.matrix
+    prefixes = np.minimum(np.cumsum(np.take_along_axis(matrix, rankings[region], axis=1), axis=1), 1.0)
+    a, b = space.edge_indices.T
+    boundary = np.zeros(len(region), dtype=bool)
+    boundary[space.edge_indices[region[a] != region[b]].ravel()] = True
+    asked = read(problem.data, "boundary", "f", rankings.shape)[region]
+    kept = bool((np.abs(matrix - asked) <= 1e-12 * asked)[boundary].all())
+    usable = ~boundary[space.arcs.heads] & (region[space.arcs.tails] == region[space.arcs.heads])
+    first = np.where(boundary, 0.0, np.inf)
+    attained, widest, gap = True, 0.0, 0.0
+    for j in range(matrix.shape[1] - 1):
+        told = prefixes[:, j]
+        slack = least_slack(levels, first, usable, lambda points, ends, told=told: told[points])  # type: ignore[misc]
+        gaps, fine = gaps_left(told, np.where(boundary, 0.0, slack), levels)
+        attained, widest = attained and fine, max(widest, float(gaps.max(initial=0.0)))
+        gap = float(gaps.mean()) if j == 0 and len(gaps) else gap
+    value = average(prefixes[:, 0]) if matrix.shape[1] else 1.0
+    detail = f"the best outputs, for each j, attain the least bound carried to them (within {widest:.1g})"
+    checks = (
+        stated(solved.value, value),
+        Check("boundary", kept, "the boundary of each ranking is as asked" if kept else "a boundary value was changed"),
+        Check("free values", attained, detail if attained else "the best outputs could be likelier at some point"),
+    )
+    return checks, gap
+
+
+def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
+    """Lagrange on the boundary rainbow graph: any weights on its constraints bound every homogeneous mechanism.
+
+    Weights on positions must not increase. Then some best homogeneous mechanism depends on a point's ranking and its
+    distance to the border alone (RAIN Theorem 2), and its rows are those of a private mechanism on any graph onto which
+    the space is mapped such that merged points share both, and each edge is the image of one of the space. The graph
+    comes from the evidence; rankings and distances are computed here.
+    """
+    region, rankings = _rankings(problem, solved)
+    points, k = rankings.shape[0] and len(region), rankings.shape[1]
+    evidence, level = solved.certificate.evidence, problem.privacy.single
+    if level is None:
+        raise InvalidInput("a homogeneous boundary has one level for all edges.")
+    prior, weights = read_distribution(problem.data, "prior", points), read(problem.data, "weights", "f", (k,))
+    if (np.diff(weights) > 0).any():
+        raise InvalidInput("weights must not increase from one position to the next.")
+    onto = read_positions(evidence, "onto", (points,), max(points, 1))
+    n = int(onto.max(initial=-1)) + 1
+    edges = read_positions(evidence, "edges", (None, 2), n)
+    duals = np.maximum(read(evidence, "duals", "f", (2, len(edges), k)), 0.0)
+    images = {frozenset(pair) for pair in onto[problem.space.edge_indices].tolist()}
+    if not all(frozenset(pair) in images for pair in edges.tolist()):
+        raise InvalidInput("the graph of the evidence is not an image of the space.")
+    representative = np.zeros(n, dtype=np.int64)
+    representative[onto] = np.arange(points)  # any one of the points that are merged stands for all of them
+    stands_for = representative[onto]
+    distance = _to_border(problem.space, region)
+    if (region[stands_for] != region).any() or (distance[stands_for] != distance).any():
+        raise InvalidInput("the evidence merges points of different rankings or distances to the border.")
+    gains = np.zeros((n, k))
+    np.add.at(gains, (onto[:, None], rankings[region]), prior[:, None] * weights)
+    bound = mechanism_bound(on_edges(Space(range(n), edges), level), gains, duals)
+    ordered = np.take_along_axis(solved.mechanism.matrix, rankings[region], axis=1)
+    value = float((prior[:, None] * ordered @ weights).sum())
+    return (stated(solved.value, value), bounded(solved, value, bound, " with one boundary per ranking")), max(
+        bound - value, 0.0
+    )
+
+
+def check_first_preference(problem: Problem, solved: Solved) -> Outcome:
+    """A mechanism that is optimal for its own objective only: its value is what it states."""
+    region, rankings = _rankings(problem, solved)
+    told = solved.mechanism.matrix[np.arange(len(region)), rankings[region, 0]] if len(region) else np.zeros(0)
+    return (stated(solved.value, average(told)),), float("inf")
+
+
+def _rankings(problem: Problem, solved: Solved) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which ranking every point has, and the columns of each ranking, best first; checked.
+
+    Rankings are different from each other: a border between two regions of one ranking would be none.
+    """
+    k = require_outputs(problem, solved)
+    rankings = read_positions(problem.data, "rankings", (None, k), k)
+    if not (np.sort(rankings, axis=1) == np.arange(k)).all():
+        raise InvalidInput("a ranking must hold every output once.")
+    if len(np.unique(rankings, axis=0)) < len(rankings):
+        raise InvalidInput("a ranking is listed twice.")
+    return read_positions(problem.data, "region", (len(problem.space.points),), len(rankings)), rankings
+
+
+def _to_border(space: Space, region: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How far every point is from the nearest one that has a neighbour of another ranking; infinity without one."""
+    a, b = space.edge_indices.T
+    ends = np.unique(space.edge_indices[region[a] != region[b]])
+    if not len(ends):
+        return np.full(len(region), np.inf)
+    return np.asarray(space.distances_from([space.points[int(i)] for i in ends]))

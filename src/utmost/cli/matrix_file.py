@@ -1,0 +1,88 @@
+"""A mechanism of your own in a CSV file, certified.
+
+Either numbers only (points and outputs are 0, 1, 2, ...), or with a header row of outputs and a first column of points.
+Entries may be decimals or quotients such as 1/3.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from utmost.errors import InvalidInput
+from utmost.exact import as_rational
+from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.certification import certify_on
+from utmost.privacy import Level
+from utmost.solution import Certificate, Problem, Solution
+from utmost.space import Space
+from utmost.space.edge_levels import on_edges
+from utmost.space.families import space_from_json
+
+SIZED_BY_ROWS = ("path", "cycle", "complete")
+
+
+def certify_table(path: Path, space_text: str, level: Level) -> Solution:
+    """The mechanism in a CSV file, certified on a space at a level; nothing is claimed about its optimality."""
+    mechanism = read_table(path)
+    space = _space(space_text, len(mechanism.points))
+    if list(map(str, space.points)) != list(map(str, mechanism.points)):
+        raise InvalidInput(
+            f"the file has {len(mechanism.points)} rows whose points are not those of {space!r} "
+            f"({len(space.points)} points, in order); name them so, or leave names out."
+        )
+    mechanism = FiniteMechanism(mechanism.matrix, space.points, mechanism.outputs)
+    levels = on_edges(space, level)
+    certify_on(mechanism, levels)  # refuses, with the edge, before anything is said
+    certificate = Certificate(
+        "unproved",
+        "a mechanism of your own: its privacy is proved, nothing is claimed about its optimality",
+        "expected zero-one loss under the uniform prior, after the best remap",
+        f"read from {path.name}",
+    )
+    problem = Problem("given", space, levels, {"outputs": tuple(mechanism.outputs)})
+    return Solution(problem, mechanism, mechanism.expected_loss(), certificate)
+
+
+def read_table(path: Path) -> FiniteMechanism:
+    """The mechanism in a CSV file."""
+    try:
+        rows = [row for row in csv.reader(path.read_text(encoding="utf-8-sig").splitlines()) if row]
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{path} cannot be read: {problem}.") from None
+    if not rows:
+        raise InvalidInput(f"{path} is empty; give a row per point and a column per output.")
+    named = not _is_number(rows[0][0])
+    outputs: list[Any] = [cell.strip() for cell in rows[0][1:]] if named else list(range(len(rows[0])))
+    body = rows[1:] if named else rows
+    points: list[Any] = [row[0].strip() for row in body] if named else list(range(len(body)))
+    entries = [row[1:] if named else row for row in body]
+    for point, row in zip(points, entries, strict=True):
+        if len(row) != len(outputs):
+            raise InvalidInput(
+                f"the row for {point!r} has {len(row)} entries for {len(outputs)} outputs; give one each."
+            )
+    exact = [[as_rational(cell.strip(), "an entry") for cell in row] for row in entries]
+    return FiniteMechanism([[float(x) for x in row] for row in exact], points, outputs)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        as_rational(text.strip())
+    except InvalidInput:
+        return False
+    return True
+
+
+def _space(text: str, rows: int) -> Space:
+    """The space that such a text names: path, or sums:people=30,largest=5, or grid:shape=3x4."""
+    name, _, rest = text.partition(":")
+    arguments: dict[str, Any] = {"n": rows} if name in SIZED_BY_ROWS and not rest else {}
+    for part in filter(None, rest.split(",")):
+        key, _, value = part.partition("=")
+        if key == "shape":
+            arguments[key] = [int(side) if side.isdigit() else side for side in value.split("x")]
+        else:
+            arguments[key] = int(value) if value.isdigit() else value
+    return space_from_json({"family": name, **arguments})

@@ -1,0 +1,201 @@
+"""Problem files: a question in TOML, read, checked and solved.
+
+design = "balanced"                 # or best_boundary, extend; optimal, tight_constraints
+
+[space]
+family = "counts"                   # or points = [...] and edges = [["a", "b"], ...]
+people = 101
+
+[truth]
+at_least = 51                       # or yes_at = [...], or values = { a = "red", b = "blue" }
+
+[privacy]
+epsilon = 1.0                       # or ratio = "3/2"; delta = 1e-6; or mu = 1.0
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from utmost.design import binary, finite
+from utmost.errors import InvalidInput
+from utmost.exact import Number, as_rational
+from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
+from utmost.solution import Solution
+from utmost.space import Space, label_from_json
+from utmost.space.edge_levels import EdgeLevels, per_edge
+from utmost.space.families import space_from_json
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+
+class LevelTable(_Strict):
+    """A privacy level: epsilon or ratio (with delta), or mu."""
+
+    epsilon: float | str | None = None
+    ratio: int | float | str | None = None
+    delta: float | str = 0
+    mu: float | str | None = None
+
+    def level(self) -> Level:
+        """The level these entries name."""
+        given = [name for name in ("epsilon", "ratio", "mu") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise InvalidInput(f"a level needs exactly one of epsilon, ratio and mu, not {given or 'none of them'}.")
+        delta = as_rational(self.delta, "delta")
+        if self.mu is not None:
+            if delta:
+                raise InvalidInput(
+                    f"delta is {self.delta!r}, but a Gaussian level has none; drop delta, or give epsilon."
+                )
+            return GaussianDP(self.mu)
+        if self.ratio is not None:
+            return ApproxDP.from_ratio(self.ratio, delta) if delta else PureDP.from_ratio(self.ratio)
+        assert self.epsilon is not None
+        return ApproxDP(self.epsilon, delta) if delta else PureDP(self.epsilon)
+
+
+class EdgeTable(LevelTable):
+    """The level of one edge."""
+
+    between: tuple[Any, Any]
+
+
+class PrivacyTable(LevelTable):
+    """The level of all edges, and of those that differ."""
+
+    edges: list[EdgeTable] = Field(default_factory=list)
+
+    def on(self, space: Space) -> Level | EdgeLevels:
+        """What these entries mean on a space."""
+        if not self.edges:
+            return self.level()
+        mapping: dict[tuple[Any, Any], Level | Number] = {}
+        for edge in self.edges:
+            one, other = (label_from_json(end) for end in edge.between)
+            if (one, other) in mapping:
+                raise InvalidInput(
+                    f"the edge between {one!r} and {other!r} stands twice in privacy.edges; name it once."
+                )
+            mapping[one, other] = edge.level()
+        some = any(value is not None for value in (self.epsilon, self.ratio, self.mu))
+        return per_edge(space, mapping, default=self.level() if some else None)
+
+
+class TruthTable(_Strict):
+    """The right answer at every point."""
+
+    at_least: float | None = None
+    yes_at: list[Any] | None = None
+    values: dict[str, Any] | None = None
+
+    def on(self, space: Space, outputs: tuple[Any, Any]) -> list[Any]:
+        """The right answer at each point of a space, in order."""
+        given = [name for name in ("at_least", "yes_at", "values") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise InvalidInput(
+                f"truth needs exactly one of at_least, yes_at and values, not {given or 'none of them'}."
+            )
+        if self.at_least is not None:
+            if not isinstance(space.points, range):
+                raise InvalidInput("truth.at_least needs points that are numbers; use yes_at or values.")
+            return [outputs[p >= self.at_least] for p in space.points]
+        if self.yes_at is not None:
+            yes = {space.index(label_from_json(p)) for p in self.yes_at}
+            return [outputs[i in yes] for i in range(len(space.points))]
+        assert self.values is not None
+        return list(space.align(self.values, "truth.values"))
+
+
+class KnownValue(_Strict):
+    """The mechanism at one point."""
+
+    point: Any
+    value: float | str
+
+
+class ProblemFile(_Strict):
+    """A whole problem file."""
+
+    design: Literal["balanced", "best_boundary", "extend", "optimal", "tight_constraints"] = "balanced"
+    outputs: tuple[Any, Any] | None = None
+    space: dict[str, Any]
+    truth: TruthTable | None = None
+    privacy: PrivacyTable
+    known: dict[str, float | str] | list[KnownValue] | None = None
+    prior: list[float] | None = None
+    loss: str | list[list[float]] | None = None
+    criterion: Literal["average", "worst"] | None = None
+
+    def solve(self) -> Solution:
+        """The solution of the problem."""
+        self._require_what_belongs()
+        space = _space(self.space)
+        privacy, criterion = self.privacy.on(space), self.criterion or "average"
+        if self.design == "tight_constraints":
+            return finite.tight_constraints(space, privacy)
+        if self.design == "optimal":
+            return finite.optimal(space, privacy, self.prior, self.loss or "zero-one", criterion)
+        outputs = self.outputs or (False, True)
+        assert self.truth is not None
+        truth = self.truth.on(space, outputs)
+        if self.design == "balanced":
+            return binary.balanced(space, truth, privacy, outputs)
+        if self.design == "best_boundary":
+            return binary.best_boundary(space, truth, privacy, self.prior, criterion, outputs)
+        listed = self.known or {}
+        pairs = listed.items() if isinstance(listed, dict) else [(label_from_json(k.point), k.value) for k in listed]
+        return binary.extend(space, truth, dict(pairs), privacy, outputs)
+
+    def _require_what_belongs(self) -> None:
+        """Refuse entries that this design does not use, and the lack of those it needs."""
+        needed, allowed = ENTRIES[self.design]
+        for name in ("truth", "outputs", "known", "prior", "loss", "criterion"):
+            given = getattr(self, name) is not None
+            if given and name not in needed | allowed:
+                owners = ", ".join(d for d, (a, b) in ENTRIES.items() if name in a | b)
+                raise InvalidInput(f"{name} belongs to design = {owners}, not to {self.design!r}; drop it.")
+            if not given and name in needed:
+                raise InvalidInput(f"design = {self.design!r} needs {name}; add it.")
+
+
+ENTRIES: dict[str, tuple[set[str], set[str]]] = {
+    "balanced": ({"truth"}, {"outputs"}),
+    "best_boundary": ({"truth"}, {"outputs", "prior", "criterion"}),
+    "extend": ({"truth", "known"}, {"outputs"}),
+    "optimal": (set(), {"prior", "loss", "criterion"}),
+    "tight_constraints": (set(), set()),
+}
+"""What each design needs beside space and privacy, and what it may have."""
+
+
+def solve_file(path: Path) -> Solution:
+    """Read a problem file and solve it."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise InvalidInput(f"{path} cannot be read: {problem.strerror or problem}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{path} is not TOML: {problem}.") from None
+    try:
+        return ProblemFile.model_validate(content).solve()
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InvalidInput(f"{path}: the entry {where!r} is wrong: {first['msg']}.") from None
+
+
+def _space(table: dict[str, Any]) -> Space:
+    if "family" in table:
+        return space_from_json(table)
+    if unknown := set(table) - {"points", "edges"}:
+        raise InvalidInput(f"space has no entry {sorted(unknown)[0]!r}; give a family, or points and edges.")
+    edges = [tuple(label_from_json(end) for end in edge) for edge in table.get("edges", [])]
+    points = [label_from_json(p) for p in table["points"]] if "points" in table else None
+    return Space.from_edges(edges, points)

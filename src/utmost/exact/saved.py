@@ -1,0 +1,97 @@
+"""Files that Utmost writes and reads back: canonical JSON with a format, a version and a checksum.
+
+The same content gives the same bytes; a file is complete or not there at all; what is read is not trusted: a file that
+was changed, cut short or is of another version is a `BadFile`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from utmost.errors import BadFile, InvalidInput
+
+NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What data of the wrong kind or size lead to; a file may hold anything."""
+
+
+def write_checked(path: str | os.PathLike[str], content: dict[str, Any], anew: bool = False) -> Path:
+    """Write an object with its checksum as one JSON file, whole or not at all.
+
+    With `anew`, a file that is there already stays: `FileExistsError`, whoever was quicker.
+    """
+    target = Path(path)
+    sealed = {**content, "sha256": hashlib.sha256(canonical(content)).hexdigest()}
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as problem:
+        raise InvalidInput(f"{target} cannot be written: {problem.strerror or problem}; name another file.") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(canonical(sealed))
+        if anew:
+            os.link(name, target)  # unlike a rename, it never replaces one
+        else:
+            os.replace(name, target)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    return target
+
+
+def read_checked(path: str | os.PathLike[str], form: str, version: int, what: str) -> dict[str, Any]:
+    """The object that `write_checked` wrote, of this format and version; `what` names it in errors."""
+    source = Path(path)
+    try:
+        content = json.loads(source.read_bytes(), parse_constant=_refuse_constant, object_pairs_hook=_each_name_once)
+    except OSError as problem:
+        raise BadFile(f"{source} cannot be read: {problem.strerror or problem}.") from None
+    except BadFile as problem:
+        raise BadFile(f"{source} {problem} Save the {what} again.") from None
+    except NONSENSE:
+        raise BadFile(f"{source} is not JSON; it may be cut short. Save the {what} again.") from None
+    if not isinstance(content, dict) or content.get("format") != form:
+        raise BadFile(f"{source} is not a {what} saved by Utmost (no format {form!r}).")
+    if content.get("version") != version:
+        raise BadFile(f"{source} has version {content.get('version')!r}; this Utmost reads version {version}.")
+    stated = content.pop("sha256", None)
+    if not isinstance(stated, str):
+        raise BadFile(f"{source} has no checksum (sha256): it was not saved by Utmost. Save the {what} again.")
+    try:
+        found = hashlib.sha256(canonical(content)).hexdigest()
+    except NONSENSE:  # text that UTF-8 does not have, such as half of a surrogate pair, or a number such as 1e999
+        raise BadFile(f"{source} holds text or a number that Utmost never writes. Save the {what} again.") from None
+    if stated != found:
+        raise BadFile(f"{source} does not match its checksum: it was changed after it was saved.")
+    return content
+
+
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """What a file says it is, before any of it is trusted; None where it says nothing of the kind."""
+    try:
+        content = json.loads(Path(path).read_bytes())
+    except (OSError, *NONSENSE):
+        return None
+    form = content.get("format") if isinstance(content, dict) else None
+    return form if isinstance(form, str) else None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise BadFile(f"holds {name}, which is not a number in JSON.")
+
+
+def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names differ: of two that are alike, readers would take one or the other."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise BadFile("holds an object that names one entry twice.")
+    return found
+
+
+def canonical(content: Any) -> bytes:
+    """The one way to write an object as JSON bytes."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode() + b"\n"

@@ -1,0 +1,230 @@
+"""Mechanisms whose columns decay as fast as privacy allows, for spaces of a million points.
+
+Column k is z_k e^(-epsilon d(i, k)): tight constraints (REG) and the geometric mechanism (Ghosh et al.) have this form.
+On lines, grids and vertex-transitive spaces a row costs O(n), and so do the sums of all rows, by recursions in which
+every term is positive; no n x n matrix is made. Such a recipe is epsilon-private by the triangle inequality.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.errors import InvalidInput
+from utmost.exact import held
+from utmost.mechanism.finite import Law, Loss, RecipeMechanism
+from utmost.privacy import ApproxDP
+from utmost.space import Space
+
+Floats: TypeAlias = NDArray[np.float64]
+UNIT = 2.0**-52
+LINES = ("path", "counts", "sums", "differences")
+TRANSITIVE = ("cycle", "complete", "hamming")
+REASON = "e^(-epsilon d(i, k)) changes by at most a factor e^epsilon along an edge, by the triangle inequality"
+
+
+class DecayingMechanism(RecipeMechanism):
+    """The mechanism with probabilities z_k e^(-epsilon d(i, k)), its peaks z chosen so that rows add up to 1.
+
+    Examples
+    --------
+    >>> from utmost.space.families import path
+    >>> from utmost.privacy import PureDP
+    >>> DecayingMechanism(path(2), PureDP.from_ratio(3), [0.75, 0.75]).row(0)
+    array([0.75, 0.25])
+    """
+
+    def __init__(self, space: Space, level: ApproxDP, peaks: Any) -> None:
+        z = np.array(peaks, dtype=float)
+        n = len(space.points)
+        if z.shape != (n,) or not ((z >= 0) & (z <= 1)).all():
+            raise InvalidInput(f"the peaks of {n} columns must be {n} probabilities.")
+        sums = row_sums(space, level, z)
+        off = float(np.abs(sums - 1).max(initial=0.0))
+        if not off <= 1e-9:
+            raise InvalidInput(f"rows of these peaks add up to 1 only within {off:.2g}; solve for them again.")
+        z.flags.writeable = False
+        self.space, self.peaks, self.sums = space, z, sums
+        epsilon, error = level.log_growth, sum_error(space, level, z)
+        law = Law(level, space, REASON, off + error + 8 * UNIT, min(float(z.max(initial=0.0)) * (1 + 1e-9), 1.0))
+
+        def recipe(i: int) -> Floats:
+            with np.errstate(under="ignore"):
+                return held(np.exp(-epsilon * space.distances_from(space.points[i])) * z, z > 0)
+
+        super().__init__(space.points, space.points, recipe, law)
+
+    @property
+    def diagonal(self) -> Floats:
+        """The probability, at each point, of that point."""
+        return np.asarray(self.peaks / self.sums)
+
+    def expected_loss(self, prior: Any = None, loss: Loss = "zero-one", remap: str | Sequence[Any] = "best") -> float:
+        """As for any mechanism; zero-one loss of the uniform prior, or without a remap, needs no matrix.
+
+        Under the uniform prior a column is likeliest at its own point, so the best guess is the output.
+        """
+        if isinstance(loss, str) and loss == "zero-one" and isinstance(remap, str) and remap in ("best", "none"):
+            weights = self._space.as_prior(prior)
+            if remap == "none" or not len(weights) or bool((weights == weights[0]).all()):
+                return 1 - math.fsum(weights * self.diagonal) if len(weights) else 0.0
+        return super().expected_loss(prior, loss, remap)
+
+    def leakage(self, prior: Any = None) -> float:
+        """As for any mechanism; under the uniform prior it is log2 of the sum of the peaks."""
+        weights = self._space.as_prior(prior)
+        if len(weights) and bool((weights == weights[0]).all()):
+            return math.log2(math.fsum(self.diagonal))
+        return super().leakage(prior)
+
+    def __repr__(self) -> str:
+        return f"DecayingMechanism of {len(self.points)} points"
+
+
+def has_structure(space: Space) -> bool:
+    """Whether rows add up in O(n): lines, grids under l1, grids of two sides under king's moves, transitive spaces."""
+    return space.family is not None and (space.family[0] in TRANSITIVE or _adder(space) is not None)
+
+
+def is_path(space: Space) -> bool:
+    """Whether the points are numbers in a row, each a neighbour of the next."""
+    return space.family is not None and space.family[0] in LINES and (reach_of(space) == 1 or len(space.points) < 3)
+
+
+def path_peaks(n: int, b: float) -> Floats:
+    """The peaks of a path at b = e^-epsilon: those of the truncated geometric mechanism."""
+    if n < 2:
+        return np.ones(n)
+    z = np.full(n, (1 - b) / (1 + b))
+    z[[0, -1]] = 1 / (1 + b)
+    return z
+
+
+def is_transitive(space: Space) -> bool:
+    """Whether every point looks like every other, by the family of the space."""
+    return space.family is not None and space.family[0] in TRANSITIVE
+
+
+def row_sums(space: Space, level: ApproxDP, peaks: Floats) -> Floats:
+    """The sum over k of z_k e^(-epsilon d(i, k)), for every i; see `sum_error`."""
+    n = len(peaks)
+    if is_transitive(space):
+        if n and (peaks != peaks[0]).any():
+            raise InvalidInput("where every point looks like every other, all columns have the same peak.")
+        if not n:
+            return peaks
+        decay = np.exp(-level.log_growth * space.distances_from(space.points[0]))
+        return np.full(n, math.fsum(decay) * peaks[0])
+    add = _adder(space)
+    if add is None:
+        raise InvalidInput(f"{space!r} is not a line, a grid or a transitive space.")
+    return add(peaks, math.exp(-level.log_growth))
+
+
+def sum_error(space: Space, level: ApproxDP, peaks: Floats) -> float:
+    """How far a sum made by `row_sums` is from the exact one, at most.
+
+    A term z_k b^d has been through a window of at most `reach` additions and, for each side, through d steps of three
+    additions and a multiplication by b, itself off by epsilon + 1 units; so it is off by reach + (4 + epsilon) d + 8
+    units, relative. The sum of d |z_k| b^d is bounded by another sum, since d b^d <= b (c^d - b^d) / (c - b) for c > b.
+    """
+    if not len(peaks):
+        return 0.0
+    if is_transitive(space):
+        return 4 * UNIT * (1 + 745)
+    add, size, b = _adder(space), np.abs(peaks), math.exp(-level.log_growth)
+    assert add is not None
+    near = add(size, b)
+    if b == 1:
+        return UNIT * len(peaks) * (reach_of(space) + 8) * float(near.max())
+    c = math.exp(-level.log_growth / 2)
+    weighted = b * (add(size, c) - near) / (c - b) if c > b else len(peaks) * near
+    steps = (4 + level.log_growth) * _sides(space) * weighted
+    return UNIT * 1.01 * float(((reach_of(space) + 8) * near + steps).max())
+
+
+def reach_of(space: Space) -> int:
+    """How far apart two neighbours on a line may be."""
+    name, arguments = space.family or ("", {})
+    if name == "sums":
+        return max(int(arguments["largest"]), 1)
+    return 2 if name == "differences" and arguments["neighbours"] == "replace" else 1
+
+
+def _sides(space: Space) -> int:
+    name, arguments = space.family or ("", {})
+    return max(1, sum(size > 1 for size in arguments["shape"])) if name == "grid" else 1
+
+
+def _adder(space: Space) -> Callable[[Floats, float], Floats] | None:
+    """The sums of rows as a function of the peaks and e^-epsilon; None without structure."""
+    if space.family is None:
+        return None
+    name, arguments = space.family
+    if name in LINES:
+        reach = reach_of(space)
+        return lambda z, b: z + _beyond(z, b, reach) + _beyond(z[::-1], b, reach)[::-1]
+    if name != "grid":
+        return None
+    shape = tuple(size for size in arguments["shape"] if size != 1)
+    if arguments["metric"] == "manhattan" or len(shape) < 2:
+        return lambda z, b: _along_each_axis(z.reshape(shape), b).ravel()
+    if len(shape) == 2:
+        return lambda z, b: _king_sums(z.reshape(shape), b).ravel()
+    return None
+
+
+def _beyond(z: Floats, b: float, reach: int) -> Floats:
+    """R_i = sum over k > i of b^ceil((k - i) / reach) z_k, along the first axis: R_i = b (W_i + R_(i+reach)).
+
+    W_i is the sum of the next `reach` entries: the end of one block of that length and the start of the next.
+    """
+    from scipy.signal import lfilter
+
+    n = len(z)
+    blocks = -(-n // reach) + 1
+    padded = np.zeros((blocks * reach, *z.shape[1:]))
+    padded[:n] = z
+    grouped = padded.reshape(blocks, reach, *z.shape[1:])
+    to_here = np.cumsum(grouped, axis=1)
+    from_here = np.cumsum(grouped[:, ::-1], axis=1)[:, ::-1]
+    windows = np.zeros_like(grouped)
+    windows[:, :-1] = from_here[:, 1:]
+    windows[:-1] += to_here[1:]
+    return np.asarray(lfilter([b], [1.0, -b], windows[::-1], axis=0)[::-1].reshape(padded.shape)[:n])
+
+
+def _along_each_axis(z: Floats, b: float) -> Floats:
+    """Row sums of a product under the l1 distance: one side after the other."""
+    for axis in range(z.ndim):
+        moved = np.moveaxis(z, axis, 0)
+        z = np.moveaxis(moved + _beyond(moved, b, 1) + _beyond(moved[::-1], b, 1)[::-1], 0, axis)
+    return z
+
+
+def _king_sums(z: Floats, b: float) -> Floats:
+    """Row sums on a board under king's moves: four cones around each square.
+
+    The east cone, |columns| <= rows ahead, is that of the next square and that square, once farther off, and the two
+    diagonals: E(i, j) = b (E(i+1, j) + z(i+1, j)) + D(i, j) + D'(i, j). The north cone leaves the diagonals out.
+    """
+    total = z.copy()
+    for flip in (slice(None), slice(None, None, -1)):
+        total[flip] += _cone(z[flip], b, with_diagonals=True)
+        total.T[flip] += _cone(z.T[flip], b, with_diagonals=False)
+    return total
+
+
+def _cone(z: Floats, b: float, with_diagonals: bool) -> Floats:
+    """The sums over one cone, from the last row to the first."""
+    cone, left, right = (np.zeros_like(z) for _ in range(3))
+    for i in range(len(z) - 2, -1, -1):
+        right[i, :-1] = b * (z[i + 1, 1:] + right[i + 1, 1:])
+        left[i, 1:] = b * (z[i + 1, :-1] + left[i + 1, :-1])
+        ahead = z[i + 1] + cone[i + 1]
+        cone[i] = b * ahead + left[i] + right[i] if with_diagonals else b * (ahead + left[i + 1] + right[i + 1])
+    return cone

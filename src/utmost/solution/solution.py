@@ -1,0 +1,364 @@
+"""Solution = problem + mechanism + value + certificate, and its verification.
+
+Every design returns one. `verify()` re-proves it from the problem and the mechanism alone: privacy on every edge,
+optimality by the condition of the theorem it relies on or by a bound recomputed from dual prices. `save` writes one
+canonical JSON file (same solution, same bytes) with a checksum; `Solution.load` reads it back.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from utmost.checking import BOUNDED, CHECKERS
+from utmost.errors import BadFile, CannotCertify, InvalidInput, UtmostError
+from utmost.exact import MOST_BITS
+from utmost.exact.saved import NONSENSE, read_checked, write_checked
+from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.certification import (
+    MOST_MOVED,
+    CertifiedMechanism,
+    CertifiedRecipe,
+    Check,
+    certify_on,
+    moved_by,
+    promise_excess,
+    require_private,
+)
+from utmost.mechanism.decaying import REASON, DecayingMechanism
+from utmost.mechanism.rounding import Weights
+from utmost.mechanism.sampling import WORD
+from utmost.privacy import ApproxDP
+from utmost.space import Space, label_from_json, label_to_json
+from utmost.space.edge_levels import EdgeLevels, levels_from_json
+from utmost.space.families import space_from_json
+
+FORMAT, VERSION = "utmost-solution", 1
+SMALL_GAP = 1e-6
+"""The largest gap, relative to the value, beside which a solution is called optimal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What was asked: a kind of question on a space, at privacy levels, with the rest as plain arrays."""
+
+    question: str
+    space: Space
+    privacy: EdgeLevels
+    data: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"{self.question} on {self.space!r} at {self.privacy}"
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Why nothing private is better.
+
+    Attributes
+    ----------
+    claim : "theorem", "bound" or "unproved"
+    reason : the theorem with its paper, or what the bound is
+    quantity : what `value` measures, with its unit
+    method : how the mechanism was found
+    bound, gap : for a bound, what no private mechanism exceeds, and how far the value is from it
+    evidence : arrays a checker needs, such as dual prices
+    notes : what a careful reader should know
+    """
+
+    claim: Literal["theorem", "bound", "unproved"]
+    reason: str
+    quantity: str
+    method: str
+    bound: float | None = None
+    gap: float | None = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a verification found; true if the mechanism is private and its claim of optimality holds.
+
+    Attributes
+    ----------
+    private : whether privacy holds on every edge
+    optimal : what is proved about optimality: "theorem", "bound" or "unproved"
+    gap : how far the value may be from the best possible
+    checks : every check made, each with its outcome in words
+    relies_on : the theorem or argument that makes the checks a proof, in the checker's own words
+    """
+
+    private: bool
+    optimal: Literal["theorem", "bound", "unproved"]
+    gap: float
+    checks: tuple[Check, ...]
+    relies_on: str = ""
+
+    def __bool__(self) -> bool:
+        return self.private and all(check.passed for check in self.checks)
+
+    def __str__(self) -> str:
+        verdict = "verified" if self else "NOT verified"
+        gap = f", gap {self.gap:.2g}" if math.isfinite(self.gap) else ""
+        lines = [f"{verdict}: {'private' if self.private else 'NOT private'}, optimality: {self.optimal}{gap}"]
+        lines += [f"  {check}" for check in self.checks]
+        return "\n".join([*lines, f"  relies on: {self.relies_on}"] if self and self.relies_on else lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The best mechanism for a problem, its value, and the proof.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> solution = um.binary.balanced(um.counts(5), lambda yes: yes > 2, 1.0)
+    >>> bool(solution.verify())
+    True
+    """
+
+    problem: Problem
+    mechanism: FiniteMechanism | DecayingMechanism
+    value: float
+    certificate: Certificate
+    weights: tuple[Weights, int] | None = None
+    """Integer weights and bits of their total, where a file brought them; else `certified` makes them."""
+    from_file: bool = False
+    """Whether it was read from a file: then the words of its certificate are the file's own, which nobody checked."""
+
+    @cached_property
+    def certified(self) -> CertifiedMechanism | CertifiedRecipe:
+        """The mechanism as integers, proved private in exact arithmetic; `CannotCertify` if that fails."""
+        if isinstance(self.mechanism, DecayingMechanism):
+            return CertifiedRecipe(self.mechanism, self.problem.privacy)
+        if self.weights is None:
+            return certify_on(self.mechanism, self.problem.privacy)
+        weights, bits = self.weights
+        moved = moved_by(weights, bits, self.mechanism.matrix)
+        if moved > MOST_MOVED:
+            raise CannotCertify(f"the integers differ from the design by {moved:.2g}: they do not certify it.")
+        return CertifiedMechanism(weights, bits, self.mechanism.outputs, self.problem.privacy, moved)
+
+    def verify(self) -> Verification:
+        """Re-prove privacy and optimality from the problem and the mechanism alone; never raises for "no"."""
+        problem, claim = self.problem, self.certificate.claim
+        privacy, lost = self._check_privacy()
+        expected, checker = CHECKERS[problem.question]
+        try:
+            optimality, gap = checker(problem, self)
+        except (UtmostError, *NONSENSE) as reason:
+            optimality, gap = (Check("optimality", False, f"the evidence cannot be used: {reason}"),), float("inf")
+        unchecked = expected != "bound" and problem.question not in BOUNDED and self.certificate.bound is not None
+        if claim != expected or unchecked:
+            optimality += (Check("claim", False, f"it claims {claim!r}, which its kind of certificate does not prove"),)
+        optimality += self._check_gap()
+        held = all(check.passed for check in optimality)
+        proved: Any = expected if held else "unproved"
+        relied = (checker.__doc__ or "").partition("\n")[0]
+        return Verification(privacy.passed, proved, gap + lost, (privacy, *optimality), relied)
+
+    def _is_closed(self) -> bool:
+        """Whether the value is the best possible, up to a gap that no reader would call one."""
+        c = self.certificate
+        return c.bound is None or (c.gap or 0.0) <= max(SMALL_GAP * abs(self.value), 1e-12)
+
+    def _check_gap(self) -> tuple[Check, ...]:
+        """A stated bound and the stated gap must fit the value."""
+        c = self.certificate
+        if c.bound is None:
+            return ()
+        apart = abs(self.value - c.bound)
+        same = c.gap is not None and abs(c.gap - apart) <= 1e-9 * max(1.0, abs(self.value))
+        return (
+            () if same else (Check("gap", False, f"it states a gap of {c.gap}; value and bound are {apart:.6g} apart"),)
+        )
+
+    def _check_privacy(self) -> tuple[Check, float]:
+        """Privacy in exact arithmetic, and what the integers may cost in value."""
+        levels = self.problem.privacy
+        if not all(level.certifiable for level in levels.kinds()):
+            a, b = levels.space.edge_indices.T
+            matrix = self.mechanism.matrix
+            worst = max(promise_excess(matrix[i], matrix[j], levels).max(initial=0.0) for i, j in ((a, b), (b, a)))
+            detail = f"{levels}: kept on all {len(levels)} edges in floating point only (for study, not for release)"
+            return Check("privacy", bool(worst < 1e-9), detail), 0.0
+        try:
+            if isinstance(self.mechanism, DecayingMechanism):
+                moved = self.certified.moved
+                detail = f"{levels} by Lemma 2 of docs/certification.md, no event moved by more than {moved:.1g}"
+                return Check("privacy", True, f"{detail}; {REASON}"), moved
+            sums = self.mechanism.matrix.sum(axis=1)
+            if np.abs(sums - 1).max(initial=0.0) > 1e-12:
+                return Check("privacy", False, "a row of the design does not add up to 1"), 0.0
+            require_private(self.mechanism, levels)
+            certified = self.certified
+        except (UtmostError, *NONSENSE) as reason:
+            return Check("privacy", False, str(reason)), 0.0
+        detail = (
+            f"{levels} proved in exact arithmetic on all {len(levels)} edges "
+            f"(integers over 2^{certified.bits}, no event moved by more than {certified.moved:.1g})"
+        )
+        return Check("privacy", True, detail), certified.moved
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the solution as one JSON file; the file is complete or not there at all."""
+        return write_checked(path, _plain(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Solution:
+        """Read a solution written by `save`; `BadFile` if it was changed, cut short or is of another version."""
+        return _from_plain(read_checked(path, FORMAT, VERSION, "solution"))
+
+    def __str__(self) -> str:
+        c = self.certificate
+        bound = []
+        if c.bound is not None:
+            does = "loses less than" if self.problem.question.startswith("finite.") else "exceeds"
+            bound = [f"  bound: no private mechanism {does} {c.bound:.10g} (gap {c.gap or 0:.2g})"]
+        if self.from_file:  # the words are quoted, so that none of them reads like a line of ours
+            words = {"the value is": c.quantity, "optimal": c.reason, "found by": c.method}
+            said = [f"    {name}: {text!r}" for name, text in words.items()] + [
+                f"    note: {note!r}" for note in c.notes
+            ]
+            head = [f"{self.problem}", f"  value: {self.value:.10g}"]
+            return "\n".join([*head, *bound, "  in the file's own words, which nobody checked:", *said])
+        lines = [
+            f"{self.problem}",
+            f"  value: {self.value:.10g} ({c.quantity})",
+            f"  {'optimal' if self._is_closed() else 'best found'}: {c.reason}",
+            f"  found by: {c.method}",
+        ]
+        return "\n".join(lines + bound + [f"  note: {note}" for note in c.notes])
+
+    def __repr__(self) -> str:
+        return f"Solution({self.problem!r}, value={self.value:.6g}, {self.certificate.claim})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>{self.mechanism._repr_html_()}"
+
+
+def _plain(solution: Solution) -> dict[str, Any]:
+    p, m, c = solution.problem, solution.mechanism, solution.certificate
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "problem": {
+            "question": p.question,
+            "space": p.space.to_json(),
+            "privacy": p.privacy.to_json(),
+            "data": {name: _value_to_json(value) for name, value in p.data.items()},
+        },
+        "mechanism": {"peaks": m.peaks.tolist()}
+        if isinstance(m, DecayingMechanism)
+        else {"outputs": [label_to_json(o) for o in m.outputs], "matrix": m.matrix.tolist()},
+        "certified": _weights_to_json(solution),
+        "value": solution.value,
+        "certificate": {
+            "claim": c.claim,
+            "reason": c.reason,
+            "quantity": c.quantity,
+            "method": c.method,
+            "bound": c.bound,
+            "gap": c.gap,
+            "evidence": {name: _value_to_json(value) for name, value in c.evidence.items()},
+            "notes": list(c.notes),
+        },
+    }
+
+
+def _from_plain(content: dict[str, Any]) -> Solution:
+    try:
+        p, m, c = content["problem"], content["mechanism"], dict(content["certificate"])
+        space = space_from_json(p["space"])
+        data = {name: _value_from_json(value) for name, value in p["data"].items()}
+        problem = Problem(p["question"], space, levels_from_json(space, p["privacy"]), data)
+        if problem.question not in CHECKERS:
+            raise BadFile(f"the file asks {problem.question!r}, which this version cannot check; update Utmost.")
+        c["evidence"] = {name: _value_from_json(value) for name, value in c["evidence"].items()}
+        c["notes"] = tuple(str(note) for note in c["notes"])
+        for name in ("bound", "gap"):
+            c[name] = None if c[name] is None else float(c[name])
+        for name in ("claim", "reason", "quantity", "method"):
+            if not isinstance(c[name], str):
+                raise BadFile(f"the certificate's {name} is not text; save the solution again.")
+        mechanism = _mechanism_from_json(problem, m)
+        weights = None
+        if isinstance(mechanism, FiniteMechanism):
+            weights = _weights_from_json(content["certified"], mechanism)
+        return Solution(problem, mechanism, float(content["value"]), Certificate(**c), weights, from_file=True)
+    except InvalidInput as reason:
+        raise (
+            reason if isinstance(reason, BadFile) else BadFile(f"the file holds an impossible solution: {reason}")
+        ) from None
+    except NONSENSE as wrong:
+        raise BadFile(f"the file lacks a part of a solution, or holds nonsense ({wrong}); save it again.") from None
+
+
+def _mechanism_from_json(problem: Problem, data: Mapping[str, Any]) -> FiniteMechanism | DecayingMechanism:
+    level = problem.privacy.single
+    if "peaks" in data:
+        if not isinstance(level, ApproxDP) or level.delta:
+            raise BadFile("columns that decay need one pure level on all edges; save the solution again.")
+        return DecayingMechanism(problem.space, level, data["peaks"])
+    outputs = [label_from_json(o) for o in data["outputs"]]
+    matrix = np.array(data["matrix"], dtype=float).reshape(len(problem.space.points), len(outputs))
+    return FiniteMechanism(matrix, problem.space.points, outputs)
+
+
+def _weights_to_json(solution: Solution) -> dict[str, Any] | None:
+    """The certified integers as decimal strings, since other readers' numbers are floats; None without them."""
+    try:
+        certified = solution.certified
+    except CannotCertify:
+        return None
+    if isinstance(certified, CertifiedRecipe):
+        return None
+    return {"bits": certified.bits, "weights": [[str(w) for w in row] for row in certified.weights.tolist()]}
+
+
+def _weights_from_json(data: Any, mechanism: FiniteMechanism) -> tuple[Weights, int] | None:
+    if data is None:
+        return None
+    bits = int(data["bits"])
+    rows = [[int(w) for w in row] for row in data["weights"]]
+    if not 0 < bits <= MOST_BITS or [len(row) for row in rows] != [len(mechanism.outputs)] * len(mechanism.points):
+        raise BadFile("the certified weights do not fit the mechanism; save the solution again.")
+    if any(not 0 <= w <= 1 << bits for row in rows for w in row):
+        raise BadFile(f"a certified weight is not between 0 and 2^{bits}; save the solution again.")
+    kind = np.int64 if bits <= WORD else object
+    return np.array(rows, dtype=kind).reshape(len(mechanism.points), len(mechanism.outputs)), bits
+
+
+def _value_to_json(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        shape = {"shape": list(value.shape)} if not value.size and value.ndim > 1 else {}  # [] does not tell it
+        return {"array": value.tolist(), "type": value.dtype.kind, **shape}
+    if isinstance(value, tuple):
+        return {"labels": [label_to_json(part) for part in value]}
+    if value is not None and not isinstance(value, str | int | float | list | dict):
+        raise InvalidInput(
+            f"this solution depends on a {type(value).__name__} of your own, which no file can hold; keep it in memory."
+        )
+    return value
+
+
+def _value_from_json(data: Any) -> Any:
+    match data:
+        case {"array": values, "type": kind}:
+            array = np.array(values, dtype={"b": bool, "i": np.int64, "f": float}[kind])
+            return array.reshape(data["shape"]) if "shape" in data else array
+        case {"labels": labels}:
+            return tuple(label_from_json(label) for label in labels)
+    return data

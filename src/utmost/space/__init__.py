@@ -1,0 +1,12 @@
+"""Who neighbours whom: spaces, their families, levels per edge, and maps between them."""
+
+from utmost.space.graph import MOST_ENTRIES, Morphism, Space, as_distribution, label_from_json, label_to_json
+
+__all__ = [
+    "MOST_ENTRIES",
+    "Morphism",
+    "Space",
+    "as_distribution",
+    "label_from_json",
+    "label_to_json",
+]
