@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -14,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles.spenders import spend_at_once
 
 import utmost as um
 from utmost.accounting import chain, ledger_file
@@ -535,22 +535,6 @@ def test_a_file_is_shared_with_a_fork(tmp_path):
     assert account.check()
 
 
-def spend_until_refused(url, level, seed, results):
-    """Spend with pauses of none, until the budget says no; report what was answered."""
-    account = um.Ledger(url).account("survey")
-    answered = 0
-    try:
-        while True:
-            with account.reserve(level, {"by": seed, "n": answered}) as entry:
-                if answered % 7 != 6:  # every seventh is left unfinished
-                    entry.complete({"n": answered})
-            answered += 1
-    except BudgetSpent:
-        results.put((seed, answered, 0))
-    except UtmostError as wrong:  # pragma: no cover
-        results.put((seed, answered, str(wrong)))
-
-
 def many_spend(url, seconds, processes=8):
     """Processes spend at once; the budget is made large enough to last about so many seconds."""
     account = um.Ledger(url).account("survey")
@@ -559,25 +543,14 @@ def many_spend(url, seconds, processes=8):
         spend(account, "1e-9", i)
     pace = 20 / (time.monotonic() - start)
     level = Fraction(1, max(100, round(seconds * pace / 4)))  # at once they get about a quarter of it in all
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pytest", "utmost"])
-    results = context.Queue()
-    workers = [
-        context.Process(target=spend_until_refused, args=(url, str(level), i, results)) for i in range(processes)
-    ]
-    for worker in workers:
-        worker.start()
-    found = [results.get(timeout=600) for _ in workers]
-    for worker in workers:
-        worker.join()
-    assert [problem for *_, problem in found] == [0] * processes
+    answered = spend_at_once([url] * processes, str(level))
     before = 20 * Fraction(1, 10**9)
     fit = (1 - before) // level
     entries = account.entries()
-    assert sum(answered for _, answered, _ in found) == fit == len(entries) - 20  # nothing more, nothing lost
+    assert sum(answered) == fit == len(entries) - 20  # nothing more, nothing lost
     assert epsilon_spent(account) == before + fit * level <= 1
     unfinished = sum(entry.state == "reserved" for entry in entries)
-    assert unfinished == sum(answered // 7 for _, answered, _ in found)
+    assert unfinished == sum(count // 7 for count in answered)
     assert account.check()
 
 
