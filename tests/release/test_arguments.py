@@ -195,3 +195,12 @@ def test_a_wrong_condition_is_refused_by_the_plan(ask):
     }
     with pytest.raises(InvalidInput, match="there is no column 'agee'"):
         getattr(s.plan, ask)(*asked[ask], 1, where="agee > 3")
+
+
+def test_rows_in_all_are_counted_in_64_bits():
+    """Beyond them a plurality ended in NumPy's words."""
+    with pytest.raises(InvalidInput, match=r"10\^18"):
+        um.people("id", rows_each=10**12, at_most=10**12)
+    table = pyarrow.table({"id": ["a"], "c": ["x"]})
+    s = um.Session(table, "d", um.people("id", rows_each=10**6, at_most=10**12), "replace", budget=1)
+    assert s.plan.plurality("c", ["x", "y", "z"], privacy=1).question.kind == "plurality"

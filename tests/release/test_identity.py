@@ -67,7 +67,7 @@ def test_declared_types_make_another_question(tmp_path):
 def test_a_copy_of_the_file_under_the_same_name_is_the_same_table(tmp_path):
     ledger = um.Ledger(None)
     for name in ("one.csv", "two.csv"):
-        (tmp_path / name).write_text("age\n12\n")
+        (tmp_path / name).write_text("age,town\n12,a\n")
     first, second = (entry(opened(str(tmp_path / name), ledger).count(None, 1)) for name in ("one.csv", "two.csv"))
     assert first == second
 

@@ -3,6 +3,7 @@
 import enum
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -23,12 +24,12 @@ from utmost.release.mechanisms import contests, selection
 from utmost.release.mechanisms.balls import ball_noise
 from utmost.release.mechanisms.choice import design_number
 from utmost.release.mechanisms.count_vectors import Board, Together
-from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.several import design_disjoint, design_overlapping
 from utmost.release.quantiles import Ranks, quantile
 from utmost.release.questions import Setting, count, majority, mean, threshold, total
 from utmost.release.several_counts import counts
 from utmost.release.winners import Votes, plurality
+from utmost.space.integers import Line
 
 SECRET = b"s" * 32
 SHAPES = ["cube", "exchange"]
@@ -168,6 +169,22 @@ def test_ball_noise_is_private_and_complete(shape, dimension):
         first[z[0]] += noise.probability(z)
     assert [first[t] for t in range(6)] == pytest.approx(noise.marginal[:6].tolist(), abs=1e-5)
     assert noise.marginal[0] + 2 * noise.marginal[1:].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_ball_noise_keeps_its_level_for_all_its_steps(shape, steps):
+    """A neighbour several steps away changes a probability by b^-steps: a decay made for fewer steps is refused."""
+    noise = ball_noise(shape, 2, PureDP.from_ratio(3), steps)
+    assert noise.keeps()
+    far = (steps, 0) if shape == "cube" else (steps, -steps)
+    assert noise.exact_probability((0, 0)) <= 3 * noise.exact_probability(far)
+    for fewer in range(1, steps):
+        hasty = replace(noise, decay=ball_noise(shape, 2, PureDP.from_ratio(3), fewer).decay)
+        assert hasty.exact_probability((0, 0)) > 3 * hasty.exact_probability(far)
+        assert not hasty.keeps()
+    for decay in (Fraction(0), Fraction(1), Fraction(2)):
+        assert not replace(noise, decay=decay).keeps()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -582,7 +599,7 @@ def test_categories_that_a_float_does_not_tell_apart_are_refused(kind, tmp_path)
     connection.con.execute("CREATE TABLE r (h HUGEINT, d DECIMAL(20, 0), x DOUBLE)")
     connection.con.executemany("INSERT INTO r VALUES (?, ?, ?)", [[v, v, float(v)] for v in near])
     file = tmp_path / "cards.csv"
-    file.write_text("card\n" + "\n".join(map(str, near)) + "\n5.0\n")
+    file.write_text("card,name\n" + "".join(f"{card},x\n" for card in [*near, "5.0"]))
     source = engines.open_table(file if kind == "card" else connection.table("r"))
     setting = Setting(source, um.rows(at_most=9), "replace")
 
@@ -607,13 +624,14 @@ def test_categories_that_a_float_does_not_tell_apart_are_refused(kind, tmp_path)
 
 
 def test_categories_that_single_precision_does_not_tell_apart_are_refused():
+    """Others are what a column of 32 bits holds for them: 0.1 is the 0.1 of the column."""
     source = engines.open_table(pyarrow.table({"f": pyarrow.array([2**24, 0.1, 0.3], pyarrow.float32())}))
     setting = Setting(source, um.rows(at_most=9), "replace")
     for categories in ([2**24, 2**24 + 1], [2**24 + 1], [0.1, 0.10000000001], [2e300, 1e300]):
         with pytest.raises(InvalidInput, match="32 bits"):
             histogram(setting, "f", categories, 1, None, None, "rows", "absolute")
-    question = histogram(setting, "f", [2**24, 5], 1, None, None, "rows", "absolute")
-    assert list(question.point(question.statement(SECRET)).values()) == [1, 0]
+    question = histogram(setting, "f", [2**24, 5, 0.1], 1, None, None, "rows", "absolute")
+    assert list(question.point(question.statement(SECRET)).values()) == [1, 0, 1]
 
 
 def test_categories_of_unsigned_numbers():

@@ -1,6 +1,7 @@
 """Reports: where they may be written, that both files come or neither, and how the page reads."""
 
 import json
+import os
 import re
 from unittest import mock
 from xml.etree import ElementTree
@@ -47,7 +48,9 @@ def test_a_page_replaces_only_pages(tmp_path):
     (tmp_path / "mine.html").write_text("<!DOCTYPE html><html><p>mine")
     (tmp_path / "folder.html").mkdir()
     (tmp_path / "beside.json").mkdir()
-    for name in ("ledger.html", "mine.html", "folder.html", "beside.html"):
+    os.mkfifo(tmp_path / "piped.json")  # to open it would be to wait for whoever writes
+    os.mkfifo(tmp_path / "pipe.html")
+    for name in ("ledger.html", "mine.html", "folder.html", "beside.html", "piped.html", "pipe.html"):
         with pytest.raises(InvalidInput, match="no report of Utmost"):
             answer.report(tmp_path / name)
     assert not (tmp_path / "folder.json").exists()
@@ -90,7 +93,7 @@ def test_both_files_or_neither(tmp_path, before):
 
 
 @pytest.mark.parametrize(
-    "path", [None, 7, ["a.html"], b"a.html", pd.DataFrame({"x": ["SECRET"]}), "a\0.html", "\ud800.html"]
+    "path", [None, 7, ["a.html"], b"a.html", pd.DataFrame({"x": ["SECRET"]}), "a\0.html", "\ud800.html", "", ".", "/"]
 )
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(InvalidInput, match=r"ends in \.html") as caught:

@@ -41,6 +41,6 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "local.patterns": ("bound", check_patterns),
     "given": ("unproved", check_nothing),
 }
-"""What each question's certificate claims, and the check that the claim must pass."""
+"""What each question's certificate claims, and the check that the claim must pass; "as stated": the checker looks."""
 BOUNDED = {"local.testing"}
 """Questions whose theorem comes with a bound beside it, which the check recomputes."""

@@ -1,6 +1,7 @@
 """Numbers that are never rounded the wrong way: rationals, balls, directed rounding, and canonical JSON."""
 
 from utmost.exact.numbers import (
+    LEAST,
     MOST_BITS,
     Enclosed,
     ExpSum,
@@ -21,6 +22,7 @@ from utmost.exact.numbers import (
 )
 
 __all__ = [
+    "LEAST",
     "MOST_BITS",
     "Enclosed",
     "ExpSum",

@@ -32,6 +32,7 @@ from utmost.mechanism.rounding import (
     is_positive,
     needed_floor,
     round_rows,
+    word_floor,
 )
 from utmost.mechanism.sampling import WORD, draw
 from utmost.privacy import ApproxDP, Level, require_pure
@@ -43,7 +44,8 @@ Floats: TypeAlias = NDArray[np.float64]
 ROUNDING = 2.0**-40
 """A promise missed by less than this, relative, is missed by rounding and mended; by more, it is refused.
 
-Underflow is rounding too: probabilities are compared as `exact.held` would hold them.
+Underflow is rounding too: probabilities are compared as `exact.held` would hold them. A small p that comes from its
+logarithm or quantile has an error in proportion to log(1/p), for which 1 + log(1/p) / 64 of these are allowed.
 """
 MOST_MOVED = 1e-4
 """Integers farther than this from a design, in total variation, do not certify it."""
@@ -256,7 +258,7 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
         )
     floors = floor_of(matrix, levels.space.components)
     tightest, along = _extremes(matrix, levels)
-    eta = 2 * needed_floor(tightest, floors, along)
+    eta = max(2 * needed_floor(tightest, floors, along), word_floor(floors, along, matrix.shape[1]))
     for _ in range(TRIES):
         bits = bits_for(eta, floors, along, matrix.shape[1])
         weights = round_rows(matrix, floors, min(eta, 0.5), bits)
@@ -448,11 +450,16 @@ def _different(
     if not len(edges):
         return edges
     ends = np.unique(np.concatenate([tails[edges], heads[edges]]))
-    seen: dict[tuple[int, ...], int] = {}
     row = np.zeros(len(weights), dtype=np.int64)
-    row[ends] = [seen.setdefault(tuple(weights[i].tolist()), len(seen)) for i in ends]
-    alike = np.column_stack([row[tails[edges]], row[heads[edges]], levels.numbers()[edges]])
-    return np.sort(np.unique(alike, axis=0, return_index=True)[1])
+    if weights.shape[1] == 2:  # rows add up to one total
+        row[ends] = np.unique(weights[ends, 0], return_inverse=True)[1]
+    else:
+        seen: dict[tuple[int, ...], int] = {}
+        row[ends] = [seen.setdefault(tuple(weights[i].tolist()), len(seen)) for i in ends]
+    numbers = levels.numbers()[edges]
+    pair = row[tails[edges]] * (row.max() + 1) + row[heads[edges]]  # below 10^16, for at most 10^8 rows
+    pair = np.unique(pair, return_inverse=True)[1]
+    return np.sort(np.unique(pair * (numbers.max() + 1) + numbers, return_index=True)[1])
 
 
 def keeps_promise(level: Level, here: tuple[int, ...], there: tuple[int, ...], total: int) -> bool:
@@ -525,6 +532,7 @@ def _refuse_violations(matrix: Floats, outputs: Sequence[Any], levels: EdgeLevel
         excess = promise_excess(matrix[tails], matrix[heads], levels)
         apart = ((matrix[tails] > 0) & (matrix[heads] == 0)).any(axis=1) & ~zero_allowed & ~np.isinf(levels.growth)
         excess[apart] = np.inf
+        excess /= 1 - np.log(np.minimum(*(_least_positive(matrix[ends]) for ends in (tails, heads)))) / 64
         if not len(excess) or not excess.max() > ROUNDING:
             continue
         edge = int(np.argmax(excess))
@@ -548,6 +556,11 @@ def _refuse_violations(matrix: Floats, outputs: Sequence[Any], levels: EdgeLevel
         )
 
 
+def _least_positive(rows: Floats) -> Floats:
+    """The least entry of each row that is not 0."""
+    return np.asarray(np.where(rows > 0, rows, 1.0).min(axis=1, initial=1.0))
+
+
 def promise_excess(here: Floats, there: Floats, levels: EdgeLevels) -> Floats:
     """By how much, in floating point and relative to what is allowed, each edge's promise is exceeded."""
     every = np.arange(len(levels))
@@ -563,12 +576,19 @@ def promise_excess(here: Floats, there: Floats, levels: EdgeLevels) -> Floats:
             spent = np.maximum(over, 0.0).sum(axis=1) - levels.delta
             relative = (np.where(here > 0, here / carried, 0.0) - 1).max(axis=1)
             excess = np.where(levels.delta > 0, spent, relative)
-            for i in np.flatnonzero(np.isnan(levels.growth)).tolist():
-                order = np.argsort(-here[i] / np.maximum(there[i], 1e-300))
-                excess[i] = (
-                    np.cumsum(here[i][order]) - levels[i].upper(np.minimum(np.cumsum(there[i][order]), 1))
-                ).max()
+            other = np.flatnonzero(np.isnan(levels.growth))
+            for start in range(0, len(other), 2**14):
+                part = other[start : start + 2**14]
+                excess[part] = _prefix_excess(here[part], there[part], levels, part)
     return np.asarray(np.where(np.isinf(levels.growth), -1.0, excess))  # epsilon = infinity promises nothing
+
+
+def _prefix_excess(here: Floats, there: Floats, levels: EdgeLevels, edges: NDArray[np.int64]) -> Floats:
+    """By how much the likeliest events of the Neyman-Pearson kind exceed `upper`, absolutely, on these edges."""
+    order = np.argsort(-here / np.maximum(there, 1e-300), axis=1)
+    top, bottom = (np.cumsum(np.take_along_axis(x, order, axis=1), axis=1) for x in (here, there))
+    spread = np.repeat(edges, top.shape[1])
+    return np.asarray((top - levels.upper(spread, np.minimum(bottom, 1.0).ravel()).reshape(top.shape)).max(axis=1))
 
 
 def _must_keep_zeros(matrix: Floats, levels: EdgeLevels) -> bool:

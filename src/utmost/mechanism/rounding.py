@@ -25,6 +25,8 @@ from utmost.space.edge_levels import EdgeLevels
 
 Floats: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = NDArray[Any]
+SPARE = 8
+UNNOTICED = 2.0**-40
 UNIT = 2.0**-49
 """More than the relative rounding error of normalising a row and adding its floor."""
 
@@ -77,14 +79,23 @@ def _needed(here: Floats, there: Floats, floor: Floats, levels: EdgeLevels, part
 
 def bits_for(eta: float, floors: Floats, levels: EdgeLevels, outputs: int) -> int:
     """How many bits the total needs so that one unit is far below the slack; 62 unless levels are extreme."""
+    return max(WORD, math.ceil(-math.log2(eta * _room(floors, levels, outputs))) + SPARE)
+
+
+def word_floor(floors: Floats, levels: EdgeLevels, outputs: int) -> float:
+    """The eta for which 62 bits suffice, where that moves next to nothing: integers of a machine word are fast."""
+    eta = 2.0 ** (SPARE - WORD) / _room(floors, levels, outputs)
+    return eta if eta <= UNNOTICED else 0.0
+
+
+def _room(floors: Floats, levels: EdgeLevels, outputs: int) -> float:
+    """The slack that a floor of eta = 1 gives, at least, as a share of the total."""
     least = float(floors[floors > 0].min(initial=1.0))
     growth = levels.growth[np.isfinite(levels.growth) & (levels.growth > 1)]
     tightest = float(growth.min(initial=2.0))
-    room = eta * least * (tightest - 1) / (1 + tightest)
+    room = least * (tightest - 1) / (1 + tightest)
     shares = levels.delta[(levels.growth == 1) & (levels.delta > 0)]
-    if len(shares):
-        room = min(room, eta * float(shares.min()) / (4 * outputs))
-    return max(WORD, math.ceil(-math.log2(room)) + 8)
+    return min(room, float(shares.min()) / (4 * outputs)) if len(shares) else room
 
 
 def round_rows(matrix: Floats, floors: Floats, eta: float, bits: int) -> Weights:

@@ -13,8 +13,8 @@ from typing import Any
 
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Number
-from utmost.privacy.approx import ApproxDP, PureDP, approx_lower, approx_upper
-from utmost.privacy.gaussian import GaussianDP
+from utmost.privacy.approx import ApproxDP, PureDP, approx_lower, approx_move, approx_upper
+from utmost.privacy.gaussian import GaussianDP, as_quantile
 from utmost.privacy.level import Floats, Level, as_probabilities
 from utmost.privacy.promises import promise_in_words, require_accepted
 from utmost.privacy.suitable import FunctionPair, SuitablePair
@@ -28,9 +28,11 @@ __all__ = [
     "PureDP",
     "SuitablePair",
     "approx_lower",
+    "approx_move",
     "approx_upper",
     "as_level",
     "as_probabilities",
+    "as_quantile",
     "level_from_json",
     "promise_in_words",
     "require_accepted",

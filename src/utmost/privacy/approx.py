@@ -108,6 +108,9 @@ class ApproxDP(Level):
     def _lower(self, alpha: Floats) -> Floats:
         return approx_lower(self.growth, float(self.delta), alpha)
 
+    def _move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
+        return approx_move(self.growth, float(self.delta), p, q)
+
     def _upper_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
         return self._after(steps, alpha, 1 - alpha)[0]
 
@@ -161,8 +164,17 @@ class ApproxDP(Level):
                 turning = np.log1p(math.tanh(epsilon / 2) * room / (math.expm1(epsilon) * alpha + delta))
             return np.where(np.isnan(turning), 0.0, np.ceil(turning / epsilon))
 
+    def bounds_after(self, steps: NDArray[np.int64], p: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
+        count, values = self._steps(steps, p)
+        higher, lower = self._after(count, values, np.broadcast_to(q, values.shape))
+        return higher, lower, self._slope_after(count, values, lower)
+
     def slope_after(self, steps: ArrayLike, alpha: ArrayLike) -> Floats:
         count, values = self._steps(steps, alpha)
+        return self._slope_after(count, values, self._after(count, values, 1 - values)[1])
+
+    def _slope_after(self, count: NDArray[np.int64], values: Floats, below_one: Floats) -> Floats:
+        """The slope, given how far the bound is below 1."""
         epsilon = self.log_growth
         if epsilon == 0:
             slope = np.ones_like(values)
@@ -172,8 +184,7 @@ class ApproxDP(Level):
             tau = np.minimum(np.clip(self._turning(values), 0.0, 2.0**62), count)
             with np.errstate(over="ignore"):
                 slope = np.exp((2 * tau - count) * epsilon)
-        below_one = self._after(count, values, 1 - values)[1] > 0
-        return np.where(count == 0, 1.0, np.where(below_one, slope, 0.0))
+        return np.where(count == 0, 1.0, np.where(below_one > 0, slope, 0.0))
 
     def lines(self) -> tuple[tuple[float, float], ...]:
         growth, delta = self.growth, float(self.delta)
@@ -294,6 +305,16 @@ def approx_lower(growth: Floats | float, delta: Floats | float, alpha: Floats) -
         shrunk = (alpha - delta) / factor
         fallen = np.where(alpha < 1, alpha - (factor - 1) * (1 - alpha), 1.0) - delta
     return np.asarray(np.minimum(np.maximum(np.maximum(shrunk, fallen), 0.0), alpha))
+
+
+def approx_move(growth: Floats | float, delta: Floats | float, p: Floats, q: Floats) -> tuple[Floats, Floats]:
+    """Upper(p) and lower(q) where q = 1 - p, each accurate where it is small: no difference from 1 is taken twice."""
+    factor = np.asarray(growth, dtype=float)
+    with np.errstate(invalid="ignore", over="ignore"):
+        grown = np.minimum(np.where(p > 0, factor * p, 0.0) + delta, 1.0)
+        shrunk = np.maximum(q - delta, 0.0) / factor
+    higher, lower = np.minimum(grown, 1 - shrunk), np.maximum(shrunk, 1 - grown)
+    return np.asarray(np.maximum(higher, p)), np.asarray(np.minimum(lower, q))
 
 
 def _least(a: Real, b: Real) -> Real:

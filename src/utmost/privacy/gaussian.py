@@ -44,6 +44,14 @@ class GaussianDP(Level):
     def _lower(self, alpha: Floats) -> Floats:
         return gaussian_move(alpha, -to_float(self.mu))
 
+    def _move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
+        from scipy.special import ndtr
+
+        if math.isinf(to_float(self.mu)):
+            return super()._move(p, q)
+        moved = as_quantile(p, q) + to_float(self.mu)
+        return np.maximum(ndtr(moved), p), np.minimum(ndtr(-moved), q)
+
     def _upper_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
         return gaussian_move(alpha, self._shift(steps))
 
@@ -106,6 +114,13 @@ class GaussianDP(Level):
 
     def _text(self) -> str:
         return "inf" if self.mu == math.inf else show_rational(Fraction(self.mu))
+
+
+def as_quantile(p: Floats, q: Floats) -> Floats:
+    """Phi^-1(p), from the smaller of p and q = 1 - p, so that it has all its digits at both ends."""
+    from scipy.special import ndtri
+
+    return np.asarray(np.where(p <= q, ndtri(p), -ndtri(q)))
 
 
 def gaussian_move(alpha: Floats, shift: ArrayLike) -> Floats:

@@ -60,11 +60,24 @@ class Level(ABC):
     @abstractmethod
     def _lower(self, alpha: Floats) -> Floats: ...
 
+    def _move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
+        """Upper(p) and lower(q) where q = 1 - p, each accurate where it is small.
+
+        The smaller of p and q has all its digits, so both bounds are made from that one: errors of 1 - p would grow
+        with every step, by as much as a small probability may.
+        """
+        higher, lower = self._upper(p), self._lower(q)
+        return np.where(p <= q, higher, 1 - lower), np.where(p <= q, 1 - higher, lower)
+
     def _upper_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
         return _iterate(self._upper, steps, alpha)
 
     def _lower_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
         return _iterate(self._lower, steps, alpha)
+
+    def bounds_after(self, steps: NDArray[np.int64], p: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
+        """`upper_after` of p, `lower_after` of q = 1 - p, and `slope_after` at p, which share most of their work."""
+        return self.upper_after(steps, p), self.lower_after(steps, q), self.slope_after(steps, p)
 
     def even_share(self) -> tuple[float, float]:
         """The largest alpha with alpha <= upper(1 - alpha), and 1 - alpha: what both sides of an edge can have."""

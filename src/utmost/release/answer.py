@@ -12,6 +12,7 @@ from typing import Any
 
 from utmost.privacy import Level
 from utmost.release.accuracy import after, before, compared
+from utmost.release.conditions.reading import readings
 from utmost.release.mechanisms.losses import scaled
 from utmost.release.mechanisms.steps import Steps
 from utmost.release.questions import Question
@@ -158,13 +159,14 @@ def _described(name: str, design: Any, space: str, step: float = 1.0) -> dict[st
 
 def _notes(question: Question) -> list[str]:
     """What somebody about to spend should know."""
+    notes = readings(question.setting.source, question.public)
     mechanism = question.parts[0].design.mechanism if question.is_choice else None
     if isinstance(mechanism, Steps) and mechanism.constant:
-        return [
+        notes.append(
             "under this prior the answer that is right most often is the same whatever the table says; give a prior, "
             "or a larger epsilon"
-        ]
-    return []
+        )
+    return notes
 
 
 def make_plan(question: Question, dataset: str, left: str) -> Plan:

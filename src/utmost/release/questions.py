@@ -27,13 +27,14 @@ from utmost.privacy import Level, as_level
 from utmost.release.conditions import TOO_DEEP, as_condition
 from utmost.release.mechanisms.choice import Design, Proof, design_choice, design_number
 from utmost.release.mechanisms.levels import require_pure_release, require_releasable, share_of
-from utmost.release.mechanisms.line import Line
+from utmost.release.mechanisms.line import line_prior
 from utmost.release.mechanisms.losses import as_loss
 from utmost.release.mechanisms.means import LOSSES_OF_MEANS, design_mean
 from utmost.release.plain import plain
 from utmost.release.source import Source, Statement
 from utmost.release.statistics import Contribution, Grid, as_grid, ones, statement, values, votes
 from utmost.release.units import Neighbours, Of, Unit
+from utmost.space.integers import Line
 
 SHARE_OF_SUM = {"add-remove": Fraction(1, 2), "replace": Fraction(7, 12)}
 """How much of a mean's epsilon its sum gets: about √s : √c for the errors s and c that sum and count bring into it."""
@@ -212,7 +213,7 @@ def count(setting: Setting, where: Any, privacy: Any, of: Of, loss: str, prior: 
     rows_each = rows_that_count(setting, of)
     contribution = ones(setting.source, where)
     line = setting.line(contribution, rows_each)
-    weights = line.prior(prior)
+    weights = line_prior(line, prior)
     part = Part("count", contribution, line, design_number(line, level, loss, weights))
     text = text_of(where, setting.source)
     return Question(
@@ -243,7 +244,7 @@ def total(
     level, loss, steps, column = as_releasable(privacy), as_loss(loss), as_grid(lower, upper, grid), plain(column)
     contribution = values(setting.source, column, steps, where)
     line = setting.line(contribution, setting.unit.rows_each)
-    weights = line.prior(prior)
+    weights = line_prior(line, prior)
     part = Part("sum", contribution, line, design_number(line, level, loss, weights), steps.step)
     text = text_of(where, setting.source)
     return Question(
@@ -307,7 +308,7 @@ def majority(setting: Setting, where: Any, privacy: Any, loss: str, prior: Any) 
         raise InvalidInput("a majority needs a condition that rows agree with or not, such as \"answer = 'yes'\".")
     contribution = votes(setting.source, where)
     line = setting.line(contribution, setting.unit.rows_each)
-    weights = line.prior(prior)
+    weights = line_prior(line, prior)
     part = Part("yes", contribution, line, design_choice(line, 1, level, weights))
     text = text_of(where, setting.source)
     return Question(
@@ -338,7 +339,7 @@ def threshold(setting: Setting, where: Any, at_least: int, privacy: Any, of: Of,
             f"at_least is {shown(at_least)}; give a whole number from 1 to {line.last}, the most there can be: the "
             "answer to any other is public."
         )
-    weights = line.prior(prior)
+    weights = line_prior(line, prior)
     part = Part("yes", contribution, line, design_choice(line, border, level, weights))
     text = text_of(where, setting.source)
     return Question(

@@ -30,9 +30,10 @@ def write_report(answers: Sequence[Answer], path: str | os.PathLike[str], title:
 def require_writable(path: str | os.PathLike[str]) -> Path:
     """Refuse a place where no report can be written, or where one would replace something else than a report."""
     target = _as_path(path)
-    name, beside = _cut(target), target.with_suffix(".json")
+    name = _cut(target)
     if target.suffix.lower() not in (".html", ".htm"):
         raise InvalidInput(f"{name} is not a page; name a file that ends in .html (the same as JSON goes beside it).")
+    beside = target.with_suffix(".json")
     try:
         if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
             raise InvalidInput(f"{name} cannot be written: there is no folder {_cut(target.parent)!r} to write to.")
@@ -66,6 +67,8 @@ def _is_page(path: Path) -> bool:
 
 
 def _is_data(path: Path) -> bool:
+    if not path.is_file():  # to read from a pipe is to wait
+        return False
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

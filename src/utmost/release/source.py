@@ -10,7 +10,8 @@ its own, too, and sees no temporary tables or views.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,6 +52,9 @@ class Source:
     frame : the Arrow table that holds the rows, if a frame was given
     places : an Ibis table as it was given, and as it is read: see `conditions.as_read`
     require_unchanged : raises `InvalidInput` unless the base tables are where, what and as they were when opened
+    refused : columns that no question may use, and why: the rest of the table can be asked about
+    conditions : parsed conditions, by their text
+    made_up : the made-up rows a statement is tried on, as SQL
     """
 
     table: Any = field(repr=False)  # an interactive Ibis would print its rows
@@ -59,6 +63,9 @@ class Source:
     frame: Any = field(default=None, repr=False, compare=False)
     places: Mapping[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     require_unchanged: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
+    refused: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    conditions: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    made_up: dict[Any, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -76,15 +83,22 @@ class Source:
         """A column of the table; an error that names all of them if there is none of this name."""
         if not isinstance(name, str) or name not in self.columns:
             raise InvalidInput(f"there is no column {shown(name)}; {self.naming}.")
+        self.require_readable({name})
         return self.table[name]
+
+    def require_readable(self, names: Iterable[str]) -> None:
+        """Refuse columns whose type has rules of its own, where a question uses them."""
+        for name in names:
+            if name in self.refused:
+                raise InvalidInput(f"column {name!r} {self.refused[name]}.")
 
     def statement(self, query: Any) -> Statement:
         """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
         self.require_unchanged()
         try:
-            read = self._read(query)
+            read = self._read(query).op().replace(_exactly).to_expr()
             made = Statement(self.connection.compile(read), tuple(query.columns))
-            self.rehearse(read)
+            self.rehearse(read, made.sql)
             return made
         except UtmostError:
             raise
@@ -94,6 +108,10 @@ class Source:
 
     @property
     def _unaskable(self) -> str:
+        try:
+            self.run("SELECT 1")
+        except Exception:
+            return GONE
         return (
             f"{self.connection.name} cannot be asked this question, whatever the rows; compare columns with values of "
             "their own type and range, or ask it of a table with plainer types."
@@ -112,19 +130,30 @@ class Source:
     def _read(self, query: Any) -> Any:
         return query.op().replace(self.places).to_expr() if self.places else query
 
-    def rehearse(self, query: Any) -> None:
-        """Run it on made-up rows of the same columns, so that what always fails does so before anything is spent."""
+    def rehearse(self, query: Any, sql: str) -> None:
+        """Run it on made-up rows of the same columns, so that what always fails does so before anything is spent.
+
+        These stand in as a common table expression of the table's name, which a full name passes over: then the query
+        is compiled once more.
+        """
         operations = import_ibis().expr.operations
-        stand_ins = {}
-        for base in query.op().find(operations.DatabaseTable):
-            rows = self.made_up_rows(base)
-            if rows is None:
-                raise InvalidInput(GONE)
-            stand_ins[base] = operations.SQLQueryResult(rows, base.schema, self.connection)
-        self.run(self.connection.compile(query.op().replace(stand_ins).to_expr()))
+        (base,) = query.op().find(operations.DatabaseTable)
+        rows = self.made_up_rows(base)
+        if rows is None:
+            raise InvalidInput(GONE)
+        if base.namespace.database is not None:
+            stand_in = base.copy(name=ROWS, namespace=operations.Namespace())
+            sql = self.connection.compile(query.op().replace({base: stand_in}).to_expr())
+        first = f"WITH {quoted_name(ROWS)} AS ({rows})"
+        self.run(f"{first}, {sql.removeprefix('WITH ')}" if sql.startswith("WITH ") else f"{first} {sql}")
+        if self.frame is not None:  # Arrow computes with some types in other ways than DuckDB
+            with self.cursor(self.frame.slice(0, 0)) as cursor:
+                cursor.execute(sql).fetchone()
 
     def made_up_rows(self, base: Any) -> str | None:
         """SQL for a few rows of the columns and types of a table, none of them of the table; None if it is gone."""
+        if self.frame is not None and base in self.made_up:  # a frame does not change
+            return self.made_up[base]
         try:
             with self.cursor() as cursor:
                 if base.namespace.catalog:  # DESCRIBE would look into columns that are computed
@@ -136,7 +165,10 @@ class Source:
         if not found:
             return None
         columns = ", ".join(f"TRY_CAST(made_up AS {kind}) AS {quoted_name(name)}" for name, kind, *_ in found)
-        return f"SELECT {columns} FROM (VALUES (NULL), ('0'), ('2000-01-01'), ('a')) AS made_up_rows(made_up)"
+        self.made_up[base] = (
+            f"SELECT {columns} FROM (VALUES (NULL), ('0'), ('2000-01-01'), ('a')) AS made_up_rows(made_up)"
+        )
+        return self.made_up[base]
 
     def adapted(self, condition: Any) -> Any:
         """A row-wise condition as this engine needs it written."""
@@ -157,8 +189,10 @@ class Source:
             return cursor.execute(sql).fetchone()
 
     @contextmanager
-    def cursor(self) -> Iterator[Any]:
+    def cursor(self, frame: Any = None) -> Iterator[Any]:
         """A cursor for one statement, with DuckDB's own settings whatever the connection's are.
+
+        Of a frame it sees the rows, or those of another frame that is given in its place.
 
         Where tables have their full names, nothing else is looked up in the user's schemas: a macro there that is
         called isnan, say, would take the place of DuckDB's own.
@@ -168,8 +202,27 @@ class Source:
             if self.places:
                 cursor.execute("SET search_path = 'temp.main'")  # which is empty for every cursor
             if self.frame is not None:
-                cursor.register(ROWS, self.frame)
+                cursor.register(ROWS, self.frame if frame is None else frame)
             yield cursor
+
+
+def _exactly(node: Any, parts: Any) -> Any:
+    """Numbers and moments that a query is written with, as every engine reads them to the last bit.
+
+    A floating-point number without quotes would be a decimal number, which PostgreSQL compares as such, and which
+    DuckDB converts by a division that errs in the last place for one number in twenty. A moment is said in universal
+    time, whatever zone an engine is set to.
+    """
+    ibis = import_ibis()
+    operations = ibis.expr.operations
+    if not isinstance(node, operations.Literal) or node.value is None:
+        return node.__recreate__(parts) if parts else node
+    if node.dtype.is_floating():
+        return operations.Cast(ibis.literal(repr(float(node.value))).op(), to=ibis.dtype("float64"))
+    if node.dtype.is_timestamp() and node.dtype.timezone is not None:
+        text = node.value.astimezone(datetime.UTC).isoformat(sep=" ", timespec="microseconds")
+        return operations.Cast(ibis.literal(text).op(), to=ibis.dtype("timestamp('UTC', 6)"))
+    return node
 
 
 def quoted_name(column: str) -> str:

@@ -37,6 +37,7 @@ from utmost.release.source import Source, Statement
 from utmost.release.units import Neighbours, Unit
 
 TINY = 1e-290
+"""Quotients below this are written as 0, which they are rounded to."""
 MOST_SIZE = 10**120
 """The square of a sum of the most numbers of this size is a float still."""
 MOST_STEPS = 2**48
@@ -165,7 +166,8 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
         scaled = clamped.cast("float64")
         scaled = scaled if scale.numerator == 1 else scaled * float(scale.numerator)
         if scale.denominator != 1:
-            tiny = (scaled > -TINY) & (scaled < TINY)  # PostgreSQL fails where a quotient of numbers above 0 is 0
+            least = TINY * float(scale.denominator)  # PostgreSQL fails where a quotient of numbers above 0 is 0
+            tiny = (scaled > -least) & (scaled < least)
             scaled = ibis.ifelse(tiny, 0.0, scaled) / float(scale.denominator)
         steps = (scaled + 0.5).floor().cast("int64")
     offset = int(grid.origin / grid.step)
@@ -244,7 +246,7 @@ def require_id(source: Source, column: str | None) -> None:
         return
     if column not in source.columns:
         raise InvalidInput(f"there is no id column {shown(column)}; {source.naming}.")
-    kind = source.table[column].type()
+    kind = source.column(column).type()
     if not (kind.is_integer() or kind.is_string() or kind.is_uuid()):
         raise InvalidInput(
             f"the id column {column!r} holds {kind}; ids are whole numbers or text. Convert it beforehand."

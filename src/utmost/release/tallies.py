@@ -18,10 +18,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from utmost.errors import InvalidInput, shown
-from utmost.release.conditions import as_condition
+from utmost.release.conditions import as_condition, nearest_single
 from utmost.release.conditions.row_wise import kind_of
 from utmost.release.plain import plain
 from utmost.release.source import Source, Statement
@@ -29,6 +27,8 @@ from utmost.release.statistics import keep_rows, number_column
 from utmost.release.units import Unit
 
 MOST_CELLS = 1000
+MOST_SINGLE = (2 - 2**-23) * 2.0**127
+"""The largest 32-bit float."""
 EXACT = 2**53
 """Below this, every whole number is a float of its own."""
 
@@ -145,8 +145,8 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
     if kind == "number":
         _require_floats(column, categories, rounded)
         if value.type().is_float32():
-            _require_single_floats(column, categories)
-    if value.type().is_decimal():
+            categories = _single_floats(column, categories)
+    if value.type().is_decimal() or value.type().is_float32():
         value = value.cast("float64")
     dtype = {"text": "string", "truth": "boolean", "number": "float64"}[str(kind)]
     return value, [ibis.literal(float(c) if dtype == "float64" else c, dtype) for c in categories]
@@ -179,16 +179,16 @@ def _require_floats(column: str, categories: Sequence[Any], rounded: bool) -> No
             )
 
 
-def _require_single_floats(column: str, categories: Sequence[Any]) -> None:
-    """Refuse categories that are one number in single precision, which some engines compare them in."""
-    with np.errstate(over="ignore", under="ignore"):
-        single = [float(np.float32(c)) for c in categories]  # or NumPy compares in single precision, too
+def _single_floats(column: str, categories: Sequence[Any]) -> list[float]:
+    """The nearest 32-bit floats, as which a column of them holds the categories; an error if two are one."""
+    single = [nearest_single(c) for c in categories]
     whole = any(isinstance(c, int) and x != c for c, x in zip(categories, single, strict=True))
-    if whole or len(set(single)) < len(categories):
+    if whole or len(set(single)) < len(categories) or any(abs(x) > MOST_SINGLE for x in single):
         raise InvalidInput(
-            f"categories of {column!r} are closer to each other, or to other numbers, than its floating-point numbers "
-            "of 32 bits tell apart; give categories farther apart, or make it a column of 64 bits."
+            f"categories of {column!r} are larger than floating-point numbers of 32 bits, which it holds, or too close "
+            "to each other or to other numbers to be told apart; give others, or make it a column of 64 bits."
         )
+    return single
 
 
 def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:

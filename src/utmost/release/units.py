@@ -15,6 +15,8 @@ Neighbours: TypeAlias = Literal["replace", "add-remove"]
 Of: TypeAlias = Literal["rows", "people"]
 """What is counted."""
 MOST_UNITS = 10**12
+MOST_ROWS = 10**18
+"""As many rows as people may have in all: what engines and mechanisms count in 64 bits."""
 FORM = re.compile(r"(?:rows|people by (?P<id>'.*'|\".*\"), (?P<each>\d{1,13}) rows? each), at most (?P<most>\d{1,13})")
 """How a unit is written."""
 
@@ -68,7 +70,13 @@ def people(id: str, rows_each: int | None = None, at_most: int | None = None) ->
         raise InvalidInput(f"the id column is {shown(id)}; give the name of the column that says whose row it is.")
     example = 'um.people("patient", rows_each=3, at_most=5_000)'
     each = _public_number(rows_each, "rows_each", "rows of one person that may take part", example)
-    return Unit(_public_number(at_most, "at_most", "people", example), plain(id), each)
+    most = _public_number(at_most, "at_most", "people", example)
+    if each * most > MOST_ROWS:
+        raise InvalidInput(
+            f"rows_each is {each} and at_most {most}, so {each * most:.0e} rows might take part; keep their product at "
+            f"or below 10^18, as in {example}."
+        )
+    return Unit(most, plain(id), each)
 
 
 def as_unit(text: str) -> Unit:

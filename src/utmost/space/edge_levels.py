@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
-from utmost.exact import Number
+from utmost.exact import Number, held
 from utmost.privacy import (
     ApproxDP,
     Floats,
     Level,
     PureDP,
     approx_lower,
+    approx_move,
     approx_upper,
     as_level,
     level_from_json,
@@ -155,6 +156,18 @@ class EdgeLevels:
                 mine = self._which[edges] == number
                 result[mine] = level._upper(alpha[mine]) if upward else level._lower(alpha[mine])
         return result
+
+    def move(self, edges: NDArray[Any], p: Floats, q: Floats) -> tuple[Floats, Floats]:
+        """`upper` of p and `lower` of q = 1 - p, of each edge's own level; neither is 0 by underflow."""
+        higher, lower = approx_move(self.growth[edges], self.delta[edges], p, q)
+        keeps = (self.delta[edges] == 0) & np.isfinite(self.growth[edges])
+        for number, level in enumerate(self._named):
+            if not isinstance(level, ApproxDP):
+                assert self._which is not None
+                mine = self._which[edges] == number
+                higher[mine], lower[mine] = level._move(p[mine], q[mine])
+                keeps[mine] = level.keeps_positive
+        return higher, held(lower, keeps & (q > 0))
 
     def even_shares(self, edges: NDArray[Any]) -> tuple[Floats, Floats]:
         """`Level.even_share` of each of these edges: two arrays."""

@@ -1,5 +1,7 @@
 """Binary mechanisms against linear programs, fixed-point iteration, enumeration and exact arithmetic."""
 
+import math
+import time
 from fractions import Fraction
 from itertools import combinations
 
@@ -11,8 +13,9 @@ from oracles.graphs import least_of, random_level, random_parameters, random_que
 from oracles.programs import binary_lp, extension_by_iteration
 
 import utmost as um
+from utmost.design.binary import carry
 from utmost.errors import InvalidInput, NeedsFloor, NoExtension, NotBoundaryHitting, TooLarge, UnknownPoint
-from utmost.exact import ExpSum
+from utmost.exact import ExpSum, as_rational
 
 
 def compare_with_lp(seed):
@@ -487,3 +490,100 @@ def test_other_bad_input():
     two = [um.binary.balanced(um.path(n), [True] * n, 1).mechanism for n in (2, 3)]
     with pytest.raises(InvalidInput, match="different points"):
         um.binary.dominates(*two, lambda p: True)
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        0.01,
+        1,
+        20,
+        um.ApproxDP(1, 1e-6),
+        um.GaussianDP(0.2),
+        um.GaussianDP(2),
+        um.SuitablePair([(0, 0), (0.2, 0.6), (0.4, 0.8), (1, 1)]),
+    ],
+)
+def test_no_tail_underflows(level):
+    """A majority among 3000: private and optimal by its own proof, and no positive probability is a float 0."""
+    yes = np.arange(3000) > 1500
+    for solution in (
+        um.binary.balanced(um.path(3000), yes, level),
+        um.binary.extend(um.path(3000), yes, {1500: 0.5, 1501: 0.5, 0: "1/4"}, level),
+    ):
+        assert solution.verify(), str(solution.verify())
+        assert um.certify(solution).moved < 1e-10
+        positive = not isinstance(level, um.ApproxDP) or not level.delta
+        assert not positive or (solution.mechanism.matrix > 0).all()
+
+
+def test_the_epsilon_of_a_long_tail_is_the_one_promised():
+    """BIN Corollary 2 on 1602 points: its own matrix says epsilon = 1, not infinity."""
+    solution = um.binary.balanced(um.counts(1601), lambda yes: yes > 800, 1.0)
+    assert solution.mechanism.epsilon(um.counts(1601)) == pytest.approx(1, abs=1e-12)
+    assert um.certify(solution).sample(1600) is True
+
+
+def test_small_known_values_keep_their_digits_through_mixed_levels():
+    """Bounds from 1e-12 through epsilon = 20 and other levels, against exact sums; they add up to 1."""
+    space = um.path(3)
+    levels = um.per_edge(space, {(0, 1): 20, (1, 2): um.ApproxDP(1, 1e-6)})
+    solution = um.binary.extend(space, [True] * 3, {0: 1e-12}, levels)
+    assert solution.verify(), str(solution.verify())
+    bound = ExpSum.rational(Fraction(1, 10**12))
+    for point, level in ((1, levels[0]), (2, levels[1])):
+        bound = level.upper_exact(bound)
+        assert solution.mechanism.probability(point, True) == pytest.approx(float(bound), rel=1e-14)
+
+
+@pytest.mark.parametrize("value", [1e-30, 1e-10, 1e-6, 0.3])
+@pytest.mark.parametrize("end", [0, 1])
+def test_gaussian_bounds_keep_their_digits(value, end):
+    """Gaussian levels on counts(30), from a small known value of either output, against balls of 600 bits."""
+    known = value if end else str(1 - Fraction(value))
+    truth = [bool(end)] * 31
+    solution = um.binary.extend(um.counts(30), truth, {0: known}, um.GaussianDP(1))
+    assert solution.verify(), str(solution.verify())
+    bound = ExpSum.rational(as_rational(value) if end else 1 - Fraction(known))
+    for point in range(13):
+        assert solution.mechanism.matrix[point, end] == pytest.approx(float(bound), rel=1e-12)
+        bound = um.GaussianDP(1).upper_exact(bound)
+
+
+@pytest.mark.parametrize("n", [200, 20_000])
+def test_mixed_levels_on_a_path_are_the_recursion(n):
+    """Levels that differ from edge to edge, from one end: the bound is upper after upper, and long paths are fast."""
+    space = um.path(n)
+    epsilon, delta = np.where(np.arange(n - 1) % 2, 0.002, 0.001), np.where(np.arange(n - 1) % 3, 1e-7, 0)
+    began = time.perf_counter()
+    solution = um.binary.extend(space, [True] * n, {0: 0.01}, um.per_edge(space, epsilon=epsilon, delta=delta))
+    assert time.perf_counter() - began < 10
+    assert solution.certificate.method.startswith("relaxation")
+    p, q = 0.01, 0.99
+    for e, d, found in zip(epsilon.tolist(), delta.tolist(), solution.mechanism.matrix[1:].tolist(), strict=True):
+        p, q = (
+            min(math.exp(e) * p + d, 1 - (q - d) / math.exp(e), 1.0),
+            max((q - d) / math.exp(e), 1 - math.exp(e) * p - d, 0.0),
+        )
+        assert found == pytest.approx([q, p], rel=1e-9, abs=1e-15)
+
+
+def test_wide_and_narrow_fronts_agree():
+    """Many points at a time, or one by one in the order of their bounds: the same least bounds."""
+    rng = np.random.default_rng(7)
+    space = um.grid((40, 40), metric="manhattan")
+    m = len(space.edge_indices)
+    levels = um.per_edge(space, epsilon=rng.uniform(0, 1, m), delta=rng.choice([0, 1e-5, 1e-3], m))
+    start = np.where(rng.random(1600) < 0.2, rng.uniform(0, 0.3, 1600), 1.0)
+    everywhere = np.ones(1600, dtype=bool)
+    (p, q), _ = carry.carry(levels, (start, 1 - start), everywhere)
+    (p1, q1) = carry._one_by_one(levels, start, 1 - start, np.arange(1600), everywhere)
+    assert p == pytest.approx(p1, rel=1e-12)
+    assert q == pytest.approx(q1, rel=1e-12)
+
+
+@pytest.mark.parametrize("value", ["1e-320", 5e-324, "1e-400", str(1 - Fraction(1, 10**330))])
+def test_known_values_that_floats_do_not_tell_from_0_or_1_are_refused(value):
+    """A known 1e-400 is not 0, and is not quietly taken for it."""
+    with pytest.raises(InvalidInput, match="floats do not tell"):
+        um.binary.extend(um.path(2), [True, True], {0: value}, 1)

@@ -19,9 +19,10 @@ from utmost.mechanism.certification import growth_floor
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.release.mechanisms import cache, choice
 from utmost.release.mechanisms.choice import design_choice, design_number
-from utmost.release.mechanisms.line import Line
+from utmost.release.mechanisms.line import line_prior
 from utmost.release.mechanisms.losses import cost
 from utmost.release.mechanisms.noisy_line import NoisyLine
+from utmost.space.integers import Line
 
 LOSSES = ("absolute", "squared", "zero-one", "within 2")
 NOISES = (discrete_staircase, discrete_laplace)
@@ -292,7 +293,7 @@ def test_levels_and_sizes_that_make_no_sense_are_refused():
     with pytest.raises(TooLarge):
         design_number(Line(0, 10**12, 10**9), um.PureDP("1e-6"), "absolute")
     with pytest.raises(InvalidInput):
-        line.prior([0.5, 0.5])
+        line_prior(line, [0.5, 0.5])
     for level in (um.GaussianDP(1), um.ApproxDP(1, "1e-6"), um.PureDP.from_ratio(3)):
         assert design_choice(line, 50, level).verify()
     assert design_number(line, um.PureDP.from_ratio(3), "squared").verify()

@@ -7,8 +7,8 @@ from oracles.programs import binary_lp
 
 import utmost as um
 from utmost.release.mechanisms.alternatives import choice_alternatives
-from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.steps import best_steps
+from utmost.space.integers import Line
 
 ACCURACY = 1e-8
 """Linear programs of others keep their constraints to 1e-7 or so."""

@@ -3,34 +3,49 @@
 A bound alpha at a point becomes upper(alpha) at a neighbour; the bound at a point is the least one that any path
 brings. Since upper(alpha) >= alpha and upper increases, Dijkstra's argument holds with the bound itself as length.
 
-Every bound is kept twice, as p and as q = 1 - p, each computed on its own, so that both are accurate where they are
-small: a privacy constraint compares small probabilities.
+Every bound is kept twice, as p and as q = 1 - p, so that both are accurate where they are small: a privacy constraint
+compares small probabilities. A step makes both from the one that is small, and none that is positive falls to 0
+(`exact.held`).
 """
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.privacy import ApproxDP
+from utmost.exact import LEAST, held, to_float
+from utmost.privacy import ApproxDP, GaussianDP, as_quantile
 from utmost.space.edge_levels import EdgeLevels
 from utmost.space.sparse import connected_components, csr_array, dijkstra
 
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 Bounds: TypeAlias = tuple[Floats, Floats]
+Shortest: TypeAlias = Callable[[Floats], tuple[Floats, Mask]]
 
+ONE_PASS = "one shortest-path pass"
 TWO_PASSES = "two shortest-path passes"
 RELAXATION = "relaxation with a level per edge"
+WIDE = 64
+"""Fronts of at least so many points are relaxed together; narrower ones through a heap."""
 
 
 def carry(levels: EdgeLevels, start: Bounds, through: Mask) -> tuple[Bounds, str]:
-    """The bounds that `start` implies at every point, along paths of points in `through`; and how they were found."""
+    """The bounds that `start` implies at every point, along paths of points in `through`; and how they were found.
+
+    O((V + E) log V) for any levels: an ordinary shortest path for Gaussian levels, two for pure ones and for one
+    (epsilon, delta) on all edges, and otherwise `_relax`.
+    """
     if not through.any():
         return start, TWO_PASSES
+    if all(isinstance(level, GaussianDP) and level.keeps_positive for level in levels.kinds()):
+        shifts = np.array([to_float(level.mu) for level in levels.kinds() if isinstance(level, GaussianDP)])
+        return _one_pass(levels, shifts[levels.numbers()], start, through), ONE_PASS
     shared = _shared_constant(levels)
     if shared is None:
         return _relax(levels, start, through), RELAXATION
@@ -50,6 +65,18 @@ def _shared_constant(levels: EdgeLevels) -> float | None:
     return c if c <= 1 else None
 
 
+def _one_pass(levels: EdgeLevels, shifts: Floats, start: Bounds, through: Mask) -> Bounds:
+    """Gaussian levels add mu to the quantile of a bound, whatever it is: one shortest path."""
+    from scipy.special import ndtr
+
+    p, q = start
+    shortest, zero = _paths(levels, shifts, through, through & (p == 0))
+    quantile, own = shortest(np.where(through & (q > 0) & ~zero, as_quantile(p, q), np.inf))
+    reached = np.isfinite(quantile)
+    p1, q1 = (np.where(own, x, held(ndtr(z), reached)) for x, z in ((p, quantile), (q, -quantile)))
+    return np.where(zero, 0.0, p1), np.where(zero, 1.0, q1)
+
+
 def _two_passes(levels: EdgeLevels, c: float, start: Bounds, through: Mask) -> Bounds:
     """Growth, then saturation: along a path the two branches of `upper` never alternate (HET Theorem 3).
 
@@ -57,21 +84,41 @@ def _two_passes(levels: EdgeLevels, c: float, start: Bounds, through: Mask) -> B
     path. A start that no path improves is kept as it is, without the round trip through log and exp.
     """
     p, q = start
-    n = len(p)
+    shortest, zero = _paths(levels, levels.log_growth(), through, through & (p == 0) & (c == 0))
+    with np.errstate(divide="ignore"):
+        grown, own = shortest(np.where(through & (p < 1) & ~zero, np.log(p + c), np.inf))
+        p1 = np.where(own, p, np.minimum(1.0, np.exp(np.minimum(grown, 1.0)) - c))
+        q1 = np.where(own, q, 1 - p1)
+        saturated, own = shortest(np.where(through & (q1 > 0) & ~zero, -np.log(q1 + c), np.inf))
+        left = held(np.exp(-saturated), np.isfinite(saturated)) if c == 0 else np.maximum(0.0, np.exp(-saturated) - c)
+        q2 = np.where(own, q1, left)
+        p2 = np.where(own, p1, 1 - q2)
+    return np.where(zero, 0.0, p2), np.where(zero, 1.0, q2)
+
+
+def _paths(levels: EdgeLevels, lengths: Floats, through: Mask, zero: Mask) -> tuple[Shortest, Mask]:
+    """Shortest paths among the points in `through`, and all points that those in `zero` reach: they force 0 on them.
+
+    The function gives the least first + length over all paths, and where the point's own start is the least.
+    """
+    n = len(through)
     arcs = levels.space.arcs
     usable = np.flatnonzero(through[arcs.tails] & through[arcs.heads])
-    heads, lengths = arcs.heads[usable], levels.log_growth()[arcs.edges[usable]]
+    heads, along = arcs.heads[usable], lengths[arcs.edges[usable]]
     starts = np.searchsorted(usable, arcs.starts).astype(np.int32)
+    if zero.any():
+        graph = csr_array((np.ones(len(heads)), heads, starts), shape=(n, n))
+        component = connected_components(graph, directed=False)[1]
+        zero = through & np.isin(component, component[zero])
 
     def shortest(first: Floats) -> tuple[Floats, Mask]:
-        """The least first + length over all paths, and where the point's own start is the least."""
         seeds = np.flatnonzero(np.isfinite(first))
         if not len(seeds):
             return np.full(n, np.inf), np.ones(n, dtype=bool)
         least = first[seeds].min()
         graph = csr_array(
             (
-                np.concatenate([lengths, first[seeds] - least]),
+                np.concatenate([along, first[seeds] - least]),
                 np.concatenate([heads, seeds]).astype(np.int32),
                 np.append(starts, len(heads) + len(seeds)).astype(np.int32),
             ),
@@ -80,39 +127,62 @@ def _two_passes(levels: EdgeLevels, c: float, start: Bounds, through: Mask) -> B
         found = dijkstra(graph, indices=n)[:n]
         return found + least, found >= first - least
 
-    zero = through & (p == 0) & (c == 0)  # log 0: such a point forces 0 on all it reaches
-    with np.errstate(divide="ignore"):
-        if zero.any():
-            graph = csr_array((np.ones(len(heads)), heads, starts.astype(np.int32)), shape=(n, n))
-            component = connected_components(graph, directed=False)[1]
-            zero = through & np.isin(component, component[zero])
-        grown, own = shortest(np.where(through & (p < 1) & ~zero, np.log(p + c), np.inf))
-        p1 = np.where(own, p, np.minimum(1.0, np.exp(np.minimum(grown, 1.0)) - c))
-        q1 = np.where(own, q, 1 - p1)
-        saturated, own = shortest(np.where(through & (q1 > 0) & ~zero, -np.log(q1 + c), np.inf))
-        q2 = np.where(own, q1, np.maximum(0.0, np.exp(-saturated) - c))
-        p2 = np.where(own, p1, 1 - q2)
-    return np.where(zero, 0.0, p2), np.where(zero, 1.0, q2)
+    return shortest, zero
 
 
 def _relax(levels: EdgeLevels, start: Bounds, through: Mask) -> Bounds:
     """Any suitable pair per edge: points whose bound fell pass it on, until none falls.
 
-    The least bound over all paths, exactly as a heap would find it, but for many points at a time. It ends since a
-    bound carried round a cycle never falls.
+    Many at a time while the front is wide, but never more than eight times all arcs; then one at a time, the least
+    bound first, as Dijkstra does: so O((V + E) log V) in all.
     """
     p, q = start[0].copy(), start[1].copy()
     arcs = levels.space.arcs
     active = np.flatnonzero(through & ((p < 1) | (q > 0)))
-    while len(active):
+    left = 8 * len(arcs.heads)
+    while len(active) >= WIDE and left > 0:
         counts = arcs.starts[active + 1] - arcs.starts[active]
         offsets = np.repeat(arcs.starts[active] - (np.cumsum(counts) - counts), counts)
         out = offsets + np.arange(len(offsets))
+        left -= len(out)
         tails, heads, edges = np.repeat(active, counts), arcs.heads[out], arcs.edges[out]
-        higher, lower = levels.upper(edges, p[tails]), levels.lower(edges, q[tails])
+        higher, lower = levels.move(edges, p[tails], q[tails])
         better = through[heads] & ((higher < p[heads]) | (lower > q[heads]))
         heads, higher, lower = heads[better], higher[better], lower[better]
         np.minimum.at(p, heads, higher)
         np.maximum.at(q, heads, lower)
         active = np.unique(heads)
-    return p, q
+    return _one_by_one(levels, p, q, active, through) if len(active) else (p, q)
+
+
+def _one_by_one(levels: EdgeLevels, p: Floats, q: Floats, active: NDArray[np.int64], through: Mask) -> Bounds:
+    """The rest of `_relax` in the order of the bounds, in plain floats, since arrays of one number are slow."""
+    arcs = levels.space.arcs
+    starts, heads, edges = arcs.starts.tolist(), arcs.heads.tolist(), arcs.edges.tolist()
+    growth, delta, usable = levels.growth.tolist(), levels.delta.tolist(), through.tolist()
+    told, missed = p.tolist(), q.tolist()
+    heap = [(told[v], -missed[v], v) for v in active.tolist()]
+    heapq.heapify(heap)
+    while heap:
+        a, b, u = heapq.heappop(heap)
+        if a > told[u] or -b < missed[u]:
+            continue
+        for arc in range(starts[u], starts[u + 1]):
+            v = heads[arc]
+            if not usable[v] or (told[v] <= a and missed[v] >= -b):
+                continue
+            higher, lower = _step(levels, edges[arc], growth[edges[arc]], delta[edges[arc]], a, -b)
+            if higher < told[v] or lower > missed[v]:
+                told[v], missed[v] = min(told[v], higher), max(missed[v], lower)
+                heapq.heappush(heap, (told[v], -missed[v], v))
+    return np.array(told), np.array(missed)
+
+
+def _step(levels: EdgeLevels, edge: int, growth: float, delta: float, p: float, q: float) -> tuple[float, float]:
+    """`EdgeLevels.move` for one edge: (epsilon, delta) levels as in `approx_move`, others by their own functions."""
+    if not math.isfinite(growth):
+        moved = levels.move(np.array([edge]), np.array([p]), np.array([q]))
+        return float(moved[0][0]), float(moved[1][0])
+    grown, shrunk = min(growth * p + delta, 1.0), max(q - delta, 0.0) / growth
+    lower = min(max(shrunk, 1 - grown), q)
+    return max(min(grown, 1 - shrunk), p), max(lower, LEAST) if delta == 0 < q else lower

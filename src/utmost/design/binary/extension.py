@@ -19,6 +19,7 @@ from utmost.design.binary.question import (
     read_known,
     require_hitting,
 )
+from utmost.exact import held
 from utmost.mechanism import FiniteMechanism
 from utmost.privacy import Level
 from utmost.solution import Certificate, Problem, Solution
@@ -130,8 +131,9 @@ def carry_from(levels: EdgeLevels, truth: Truth, known: Mask, columns: Floats) -
     tails, heads, edges = arcs.tails[entering], arcs.heads[entering], arcs.edges[entering]
     wanted = truth[heads]
     p, q = np.ones(n), np.zeros(n)
-    np.minimum.at(p, heads, levels.upper(edges, columns[tails, wanted]))
-    np.maximum.at(q, heads, levels.lower(edges, columns[tails, 1 - wanted]))
+    higher, lower = levels.move(edges, columns[tails, wanted], columns[tails, 1 - wanted])
+    np.minimum.at(p, heads, higher)
+    np.maximum.at(q, heads, lower)
     (p, q), method = carry(levels, (p, q), ~known)
     matrix = _columns(truth, p, q)
     matrix[known] = columns[known]
@@ -168,6 +170,6 @@ def _by_distance(level: Level, distance: Floats, p: float, q: float) -> Bounds:
     far = int(distance[reached].max(initial=0))
     steps = np.arange(far + 1)
     told = level.upper_after(steps, np.full(far + 1, p))
-    missed = level.lower_after(steps, np.full(far + 1, q))
+    missed = held(level.lower_after(steps, np.full(far + 1, q)), level.keeps_positive and q > 0)
     where = np.where(reached, distance, 0).astype(np.int64)
     return np.where(reached, told[where], 1.0), np.where(reached, missed[where], 0.0)

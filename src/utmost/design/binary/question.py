@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, NotBoundaryHitting
-from utmost.exact import Number, as_rational
+from utmost.exact import LEAST, Number, as_rational
 from utmost.space import Space
 from utmost.space.sparse import csr_array, maximum_bipartite_matching
 
@@ -161,7 +161,7 @@ def read_known(space: Space, known: Any) -> Known:
         aligned = space.align(known, "known")
         if isinstance(aligned, np.ndarray) and np.issubdtype(aligned.dtype, np.floating):
             values[:] = aligned
-            wrong = (values < 0) | (values > 1)
+            wrong = (values < 0) | (values > 1) | ((values > 0) & (values < LEAST))
             if wrong.any():
                 i = int(np.argmax(wrong))
                 as_probability(values[i], space.points[i])
@@ -177,6 +177,11 @@ def as_probability(value: Any, point: Any) -> Fraction:
     exact = as_rational(value, f"the value known at {point!r}")
     if not 0 <= exact <= 1:
         raise InvalidInput(f"the value known at {point!r} is {value!r}; it is a probability, between 0 and 1.")
+    if 0 < min(exact, 1 - exact) < LEAST:
+        raise InvalidInput(
+            f"the value known at {point!r} is within 2e-308 of 0 or 1, which floats do not tell from it; give 0 or 1, "
+            "or a value farther away."
+        )
     return exact
 
 

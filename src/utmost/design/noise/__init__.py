@@ -7,8 +7,8 @@ are what others add. `release` draws from an exact law on a declared grid: the o
 
 from utmost.design.noise.accuracy import smallest_epsilon
 from utmost.design.noise.discrete import IntegerNoise, discrete_laplace, discrete_staircase
-from utmost.design.noise.layers import LayerLaw
 from utmost.design.noise.staircase import NoiseMechanism, laplace, staircase
+from utmost.mechanism.layers import LayerLaw
 
 __all__ = [
     "IntegerNoise",

@@ -16,10 +16,10 @@ from math import comb
 
 from flint import arb, ctx
 
-from utmost.design.noise.decay import enclose_decay
 from utmost.design.noise.radius import evaluate, shell_sums, working_bits
 from utmost.errors import SolverFailed
 from utmost.exact import as_fmpq, endpoints
+from utmost.mechanism.decay import enclose_decay
 from utmost.privacy import ApproxDP
 
 TOLERANCE = Fraction(1, 10**12)

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from utmost.design.noise.layers import LayerLaw, sum_norms, sum_squares
 from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import as_rational
+from utmost.mechanism.layers import LayerLaw, sum_norms, sum_squares
 from utmost.privacy import Floats
 
 ExactCost: TypeAlias = Callable[[LayerLaw], Fraction]

@@ -30,12 +30,12 @@ from utmost.design.noise.arguments import (
     exact_integer,
 )
 from utmost.design.noise.best_step import best_step, best_step_for, exact_cost, neighbours
-from utmost.design.noise.decay import decay_above, keeps_level
-from utmost.design.noise.draws import IntegerDraws, draw_point, point_on_layer
-from utmost.design.noise.layers import LayerLaw, count_points
 from utmost.errors import CannotCertify, InvalidInput, TooLarge
 from utmost.exact import Enclosed, ExpSum, Number, compare
 from utmost.mechanism.certification import Check
+from utmost.mechanism.decay import decay_above, keeps_level
+from utmost.mechanism.draws import IntegerDraws, draw_point, point_on_layer
+from utmost.mechanism.layers import LayerLaw, count_points
 from utmost.privacy import ApproxDP, Level
 from utmost.solution import Certificate, Verification
 
@@ -248,7 +248,8 @@ def discrete_staircase(
     dimension : how many numbers an answer has; for more than one, the cost is named
 
     In one dimension a theorem (Geng and Viswanath 2016): no private noise costs less. For vectors it is the discrete
-    form of LIM Theorem 2.3.1 and of the conjecture after it, and labelled as a conjecture.
+    form of a theorem about densities (Melbourne, Diaz and Asoodeh 2026); on a lattice nothing is proved, and the
+    certificate says so.
 
     Examples
     --------
@@ -296,7 +297,7 @@ def _certificate(dimension: int, method: str) -> Certificate:
     if dimension == 1:
         reason = "Geng and Viswanath 2016, discrete staircase: no private noise on the integers costs less"
         return Certificate("theorem", reason, "expected cost", method, notes=notes)
-    reason = "conjecture: LIM 2.3.2 on a lattice (no private noise on integer vectors is known to cost less)"
+    reason = "open on a lattice (a theorem for densities, arXiv 2601.14597): no private noise is known to cost less"
     return Certificate("unproved", reason, "expected cost", method, notes=notes)
 
 

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 from flint import arb, ctx
 
-from utmost.design.noise.decay import enclose_decay, enclose_epsilon
 from utmost.exact import Enclosed, ExpSum, as_fmpq, compare, endpoints, to_float
+from utmost.mechanism.decay import enclose_decay, enclose_epsilon
 from utmost.privacy import ApproxDP, Floats
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,16 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.checking import average
 from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
-from utmost.exact import as_rational
+from utmost.exact import LEAST, as_rational, held
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import keeps_promise
-from utmost.privacy import Level, as_level
+from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Morphism, Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
 Floats: TypeAlias = NDArray[np.float64]
 Rainbow: TypeAlias = tuple[Any, ...]
+ROWS_AT_ONCE = 2**13
 FIRST = "average probability of the first preference over the points"
 
 
@@ -58,28 +60,50 @@ def line(boundary: ArrayLike, privacy: Privacy, length: int | ArrayLike) -> Floa
 
 
 def _inwards(level: Level, first: Floats, distances: NDArray[Any]) -> Floats:
-    """The rows at these distances, each entry accurate where it is small.
+    """The rows at these distances, each entry accurate where it is small, and none 0 by underflow.
+
+    Where all but the best output are at their least, farther rows are the same, and made once.
+    """
+    k = len(first)
+    if k < 2 or not len(distances):
+        return np.ones((len(distances), k))
+    ahead, behind = (np.minimum(x, 1.0) for x in (np.cumsum(first)[:-1], np.cumsum(first[::-1])[::-1][1:]))
+    near, which = distances, None
+    if isinstance(level, ApproxDP | GaussianDP) and distances.dtype.kind in "iu":  # one distance costs nothing
+        far = _last_change(level, float(behind[0]), int(distances.max()))
+        if far < distances.max():
+            near, which = np.unique(np.minimum(distances, far), return_inverse=True)
+    blocks = [
+        _rows(level, first, ahead, behind, near[start : start + ROWS_AT_ONCE])
+        for start in range(0, len(near), ROWS_AT_ONCE)
+    ]
+    rows = np.concatenate(blocks)
+    return rows if which is None else np.asarray(rows[which.ravel()])
+
+
+def _last_change(level: Level, rest: float, farthest: int) -> int:
+    """The distance from which on all but the best output have at most `LEAST` together, by bisection; or `farthest`."""
+    low, high = -1, farthest
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if level.lower_after(middle, rest) <= LEAST else (middle, high)
+    return high
+
+
+def _rows(level: Level, first: Floats, ahead: Floats, behind: Floats, distances: NDArray[Any]) -> Floats:
+    """Rows from the bounds on prefixes (`ahead`) and on what remains after them (`behind`).
 
     Where both ends of an entry lie on one straight piece of `upper_after`, it is its boundary value times the slope;
     else a difference of prefixes, or of what remains after them, whichever is smaller.
     """
-    k = len(first)
-    ahead, behind = np.cumsum(first)[:-1], np.cumsum(first[::-1])[::-1][1:]
-    steps = distances[:, None]
-    slopes = level.slope_after(steps, np.minimum(np.concatenate([[0.0], ahead, [1.0]]), 1.0))
-    best = np.column_stack(
-        [np.zeros(len(distances)), level.upper_after(steps, np.minimum(ahead, 1.0)), np.ones(len(distances))]
-    )
-    rest = np.column_stack(
-        [np.ones(len(distances)), level.lower_after(steps, np.minimum(behind, 1.0)), np.zeros(len(distances))]
-    )
-    rows = np.empty((len(distances), k))
-    for j in range(k):
-        by_best, by_rest = best[:, j + 1] - best[:, j], rest[:, j] - rest[:, j + 1]
-        apart = np.where(best[:, j + 1] <= rest[:, j], by_best, by_rest)
-        straight = 0 < j < k - 1 and slopes[:, j] == slopes[:, j + 1]  # the empty and the sure event do not move
-        rows[:, j] = np.where(straight, slopes[:, j] * first[j], apart)
-    return np.where(steps == 0, first, np.maximum(rows, 0.0))
+    steps, ends = distances[:, None], np.ones((len(distances), 1))
+    higher, lower, slopes = level.bounds_after(steps, ahead, behind)
+    best, rest = np.hstack([0 * ends, higher, ends]), np.hstack([ends, lower, 0 * ends])
+    rows = np.where(best[:, 1:] <= rest[:, :-1], np.diff(best, axis=1), -np.diff(rest, axis=1))
+    middle = slice(1, -1)  # the empty and the sure event, at the ends, do not move
+    rows[:, middle] = np.where(slopes[:, :-1] == slopes[:, 1:], slopes[:, 1:] * first[middle], rows[:, middle])
+    rows = held(np.maximum(rows, 0.0), level.keeps_positive & (first > 0))
+    return np.where(steps == 0, first, rows)
 
 
 def boundary_space(space: Space, preferences: Any) -> tuple[Space, Morphism]:
@@ -242,20 +266,25 @@ def read_row(regions: Regions, ranking: Rainbow, given: Any, name: str) -> list[
 
 def _require_private(regions: Regions, rows: Sequence[list[Fraction] | None], levels: EdgeLevels) -> None:
     """Refuse boundary distributions that are not private across an edge between regions, decided in rationals."""
-    seen: dict[tuple[int, int], bool] = {}
-    for edge, (a, b) in enumerate(regions.space.edge_indices.tolist()):
-        pair = (int(regions.region[a]), int(regions.region[b]))
-        if pair[0] == pair[1] or seen.setdefault(pair, False):
-            continue
-        seen[pair] = True
+    seen: set[Any] = set()
+    whole: list[tuple[int, tuple[int, ...]]] = []
+    for row in rows:
+        scale = math.lcm(*(x.denominator for x in row)) if row is not None else 1
+        whole.append((scale, tuple(int(x * scale) for x in row or ())))
+    sides = regions.region[regions.space.edge_indices]
+    pairs, edges = np.unique(np.sort(sides, axis=1), axis=0, return_index=True)
+    for edge in np.sort(edges[pairs[:, 0] != pairs[:, 1]]).tolist():
+        a, b = regions.space.edge_indices[edge].tolist()
         for u, v in ((a, b), (b, a)):
-            here, there = rows[regions.region[u]], rows[regions.region[v]]
-            assert here is not None
-            assert there is not None
-            total = math.lcm(*(x.denominator for x in (*here, *there)))
-            counts = [tuple(int(x * total) for x in row) for row in (here, there)]
+            (one, here), (other, there) = whole[regions.region[u]], whole[regions.region[v]]
+            alike = one, other, frozenset(Counter(zip(here, there, strict=True)).items())
+            if alike in seen:  # the same two distributions, up to the names of the outputs
+                continue
+            seen.add(alike)
+            total = math.lcm(one, other)
+            counts = [tuple(w * (total // scale) for w in row) for scale, row in ((one, here), (other, there))]
             if not keeps_promise(levels[edge], counts[0], counts[1], total):
-                _refuse(regions, levels[edge], u, v, here, there)
+                _refuse(regions, levels[edge], u, v, rows[regions.region[u]] or [], rows[regions.region[v]] or [])
 
 
 def _refuse(regions: Regions, level: Level, u: int, v: int, here: list[Fraction], there: list[Fraction]) -> None:

@@ -10,8 +10,13 @@ itself, and fail in, is written so that it cannot.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
+
+import numpy as np
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError, shown
 from utmost.release.conditions.row_wise import COMPARED, WIDEST, kind_of, require_row_wise
@@ -19,6 +24,8 @@ from utmost.release.conditions.sql import from_sql
 from utmost.release.source import Source
 
 TOO_DEEP = "the condition is nested too deeply; write it more plainly, such as a list of values with IN or .isin(...)."
+MOST_REMEMBERED = 100
+"""How many parsed conditions a table keeps."""
 ROW_WISE_TABLES = frozenset(("DatabaseTable", "InMemoryTable", "UnboundTable", "Project", "Filter", "DropColumns"))
 REMEDIES = {
     "JoinChain": "join beforehand, into a table with one row per unit",
@@ -34,9 +41,19 @@ REMEDIES = {
 
 
 def as_condition(where: Any, source: Source) -> Any:
-    """The condition as a boolean Ibis column of the table, proved row-wise and total; `NotRowWise` otherwise."""
+    """The condition as a boolean Ibis column of the table, proved row-wise and total; `NotRowWise` otherwise.
+
+    A question needs it several times; text is parsed once.
+    """
+    if isinstance(where, str) and where in source.conditions:
+        return source.conditions[where]
     try:
-        return _checked(where, source)
+        built = _checked(where, source)
+        if isinstance(where, str):
+            if len(source.conditions) >= MOST_REMEMBERED:
+                source.conditions.clear()
+            source.conditions[where] = built
+        return built
     except RecursionError:
         raise InvalidInput(TOO_DEEP) from None
     except UtmostError:
@@ -66,6 +83,8 @@ def _checked(where: Any, source: Source) -> Any:
     if not isinstance(value, ibis.expr.types.Value) or not value.type().is_boolean():
         raise InvalidInput("the condition does not say yes or no of a row; compare something, as in 'age >= 65'.")
     require_row_wise(value, table)
+    operations = ibis.expr.operations
+    source.require_readable({field.name for field in value.op().find(operations.Field, filter=operations.Value)})
     if not value.op().find(ibis.expr.operations.Field):
         raise InvalidInput("the condition looks at no column, so it is public already; leave it out to take every row.")
     return source.adapted(_made_total(value))
@@ -76,8 +95,8 @@ def _made_total(value: Any) -> Any:
 
     NaN is null in every column of floating-point numbers. Not a matter of taste: engines skip blocks of rows by their
     least and greatest value, in which NaN may not be counted. Then whether `x >= 65` is true of a NaN depends on the
-    *other* rows of its block. Times are compared in microseconds, decimals of different types as floating-point
-    numbers.
+    *other* rows of its block. Times are compared in microseconds; decimals of different types, and floating-point
+    numbers of 32 bits, as those of 64.
     """
     return value.op().replace(_made_total_here, filter=_operations().Value).to_expr()
 
@@ -103,16 +122,48 @@ def _made_total_here(node: Any, parts: Any) -> Any:
         return operations.Literal(node.value, dtype=micro)
     if name == "Xor":  # DuckDB has none, and of nested ones Ibis writes no parentheses; it is the same, null included
         return operations.NotEquals(node.left, node.right)
+    if name in ("Cast", "TryCast") and node.arg.dtype.is_decimal() and (node.to.is_string() or node.to.is_decimal()):
+        return type(node)(_above_least(node.arg), to=node.to)
     if name in ("Cast", "TryCast"):
         return operations.TryCast(node.arg, to=micro) if odd_time else node
     if name == "InValues":
-        alike = _in_one_type(node.value, *node.options)
-        return operations.InValues(alike[0], alike[1:])
+        return _in_list(node)
     if name == "IfElse":
         return operations.IfElse(node.bool_expr, *_in_one_type(node.true_expr, node.false_null_expr))
     if name == "Between":
         return operations.Between(*_in_one_type(node.arg, node.lower_bound, node.upper_bound))
     return type(node)(*_in_one_type(node.left, node.right)) if name in COMPARED else node
+
+
+def _in_list(node: Any) -> Any:
+    """A list of values whose options are all of the type the value is compared in.
+
+    Of whole numbers beside floating-point numbers an engine would make floating-point numbers, and round the column's.
+    A list of moments is kept from DuckDB's scan of an Arrow table, which would need another package to make them.
+    """
+    import ibis
+
+    operations = _operations()
+    if kind_of(node.value.dtype) == "instant":
+        value = node.value.to_expr()
+        hidden = ibis.ifelse(value.isnull(), ibis.null(value.type()), value)
+        return operations.InValues(hidden.op(), node.options)
+    lists: dict[str, tuple[Any, list[Any]]] = {}
+    for option in node.options:
+        value, alike = _in_one_type(node.value, option)
+        lists.setdefault(str(alike.dtype(nullable=True)), (value, []))[1].append(alike)
+    found = [operations.InValues(value, tuple(options)).to_expr() for value, options in lists.values()]
+    return reduce(operator.or_, found).op()
+
+
+def nearest_single(value: float) -> float:
+    """The nearest 32-bit float to a number, which is what a column of them holds for it; itself where it is too large.
+
+    `speed = 0.1` is then true of the 0.1 of a column of 32 bits, as in DuckDB.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        single = float(np.float32(value))
+    return single if math.isfinite(single) else float(value)
 
 
 def is_known(condition: Any) -> Any:
@@ -150,19 +201,36 @@ def as_read(table: Any, bases: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _in_one_type(*nodes: Any) -> tuple[Any, ...]:
-    """Numbers of which one is a decimal number, as floating-point numbers, unless all are of one type.
+    """Numbers as 64-bit floats if one is a decimal number or a 32-bit float, unless all are decimals of one type.
 
-    What Ibis calls decimal(38, 0) may be DuckDB's HUGEINT, which holds more, and fails to become one.
+    What Ibis calls decimal(38, 0) may be DuckDB's HUGEINT, which holds more, and fails to become one. Of 32-bit floats
+    beside other numbers, DuckDB compares in 32 bits and PostgreSQL in 64: here 64, and a number that is written beside
+    such a column is the nearest 32-bit float.
     """
-    if not any(node.dtype.is_decimal() for node in nodes):
+    single = any(node.dtype.is_float32() for node in nodes)
+    if not single and not any(node.dtype.is_decimal() for node in nodes):
         return nodes
     kinds = {str(node.dtype(nullable=True)) for node in nodes}
-    if len(kinds) == 1 and kinds != {WIDEST}:
+    if not single and len(kinds) == 1 and kinds != {WIDEST}:
         return nodes
-    return tuple(
-        node if node.dtype.is_float64() or node.dtype.is_null() else node.to_expr().cast("float64").op()
-        for node in nodes
-    )
+    return tuple(_as_double(node, single) for node in nodes)
+
+
+def _as_double(node: Any, single: bool) -> Any:
+    import ibis
+
+    written = node.value if single and type(node).__name__ == "Literal" else None
+    if isinstance(written, int | float) and not isinstance(written, bool):
+        return ibis.literal(nearest_single(written), "float64").op()
+    return node if node.dtype.is_float64() or node.dtype.is_null() else node.to_expr().cast("float64").op()
+
+
+def _above_least(decimal: Any) -> Any:
+    """A decimal number, null at -2^127 units: a damaged one, or the least HUGEINT, at which DuckDB's casts stop."""
+    import ibis
+
+    value, least = decimal.to_expr(), -(2.0**127) / 10.0 ** (decimal.dtype.scale or 0)
+    return ibis.ifelse(value.cast("float64") <= least * (1 - 1e-12), ibis.null(value.type()), value).op()
 
 
 def _unless_nan(value: Any) -> Any:
@@ -197,6 +265,32 @@ def require_base_table(table: Any) -> None:
                     "condition as where=."
                 )
         node = below
+
+
+def origins(table: Any) -> dict[str, str]:
+    """The column of the base table that each column of a row-wise table is, if it is one and not computed."""
+    found = {name: name for name in table.columns}
+    node = table.op()
+    while hasattr(node, "parent"):
+        if type(node).__name__ == "Project":
+            values = {name: node.values[origin] for name, origin in found.items()}
+            found = {name: value.name for name, value in values.items() if type(value).__name__ == "Field"}
+        node = node.parent
+    return found
+
+
+def computed_with(table: Any) -> set[str]:
+    """The columns that a row-wise table filters by or computes with, under the names they have where it does."""
+    found: set[str] = set()
+    node = table.op()
+    while hasattr(node, "parent"):
+        name = type(node).__name__
+        values = node.predicates if name == "Filter" else node.values.values() if name == "Project" else ()
+        for value in values:
+            if type(value).__name__ != "Field":
+                found |= {field.name for field in value.find(_operations().Field, filter=_operations().Value)}
+        node = node.parent
+    return found
 
 
 def _floating(node: Any) -> list[Any]:

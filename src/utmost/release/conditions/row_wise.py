@@ -17,6 +17,10 @@ ALLOWED = (
 COMPARED = ("Equals", "NotEquals", "Greater", "GreaterEqual", "Less", "LessEqual", "IdenticalTo")
 WIDEST = "decimal(38, 0)"
 """How Ibis types whole numbers of DuckDB that 64 bits do not hold, and decimal numbers alike."""
+OF_INSTANTS = (
+    "a part of a time with a time zone is another in every zone; compare with a moment: "
+    "seen >= '2026-01-31 12:00:00+01:00'."
+)
 PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
 OPERATIONS = frozenset(
     (
@@ -56,6 +60,11 @@ def _require_total(node: Any, name: str) -> None:
         source, target = kind_of(node.arg.dtype), kind_of(node.to)
         widening = target == "text" or (source in ("number", "truth") and node.to.is_float64())
         known = "other" not in (source, target)
+        if "instant" in (source, target) and source != target:
+            raise NotRowWise(
+                "a time with a time zone becomes another date, time or text in every zone; compare it with a moment: "
+                "seen >= '2026-01-31 12:00:00+01:00'."
+            )
         if source == "timestamp" and target == "text":  # DuckDB's TRY_CAST stops at its first times as well
             raise NotRowWise("a time as text fails on some times; compare with a time: seen >= '2026-01-31 12:00:00'.")
         if not known or (name == "Cast" and not widening):
@@ -77,6 +86,8 @@ def _require_total(node: Any, name: str) -> None:
         pattern = getattr(node.pattern, "value", None)
         if not isinstance(pattern, str) or "\\" in pattern or getattr(node, "escape", None):
             raise NotRowWise("LIKE takes a fixed pattern of text, without backslashes or ESCAPE.")
+    elif name.startswith("Extract") and kind_of(node.arg.dtype) == "instant":
+        raise NotRowWise(OF_INSTANTS)
     elif name.startswith("Extract") and kind_of(node.arg.dtype) not in ("date", "timestamp"):
         raise NotRowWise(f"a part of a date needs a date, not {node.arg.dtype}; use TRY_CAST(... AS DATE) first.")
 
@@ -93,7 +104,11 @@ def _require_comparable(left: Any, right: Any) -> None:
 
 
 def kind_of(dtype: Any) -> str:
-    """What values of a type can be compared with: numbers with numbers, dates with dates."""
+    """What values of a type can be compared with: numbers with numbers, dates with dates.
+
+    An instant is a time with a time zone: a moment, whatever clock showed it. It is never converted into a date, a time
+    without a zone or text, for what comes out depends on the time zone an engine happens to be set to.
+    """
     if dtype.is_boolean():
         return "truth"
     if dtype.is_numeric():
@@ -102,7 +117,9 @@ def kind_of(dtype: Any) -> str:
         return "text" if dtype.is_string() else "other"
     if dtype.is_date():
         return "date"
-    return "timestamp" if dtype.is_timestamp() and dtype.timezone is None else "other"
+    if dtype.is_timestamp():
+        return "timestamp" if dtype.timezone is None else "instant"
+    return "other"
 
 
 def _parts(node: Any) -> list[Any]:

@@ -1,8 +1,9 @@
 """Conditions in SQL, parsed and rebuilt as Ibis from the allowed operations only: no text of a user reaches an engine.
 
 They mean what they mean in DuckDB, but for three things. Decimal numbers of different types, and all of 38 digits
-before the point, are compared as floating-point numbers, so that a FLOAT of 0.1 is not a DECIMAL of 0.10; NaN is null;
-and where DuckDB and the parser bind operators differently, parentheses are asked for.
+before the point, are compared as floating-point numbers, so that a FLOAT of 0.1 is not a DECIMAL of 0.10 (but a 0.1
+that is written beside a column of FLOAT is the nearest FLOAT); NaN is null; and where DuckDB and the parser bind
+operators differently, parentheses are asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from utmost.errors import InvalidInput, NotRowWise, shown
-from utmost.release.conditions.row_wise import PARTS, WIDEST, kind_of, refuse
+from utmost.release.conditions.row_wise import OF_INSTANTS, PARTS, WIDEST, kind_of, refuse
 from utmost.release.plain import plain
 from utmost.release.source import Source
 
@@ -156,6 +157,8 @@ class _Builder:
 
     def _part(self, part: str, node: Any) -> _Operand:
         operand = self.build(node)
+        if operand.kind == "instant":
+            raise NotRowWise(OF_INSTANTS)
         if part not in PARTS or operand.kind not in ("date", "timestamp"):
             raise NotRowWise(
                 f"the part {part!r} needs a date: EXTRACT(year FROM TRY_CAST(born AS DATE)); parts are "
@@ -182,11 +185,15 @@ class _Builder:
         return _truth((this.value >= low.value) & (also.value <= high.value))
 
     def _in(self, node: Any) -> _Operand:
+        import ibis
+
         options = node.args.get("expressions") or []
         if not options:
             raise NotRowWise("IN () lists nothing; list values, as in town IN ('Briar', 'Ash').")
         this = self.build(node.this)
         pairs = [self._alike(this, self.build(option)) for option in options]
+        if not any(right.value.op().find(ibis.expr.operations.Field) for _, right in pairs):
+            return _truth(_joined([left.value.isin(found) for left, found in _by_value(pairs)], operator.or_))
         return _truth(_joined([left.value == right.value for left, right in pairs], operator.or_))
 
     def _like(self, node: Any) -> _Operand:
@@ -214,14 +221,18 @@ class _Builder:
 
     def _alike(self, left: _Operand, right: _Operand) -> tuple[_Operand, _Operand]:
         """Both operands as one kind: undeclared text is read as what it is compared with; literals adapt to columns."""
-        if left.untyped and right.kind != "text":
+        if left.untyped and right.kind not in ("text", "instant"):
             left = _as_kind(left, {"number": "float64", "truth": "boolean"}.get(right.kind, right.kind))
-        if right.untyped and left.kind != "text":
+        if right.untyped and left.kind not in ("text", "instant"):
             right = _as_kind(right, {"number": "float64", "truth": "boolean"}.get(left.kind, left.kind))
         if right.kind == "text" and right.literal is not None and left.kind in ("date", "timestamp"):
             right = _dated(right, left.kind)
         if left.kind == "text" and left.literal is not None and right.kind in ("date", "timestamp"):
             left = _dated(left, right.kind)
+        for one, other in ((left, right), (right, left)):
+            if one.kind == "instant" and other.literal is not None and other.kind in ("text", "date", "timestamp"):
+                moment = _moment(other)
+                left, right = (one, moment) if one is left else (moment, one)
         if left.kind == "timestamp" and right.kind == "date" and right.literal is not None:
             right = _dated(right, "timestamp")
         if left.kind != right.kind or left.kind == "other":
@@ -234,6 +245,14 @@ class _Builder:
         if left.kind == "number" and kinds[0] != kinds[1] and any(kind.is_decimal() for kind in kinds):
             left, right = (_Operand(x.value.cast("float64"), "number") for x in (left, right))
         return left, right
+
+
+def _by_value(pairs: list[tuple[_Operand, _Operand]]) -> list[tuple[_Operand, list[Any]]]:
+    """What each of the values is compared with: one value, unless options are of several kinds."""
+    found: dict[Any, tuple[_Operand, list[Any]]] = {}
+    for left, right in pairs:
+        found.setdefault(left.value.op(), (left, []))[1].append(right.value)
+    return list(found.values())
 
 
 def _truth(value: Any) -> _Operand:
@@ -307,6 +326,24 @@ def _dated(operand: _Operand, kind: str) -> _Operand:
     except ValueError:
         pass
     raise InvalidInput(f"{shown(text)} is not a date or time; write '2026-01-31' or '2026-01-31 12:00:00'.")
+
+
+def _moment(operand: _Operand) -> _Operand:
+    """A literal as a moment, which needs to say in which zone its clock is."""
+    import ibis
+
+    text = str(operand.literal)
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            utc = moment.astimezone(datetime.UTC)
+            return _Operand(ibis.literal(utc, "timestamp('UTC', 6)"), "instant", literal=text)
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidInput(
+        f"{shown(text)} is not a moment, and the column holds times with a time zone; say the zone's offset, as in "
+        "'2026-01-31 12:00:00+01:00', or '2026-01-31 00:00:00Z' for universal time."
+    )
 
 
 def _target(node: Any) -> str:

@@ -107,4 +107,6 @@ def _with_types(source: Source, types: Mapping[str, Any]) -> Source:
         if target.is_nested() or target.is_binary() or (target.is_timestamp() and target.timezone is not None):
             raise InvalidInput(f"columns are not read as {target}; say int, float, str, bool, 'date' or 'timestamp'.")
         changed[name] = source.table[name] if target.is_string() else source.table[name].try_cast(target)
-    return replace(source, table=source.table.mutate(**changed), untyped=source.untyped - set(types))
+    return replace(
+        source, table=source.table.mutate(**changed), untyped=source.untyped - set(types), conditions={}, made_up={}
+    )

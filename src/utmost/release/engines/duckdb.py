@@ -79,6 +79,12 @@ def open_csv(file: Path) -> Source:
             f"the first line of {str(file)!r} is not a header: it must name every column once, and names must "
             "differ in more than upper and lower case."
         )
+    if len(names) == 1 and not first.rstrip("\r\n").endswith('"') and not first.endswith("\r\n"):
+        raise BadFile(
+            f"{str(file)!r} has one column, and its writer may not have quoted a carriage return in an entry, at which "
+            "one row would become many; quote every entry and the column's name (pandas: to_csv(quoting=1), Python: "
+            "csv.QUOTE_ALL), add a second column, or write Parquet."
+        )
     columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
     query = (
         f"SELECT * FROM read_csv({_quoted(str(file))}, columns = {{{columns}}}, header = true, auto_detect = false, "
@@ -90,8 +96,11 @@ def open_csv(file: Path) -> Source:
 
 
 def open_parquet(file: Path) -> Source:
-    """A Parquet file, unread."""
-    return _view(connect(), f"SELECT * FROM read_parquet({_quoted(str(file))})", str(file))
+    """A Parquet file, unread; a column that is marked as JSON cannot be used, for DuckDB stops at a malformed entry."""
+    source = _view(connect(), f"SELECT * FROM read_parquet({_quoted(str(file))})", str(file))
+    marked = [name for name, kind in source.table.schema().items() if kind.is_json()]
+    why = "is marked as JSON, where an entry that is not JSON stops DuckDB; write the file with a column of plain text"
+    return replace(source, refused=dict.fromkeys(marked, why))
 
 
 def _view(connection: Any, query: str, name: str) -> Source:

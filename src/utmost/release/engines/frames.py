@@ -12,7 +12,7 @@ from utmost.errors import InvalidInput, NotRowWise
 from utmost.release.engines.duckdb import connect
 from utmost.release.source import ROWS, Source
 
-KNOWN_EXTENSIONS = ("arrow.uuid", "arrow.bool8")
+KNOWN_EXTENSIONS = ("arrow.uuid",)
 
 
 def package_of(value: Any) -> str:
@@ -105,6 +105,8 @@ def _plain(column: Any) -> Any:
     import pyarrow.compute
 
     known = pyarrow.types
+    if getattr(column.type, "extension_name", "") == "arrow.bool8":  # Arrow itself cannot compare it with true
+        return pyarrow.compute.not_equal(column.cast(pyarrow.int8()), 0)
     if isinstance(column.type, pyarrow.BaseExtensionType) and column.type.extension_name not in KNOWN_EXTENSIONS:
         column = column.cast(column.type.storage_type)
     if known.is_run_end_encoded(column.type):

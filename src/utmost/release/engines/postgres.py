@@ -8,9 +8,10 @@ NULL. Where they differ, or where PostgreSQL may fail on some row, a condition i
 * parts of dates: they fail on the date 'infinity';
 * numbers that are not whole, dates and truth values as text: engines write them differently.
 
-Columns are refused whose type has rules of its own: character(n) pads with blanks, numeric without a precision holds
-numbers that no float does, some collations call different texts equal, and domains, enums and extensions may do
-anything. Views, foreign tables and tables with row security are not base tables, nor are tables with a part that is.
+Columns whose type has rules of its own are refused where a question uses them: character(n) pads with blanks, numeric
+without a precision holds numbers that no float does, some collations call different texts equal, and domains, enums and
+extensions may do anything. Views, foreign tables and tables with row security are not base tables, nor are tables with
+a part that is.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ from typing import Any, NoReturn
 from urllib.parse import unquote, urlsplit
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError
-from utmost.release.conditions import as_read
+from utmost.release.conditions import as_read, computed_with, origins
 from utmost.release.source import CHANGED, Source, quoted_name
 
 SCHEMES = ("postgresql://", "postgres://")
 TYPES = frozenset(
-    ("int2", "int4", "int8", "float4", "float8", "numeric", "bool", "text", "varchar", "date", "timestamp", "uuid")
+    (
+        *("int2", "int4", "int8", "float4", "float8", "numeric", "bool"),
+        *("text", "varchar", "date", "timestamp", "timestamptz", "uuid"),
+    )
 )
 MOST_DIGITS = 38
 KINDS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
@@ -64,17 +68,16 @@ class PostgresSource(Source):
         return f"SELECT {columns}" if found else None
 
     @contextmanager
-    def cursor(self) -> Iterator[Any]:
+    def cursor(self, frame: Any = None) -> Iterator[Any]:
         """A cursor for one statement."""
         with self.link.cursor() as cursor:
             yield cursor
 
     def adapted(self, condition: Any) -> Any:
-        """A condition that means the same here as in DuckDB, or `NotRowWise`; numbers with a point become floats."""
+        """A condition that means the same here as in DuckDB, or `NotRowWise`."""
         import ibis
 
         operations = ibis.expr.operations
-        floats = {}
         for node in condition.op().find(operations.Value):
             name = type(node).__name__
             if name == "TryCast":
@@ -91,9 +94,7 @@ class PostgresSource(Source):
                 _refuse("a cast to text", "engines write numbers and dates differently; compare the value itself")
             if name in ORDERS and any(part.dtype.is_string() for part in node.args):
                 _refuse("an order of texts", "it depends on the server's collation; use =, IN or LIKE")
-            if name == "Literal" and node.dtype.is_floating():  # without a cast, PostgreSQL reads a decimal number
-                floats[node] = operations.Cast(node, to=ibis.dtype("float64"))
-        return condition.op().replace(floats, filter=operations.Value).to_expr() if floats else condition
+        return condition
 
 
 class Link:
@@ -164,27 +165,35 @@ def open_postgres_table(table: Any, connection: Any, link: Link | None = None) -
     if not connection.con.autocommit:  # one statement that fails would make all others fail, and be charged for
         raise InvalidInput("the connection to PostgreSQL holds a transaction open; connect with autocommit=True.")
     link = link or Link(connection)
-    used = set(table.columns) | {column.name for column in table.op().find(ibis.expr.operations.Field)}
-    bases, columns = {}, {}
+    bases, columns, odd = {}, {}, {}
     for base in table.op().find(ibis.expr.operations.DatabaseTable):
         schema = _require_base(link, base)
         bases[base] = base.copy(namespace=ibis.expr.operations.Namespace(database=schema))
-        columns[bases[base]] = _require_plain_columns(link, base, used)
+        columns[bases[base]] = _columns(link, base)
+        odd.update(_odd_columns(columns[bases[base]]))
+        for name in computed_with(table) & set(odd):
+            raise InvalidInput(f"column {name!r} {odd[name]}, or give the table without what is computed with it.")
         kinds = {name: connection.compiler.type_mapper.from_string(kind) for name, kind, *_ in columns[bases[base]]}
-        if kinds != {name: kind(nullable=True) for name, kind in base.schema.items()}:  # Ibis remembers older ones
-            raise InvalidInput(CHANGED.format(base.name))
-    unchanged = partial(_require_unchanged, link, columns, used)
+        known = {name: kind(nullable=True) for name, kind in base.schema.items()}
+        if set(kinds) != set(known) or any(kinds[name] != known[name] for name in set(kinds) - set(odd)):
+            raise InvalidInput(CHANGED.format(base.name))  # Ibis remembers older ones
     return PostgresSource(
-        table, frozenset(), connection, places=as_read(table, bases), require_unchanged=unchanged, link=link
+        table,
+        frozenset(),
+        connection,
+        places=as_read(table, bases),
+        require_unchanged=partial(_require_unchanged, link, columns),
+        refused={name: odd[origin] for name, origin in origins(table).items() if origin in odd},
+        link=link,
     )
 
 
-def _require_unchanged(link: Link, known: dict[Any, list[tuple[Any, ...]]], used: set[str]) -> None:
+def _require_unchanged(link: Link, known: dict[Any, list[tuple[Any, ...]]]) -> None:
     """Refuse tables that are gone or not base tables any more, or have other columns than when they were opened."""
     try:
         for base, columns in known.items():
             _require_base(link, base)
-            if _require_plain_columns(link, base, used) != columns:
+            if _columns(link, base) != columns:
                 raise InvalidInput(CHANGED.format(base.name))
         return
     except UtmostError:
@@ -239,9 +248,9 @@ def _require_base(link: Link, base: Any) -> str:
     return str(rows[0][0])
 
 
-def _require_plain_columns(link: Link, base: Any, used: set[str]) -> list[tuple[Any, ...]]:
-    """What the catalog says of the columns, none of those used having a type with rules of its own."""
-    rows = _rows(
+def _columns(link: Link, base: Any) -> list[tuple[Any, ...]]:
+    """What the catalog says of the columns of a table."""
+    return _rows(
         link,
         "SELECT a.attname, format_type(a.atttypid, a.atttypmod), t.typname, "
         "t.typnamespace = 'pg_catalog'::regnamespace, a.atttypmod, "
@@ -250,27 +259,24 @@ def _require_plain_columns(link: Link, base: Any, used: set[str]) -> list[tuple[
         "WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
         base,
     )
+
+
+def _odd_columns(rows: list[tuple[Any, ...]]) -> dict[str, str]:
+    """The columns whose type has rules of its own, which no question may use, and why."""
+    odd = {}
     for name, _, kind, own, modifier, deterministic, computed in rows:
         digits = ((modifier - 4) >> 16) & 0xFFFF if modifier >= 4 else None
-        if name not in used:
-            continue
         if computed:
-            reason = "is computed when it is read, which may fail on some row; make it STORED"
+            odd[name] = "is computed when it is read, which may fail on some row; make it STORED"
         elif kind == "bpchar" and own:
-            reason = "is of type character(n), which pads with blanks; make it text"
+            odd[name] = "is of type character(n), which pads with blanks; make it text"
         elif kind == "numeric" and own and (digits is None or digits > MOST_DIGITS):
-            reason = f"is numeric without a precision of at most {MOST_DIGITS} digits; make it numeric(18, 2), say"
+            odd[name] = f"is numeric without a precision of at most {MOST_DIGITS} digits; make it numeric(18, 2), say"
         elif not deterministic:
-            reason = "has a collation that calls different texts equal; give it the default one"
+            odd[name] = "has a collation that calls different texts equal; give it the default one"
         elif kind not in TYPES or not own:
-            reason = f"is of type {kind}, which Utmost does not know; make it one it knows"
-        else:
-            continue
-        raise InvalidInput(
-            f"column {name!r} {reason}, or give the table without it, as an Ibis table: "
-            f"ibis.connect(...).table({base.name!r}).drop({name!r})."
-        )
-    return rows
+            odd[name] = f"is of type {kind}, which Utmost does not know; make it one it knows, such as text"
+    return odd
 
 
 def _rows(link: Link, query: str, base: Any) -> list[tuple[Any, ...]]:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.privacy import ApproxDP, GaussianDP, Level
-from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import cost
+from utmost.space.integers import Line
 
 Floats = NDArray[np.float64]
 Tail = Callable[[Floats], Floats]

@@ -27,9 +27,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.design.noise.decay import decay_above, keeps_level
-from utmost.design.noise.draws import below, uniform_subset
 from utmost.errors import TooLarge
+from utmost.mechanism.decay import decay_above, keeps_level
+from utmost.mechanism.draws import below, uniform_subset
 from utmost.privacy import ApproxDP
 
 Floats: TypeAlias = NDArray[np.float64]

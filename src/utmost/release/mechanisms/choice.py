@@ -30,11 +30,11 @@ from utmost.privacy import ApproxDP, Level
 from utmost.release.mechanisms.alternatives import choice_alternatives, number_alternatives
 from utmost.release.mechanisms.cache import Wanted, cached
 from utmost.release.mechanisms.levels import require_pure_release, require_releasable
-from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import shown_with, tolerance
 from utmost.release.mechanisms.noisy_line import NoisyLine
 from utmost.release.mechanisms.steps import Steps, best_steps
 from utmost.solution import Solution
+from utmost.space.integers import Line
 
 Floats = NDArray[np.float64]
 MOST_POINTS, MOST_PAIRS = 150, 600
@@ -128,7 +128,7 @@ class OptimalTable:
 
     def expected(self, loss: str) -> float:
         """The expected loss under the prior."""
-        return self.solution.mechanism.expected_loss(prior=self.prior, loss=loss, remap="none")
+        return float(self.solution.mechanism.expected_loss(prior=self.prior, loss=loss, remap="none"))
 
     @property
     def worst(self) -> float:

@@ -19,9 +19,9 @@ from utmost.release.mechanisms.alternatives import expected_cut_off, worst_cut_o
 from utmost.release.mechanisms.balls import BallNoise
 from utmost.release.mechanisms.beliefs import Belief, belief, cube_beliefs, exchange_beliefs
 from utmost.release.mechanisms.choice import Design
-from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import cost
 from utmost.solution import Solution
+from utmost.space.integers import Line
 
 Floats: TypeAlias = NDArray[np.float64]
 MOST_WORK = 10**9
@@ -165,7 +165,7 @@ class Board:
     def expected(self, loss: str) -> float:
         """The expected loss under the uniform prior."""
         points = self.solution.mechanism.points
-        return self.solution.mechanism.expected_loss(loss=tuple_losses(loss, points), remap="none")
+        return float(self.solution.mechanism.expected_loss(loss=tuple_losses(loss, points), remap="none"))
 
     def worst(self, loss: str) -> float:
         """The expected loss at the worst point."""

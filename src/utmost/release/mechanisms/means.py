@@ -21,10 +21,10 @@ from utmost.design.noise.discrete import discrete_laplace, discrete_staircase
 from utmost.privacy import ApproxDP
 from utmost.release.mechanisms.alternatives import tails
 from utmost.release.mechanisms.choice import MOST_POINTS, Design, Proof, design_number, why_private
-from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import cost
 from utmost.release.mechanisms.noisy_line import NoisyLine
 from utmost.release.mechanisms.steps import Steps
+from utmost.space.integers import Line
 
 LOSSES_OF_MEANS = ("absolute", "squared")
 MEANS, SUM_BINS, COUNT_BINS, HARDLY = 12, 1000, 250, 1e-14

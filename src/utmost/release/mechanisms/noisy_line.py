@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from utmost.design.noise.discrete import IntegerNoise
 from utmost.errors import TooLarge
-from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import cost, tolerance
+from utmost.space.integers import Line
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

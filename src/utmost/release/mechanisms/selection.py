@@ -36,11 +36,11 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from utmost.design.noise.decay import decay_above, keeps_level
-from utmost.design.noise.draws import Uniform, below
 from utmost.design.rainbow import Plurality, plurality
 from utmost.errors import CannotCertify
 from utmost.exact import as_fmpq
+from utmost.mechanism.decay import decay_above, keeps_level
+from utmost.mechanism.draws import Uniform, below
 from utmost.mechanism.sampling import uniform_integer
 from utmost.privacy import ApproxDP, Level
 from utmost.release.mechanisms.choice import Proof

@@ -45,11 +45,11 @@ from utmost.release.mechanisms.balls import Shape, ball_noise
 from utmost.release.mechanisms.choice import DUALITY, PROVED, Design, Proof, design_number
 from utmost.release.mechanisms.count_vectors import Alone, Board, Floats, Together, any_wrong, tuple_losses
 from utmost.release.mechanisms.levels import require_pure_release, share_of
-from utmost.release.mechanisms.line import Line
 from utmost.release.mechanisms.losses import shown_with, tolerance
 from utmost.solution import Solution
 from utmost.space import Space
 from utmost.space.families import grid
+from utmost.space.integers import Line
 
 MOST_GRID, FEW, MOST_BOARD, LEAST_TIGHT, CLOSED = 64, 2000, 10**6, 1.0, 1e-12
 """Up to how many points of a grid the linear program is solved, and tight constraints are tried; from which epsilon."""

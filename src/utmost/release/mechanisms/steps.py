@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from utmost.design.binary import balanced, best_boundary
 from utmost.errors import SolverFailed, TooLarge
 from utmost.privacy import ApproxDP, GaussianDP, Level
-from utmost.release.mechanisms.line import Line
 from utmost.solution import Solution
 from utmost.space.families import path
+from utmost.space.integers import Line
 
 Floats = NDArray[np.float64]
 UNRESOLVED = 2.0**-64

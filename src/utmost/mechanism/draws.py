@@ -17,8 +17,8 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from utmost.design.noise.layers import LayerLaw
 from utmost.exact import as_fmpq, endpoints
+from utmost.mechanism.layers import LayerLaw
 from utmost.mechanism.sampling import ROWS_AT_ONCE, WORD, uniform_below, uniform_integer, uniform_words
 
 Integers: TypeAlias = NDArray[np.int64]

@@ -1,0 +1,67 @@
+"""Mechanisms that are private as they are: a law of rational numbers, exact draws, and a proof that needs nothing else.
+
+Other mechanisms are tables of floats that `certify` turns into integers. Noise on integers, and choices made with
+rational weights, need no rounding: their law is a formula with rational parameters, of which privacy is decided by
+comparing exact numbers. Each kind is one class that writes itself to a file and reads itself back, so that a checker
+can prove it private again elsewhere, with no table at hand.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar, Self
+
+from utmost.errors import BadFile
+from utmost.mechanism.certification import Check
+from utmost.privacy import Level
+
+
+class ExactMechanism(ABC):
+    """A mechanism whose law is known exactly.
+
+    A subclass names its `kind`, the word under which files keep it; `KINDS` says in which module it lives.
+    """
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def sample(self, point: Any) -> Any:
+        """What is released at a private point: drawn exactly, with the operating system's randomness."""
+
+    @abstractmethod
+    def prove(self, space: Any, level: Level) -> Check:
+        """Whether the law keeps the level for every move of the space: decided in exact arithmetic.
+
+        Nothing is believed of the parameters, which may come from a file: a law that is none fails the check.
+        """
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """The parameters as plain data; rationals as text such as "1/3"."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The mechanism written by `to_json`; `InvalidInput` for what cannot be one."""
+
+
+KINDS: dict[str, str] = {}
+"""In which module the class of each kind lives, as "module:Class": loaded when a file needs it."""
+
+
+def law_to_json(mechanism: ExactMechanism) -> dict[str, Any]:
+    """Plain data that `law_from_json` reads back."""
+    return {"kind": mechanism.kind, **mechanism.to_json()}
+
+
+def law_from_json(data: Mapping[str, Any]) -> ExactMechanism:
+    """The mechanism of a file, by its kind."""
+    arguments = dict(data)
+    kind = arguments.pop("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise BadFile(f"the file holds a mechanism of kind {kind!r}, which this version does not know; update Utmost.")
+    module, _, name = KINDS[kind].partition(":")
+    found: ExactMechanism = getattr(import_module(module), name).from_json(arguments)
+    return found

@@ -1,0 +1,74 @@
+"""How a question reads columns of text whose type nobody declared, in words: what a plan says before anything is spent.
+
+A CSV file has no types. Beside a number such a column is read as numbers, and then "7" and "7.0" are one; beside a text
+it is compared letter by letter, and then they are not. Who asks for the category "0" of a column that holds "0.0" would
+otherwise pay for a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from utmost.errors import UtmostError
+from utmost.release.conditions import as_condition
+from utmost.release.conditions.row_wise import kind_of
+from utmost.release.source import Source
+
+READ_AS = {
+    "number": "read as numbers: '7' and '7.0' are one, and what is no number is null",
+    "truth": "read as true or false, and what is neither is null",
+    "date": "read as dates, and what is none is null",
+    "timestamp": "read as times, and what is none is null",
+    "text": "compared letter by letter: '7' and '7.0' differ",
+}
+
+
+def readings(source: Source, asked: Mapping[str, Any]) -> list[str]:
+    """A sentence for each column without a type that a question uses, and each way it is read.
+
+    Parameters
+    ----------
+    source : the table
+    asked : the question as plain data: its conditions as text under "where", one or a list; the columns it counts
+        under "categories", each with its list, or under "column", with "candidates" or a range
+    """
+    found = {(name, kind): None for name, kind in _read(source, asked) if name in source.untyped}
+    return [f"{name} is text in the table, {READ_AS[kind]}" for name, kind in found if kind in READ_AS]
+
+
+def _read(source: Source, asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    where = asked.get("where")
+    for text in where if isinstance(where, list) else [where]:
+        try:
+            condition = as_condition(text, source) if isinstance(text, str) else None
+        except UtmostError:  # an Ibis condition in the engine's words
+            condition = None
+        if condition is not None:
+            yield from _read_by(condition.op())
+    for column, categories in asked.get("categories", ()):
+        yield column, _kind(categories)
+    column = asked.get("column")
+    if isinstance(column, str):
+        yield column, _kind(asked["candidates"]) if asked["question"] == "plurality" else "number"
+
+
+def _read_by(node: Any) -> Iterator[tuple[str, str]]:
+    """Each column that a condition looks at, and as what kind."""
+    for part in _parts(node):
+        if type(part).__name__ != "Field":
+            yield from _read_by(part)
+        elif type(node).__name__ in ("TryCast", "Cast"):
+            yield part.name, kind_of(node.to)
+        elif type(node).__name__ not in ("IsNull", "NotNull"):
+            yield part.name, "text"
+
+
+def _parts(node: Any) -> Iterable[Any]:
+    for part in node.args:
+        yield from (one for one in (part if isinstance(part, tuple) else (part,)) if hasattr(one, "dtype"))
+
+
+def _kind(values: Iterable[Any]) -> str:
+    first = next(iter(values))
+    return "truth" if isinstance(first, bool) else "text" if isinstance(first, str) else "number"
