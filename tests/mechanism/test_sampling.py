@@ -9,6 +9,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from oracles.words import words_of_a_child
 from scipy.stats import chisquare
 
 import utmost as um
@@ -224,10 +225,6 @@ def test_no_size_rewinds_the_buffer():
     before = source._buffer
     source(16)
     assert source._buffer != before
-
-
-def words_of_a_child(_):
-    return [sampling._source(16) for _ in range(1000)]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
