@@ -214,7 +214,7 @@ def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[st
         **{name: part.column for name, part in contributions.items()},
     )
     if unit.id is None:
-        return table.aggregate(**{name: table[name].sum() for name in contributions})
+        return table.aggregate(**_sums(table, contributions))
     taking_part = ibis.literal(False)
     for name in contributions:
         taking_part = taking_part | table[name].notnull()
@@ -225,6 +225,15 @@ def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[st
         return people.aggregate(**{name: kept.sum() for name in contributions})
     kept_rows = keep_rows(table, tuple(contributions), rows_each, secret)
     return kept_rows.aggregate(**{name: kept_rows[name].sum() for name in contributions})
+
+
+def _sums(table: Any, contributions: Mapping[str, Contribution]) -> dict[str, Any]:
+    """The sums of columns; who takes part in another sum is counted there, and not looked at twice."""
+    sums, others = {}, {name: part for name, part in contributions.items() if not part.is_count}
+    for name, part in contributions.items():
+        alike = [other for other, found in others.items() if found.taking_part is part.taking_part]
+        sums[name] = table[alike[0]].count() if part.is_count and alike else table[name].sum()
+    return sums
 
 
 def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes) -> Any:
