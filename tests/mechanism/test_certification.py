@@ -626,3 +626,13 @@ def test_integers_on_a_complete_space_are_never_passed_when_broken():
     weights[7] = (2**62 - third, third)
     assert find_violation(weights, 62, levels) is not None  # 2^62 - third is one unit above 2 third
     assert "edge_indices" not in space.__dict__
+
+
+def test_an_epsilon_missed_by_rounding_is_told_apart():
+    """Probabilities with nine digits of e^0.7 need a little more: the digits are shown, and from_ratio is named."""
+    ratio = 2.013752710
+    mechanism = um.FiniteMechanism(np.array([[ratio, 1], [1, ratio]]) / (1 + ratio), [0, 1], [0, 1])
+    with pytest.raises(CannotCertify, match=r"needs epsilon = 0\.70000000\d+: the same up to .*from_ratio\(2\)"):
+        um.certify(mechanism, um.path(2), 0.7)
+    with pytest.raises(CannotCertify, match=r"needs epsilon = 0\.7\. Allow that"):
+        um.certify(mechanism, um.path(2), 0.5)
