@@ -101,6 +101,20 @@ def test_one_and_many_answers():
     assert certified.sample("y", 0) == []
 
 
+@pytest.mark.parametrize("size", [None, 1, 2, 1000])
+def test_an_answer_takes_the_randomness_of_one(size):
+    """Eight bytes for each answer: none is drawn that is not given."""
+    certified, asked = um.certify(um.finite.geometric(5, 1.0), um.path(5), 1.0), []
+
+    def source(count):
+        asked.append(count)
+        return bytes(count)
+
+    with insecure_source_for_tests_only(source):
+        certified.sample(2, size)
+    assert sum(asked) == 8 * (size or 1)
+
+
 def test_bytes_are_never_handed_out_twice_to_threads():
     """Eight threads drawing from one buffer get different words."""
     source, seen = SystemBytes(), [[] for _ in range(8)]
