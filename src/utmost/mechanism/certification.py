@@ -124,7 +124,7 @@ class CertifiedMechanism(Rows):
 
         One output, or a list of `size` of them.
         """
-        return _sample(self.weights[_private_index(self._space, point)], self.bits, self.outputs, size)
+        return sample_from(self.weights[_private_index(self._space, point)], self.bits, self.outputs, size)
 
     def select(self, indices: NDArray[Any], points: Sequence[Any]) -> FiniteMechanism:
         """The mechanism on other points whose rows are the rows at these positions; to be certified anew."""
@@ -208,7 +208,7 @@ class CertifiedRecipe(Rows):
 
     def sample(self, point: Hashable, size: int | None = None) -> Any:
         """Private answers at a point, as `CertifiedMechanism.sample`."""
-        return _sample(self.weights_at(point), self.bits, self.outputs, size)
+        return sample_from(self.weights_at(point), self.bits, self.outputs, size)
 
     def __repr__(self) -> str:
         return f"CertifiedRecipe of {len(self.points)} points and {len(self.outputs)} outputs at {self.level}"
@@ -401,7 +401,8 @@ def _private_index(space: Space, point: Hashable) -> int:
         raise UnknownPoint("that is not a point of this mechanism; its points are in `.points`.") from None
 
 
-def _sample(weights: Weights, bits: int, outputs: Sequence[Any], size: int | None) -> Any:
+def sample_from(weights: Weights, bits: int, outputs: Sequence[Any], size: int | None) -> Any:
+    """One output drawn exactly from integer weights over 2^bits, or a list of `size` of them."""
     if size is not None and (isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0):
         raise InvalidInput(f"size is {size!r}; give how many answers to draw, 0 or more.")
     positions = draw(weights, bits, 1 if size is None else size).tolist()

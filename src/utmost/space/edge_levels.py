@@ -165,7 +165,7 @@ class EdgeLevels:
             if not isinstance(level, ApproxDP):
                 assert self._which is not None
                 mine = self._which[edges] == number
-                higher[mine], lower[mine] = level._move(p[mine], q[mine])
+                higher[mine], lower[mine] = level.move(p[mine], q[mine])
                 keeps[mine] = level.keeps_positive
         return higher, held(lower, keeps & (q > 0))
 
