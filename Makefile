@@ -9,7 +9,7 @@ WHEEL_VENV := $(CURDIR)/build/wheel-venv
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo test test-long bench docs wheel lock clean python
+.PHONY: help env demo test test-long mutants bench docs wheel lock clean python
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -41,6 +41,9 @@ test: $(ENV) ## Run the linters, the type checker and the tests
 
 test-long: $(ENV) ## Run the tests that take minutes
 	$(BIN)/pytest -q -n 2 -m long
+
+mutants: $(ENV) ## Ask whether the tests notice: one small mutation at a time; hours, goes on where it stopped
+	$(BIN)/python tools/mutants.py
 
 bench: $(BENCH_ENV) ## Run every benchmark in bench/
 	@set -e; for file in $(filter-out bench/timing.py bench/release.py,$(sort $(wildcard bench/*.py))); do echo "== $$file"; .venv-bench/bin/python $$file; done

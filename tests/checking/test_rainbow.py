@@ -199,3 +199,16 @@ def test_an_interior_merged_with_the_border_proves_nothing(tmp_path):
     assert verification.private
     assert not verification
     assert "distances to the border" in str(verification)
+
+
+@pytest.mark.parametrize("rankings", [[[0, 0], [1, 1]], [[0, 0], [1, 0]], [[0, 1], [0, 1]]])
+def test_a_ranking_holds_every_output_once_and_is_listed_once(rankings, tmp_path):
+    """An output that counts twice, or two names for one ranking: another problem than rankings pose."""
+    space, level = um.counts(5), um.PureDP(1)
+    honest = um.rainbow.best_boundary(space, lambda yes: ("a", "b") if yes < 3 else ("b", "a"), level)
+    data = {**honest.problem.data, "rankings": np.array(rankings), "weights": np.array([1.0, 0.5])}
+    lie = read_again(forged(space, level, data, honest.certificate.evidence["onto"]), tmp_path / "s.json")
+    verification = lie.verify()
+    assert verification.private
+    assert not verification
+    assert "a ranking" in str(verification)

@@ -1,8 +1,9 @@
 """Certified mechanisms are private by an independent check in rationals; broken ones are never passed."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -11,12 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.graphs import least_of, random_level, random_parameters, random_question
 from oracles.privacy import exponential_below, is_private
+from scipy.stats import norm
 
 import utmost as um
 from utmost.errors import CannotCertify, InvalidInput, NoExtension, UnknownPoint
 from utmost.exact import as_fmpq
 from utmost.mechanism import Law
-from utmost.mechanism.certification import CertifiedMechanism, find_violation, growth_floor, most_weight
+from utmost.mechanism.certification import (
+    CertifiedMechanism,
+    CertifiedRecipe,
+    find_violation,
+    growth_floor,
+    most_weight,
+)
+from utmost.mechanism.decaying import row_sums, sum_error
+from utmost.mechanism.rounding import carry_down, round_rows
 from utmost.release.mechanisms.choice import design_choice, design_number
 from utmost.space.edge_levels import on_edges
 from utmost.space.integers import Line
@@ -301,8 +311,6 @@ def geometric_recipe(n):
 
 def test_recipes_are_certified_by_the_lemma():
     """Every row a certified recipe makes, put in one table, passes the exact check; large ones are sampled."""
-    from utmost.mechanism.certification import CertifiedRecipe
-
     for n in (2, 3, 17, 120):
         levels = on_edges(um.path(n), 1)
         certified = CertifiedRecipe(geometric_recipe(n), levels)
@@ -361,6 +369,209 @@ def test_mixed_levels_per_edge():
         assert solution.certified.moved < 1e-9
         found += 1
     assert found >= 3
+
+
+@pytest.mark.parametrize("level", [um.PureDP.from_ratio(3), um.ApproxDP.from_ratio(3, "1/100"), um.GaussianDP(1)])
+@pytest.mark.parametrize("bits", [62, 70])
+def test_both_directions_of_an_edge_are_checked(level, bits):
+    """One output four times as likely at one end, the others much the same: broken in one direction only."""
+    unit = 2**bits // 20
+    rows = [[2 * unit, 9 * unit, 2**bits - 11 * unit], [12 * unit, 4 * unit, 2**bits - 16 * unit]]
+    if isinstance(level, um.ApproxDP):
+        for here, there, fine in ((rows[0], rows[1], True), (rows[1], rows[0], False)):
+            over = sum(max(0, a - 3 * b) for a, b in zip(here, there, strict=True))
+            assert (over <= level.delta * 2**bits) is fine
+    for order in (rows, rows[::-1]):
+        weights = np.array(order, dtype=np.int64 if bits <= 62 else object)
+        assert "broken" in find_violation(weights, bits, on_edges(um.path(2), level))
+        assert "broken" in find_violation(weights, bits, um.per_edge(um.path(2), {(0, 1): level}))
+
+
+@pytest.mark.parametrize("cut", range(1, 7))
+def test_every_prefix_of_a_gaussian_row_is_checked(cut):
+    """Two Gaussians in bins keep the promise everywhere; more across one cut breaks one event, and is found."""
+    ends = np.array([-1.5, -0.8, -0.1, 0.5, 1.1, 1.8])
+    level, bits = um.GaussianDP(1), 62
+
+    def rows(extra):
+        table = np.diff(np.vstack([norm.cdf(np.r_[-np.inf, ends, np.inf], mean) for mean in (0, 0.98)]), axis=1)
+        table[1, cut - 1] -= extra
+        table[1, cut] += extra
+        weights = np.floor(table * 2**bits).astype(np.int64)
+        weights[:, 0] += 2**bits - weights.sum(axis=1)
+        return weights
+
+    def broken(weights):
+        """Which events, likeliest first, exceed Phi(Phi^-1(p) + 1)."""
+        p, q = weights / 2.0**bits
+        order = np.argsort(-q / p)
+        return (np.cumsum(q[order])[:-1] > norm.cdf(norm.ppf(np.cumsum(p[order])[:-1]) + 1) + 1e-9).tolist()
+
+    levels = on_edges(um.path(2), level)
+    extra = 0.009 if cut in (1, 6) else 0.015
+    assert not any(broken(rows(0)))
+    assert sum(broken(rows(extra))) == 1
+    assert broken(rows(extra)).index(True) == 6 - cut
+    for weights, found in ((rows(0), False), (rows(extra), True), (rows(extra)[::-1].copy(), True)):
+        assert (find_violation(weights, bits, levels) is not None) is found
+
+
+@pytest.mark.parametrize("bits", [33, 62, 70])
+def test_rows_off_by_any_number_of_units_are_refused(bits):
+    """A row that is a power of two short of its total, or above it, is no distribution."""
+    levels = on_edges(um.path(2), 40)
+    kind = np.int64 if bits <= 62 else object
+    even = [2**bits // 4, 2**bits // 4, 2**bits - 2 * (2**bits // 4)]
+    assert find_violation(np.array([even, even], dtype=kind), bits, levels) is None
+    for power in range(bits - 3):
+        for off in (1 << power, -(1 << power)):
+            for rows in ([[even[0] + off, *even[1:]], even], [even, [*even[:2], even[2] + off]]):
+                assert "do not add up" in find_violation(np.array(rows, dtype=kind), bits, levels)
+
+
+def test_a_recipe_may_be_off_as_far_as_its_law_says():
+    """Rows wrong by all that the law admits, against each other: the floor of the lemma still covers them."""
+    n, error, highest = 6, 1e-7, 0.75
+    exact = geometric_recipe(n)
+    signs = (-1.0) ** np.add.outer(np.arange(n), np.arange(n))
+    law = Law(um.PureDP(1), um.path(n), "truncated geometric, badly computed", error, highest)
+    wrong = um.RecipeMechanism(range(n), range(n), lambda i: exact.row_at(i) + error * highest * signs[i], law)
+    levels = on_edges(um.path(n), 1)
+    certified = CertifiedRecipe(wrong, levels)
+    table = np.array([certified.weights_at(i) for i in range(n)])
+    assert find_violation(table, certified.bits, levels) is None
+    design = np.array([wrong.row_at(i) for i in range(n)])
+    without = np.round(design * 2.0**62).astype(np.int64)
+    without[:, 0] += 2**62 - without.sum(axis=1)
+    assert find_violation(without, 62, levels) is not None  # it is the floor that makes it private
+    assert 0.5 * np.abs(table / 2.0**62 - design).sum(axis=1).max() <= certified.moved
+
+
+def test_a_recipe_whose_floor_would_move_too_much_is_refused():
+    """A law that admits errors of one in a hundred leaves nothing to certify."""
+    law = Law(um.PureDP(1), um.path(6), "badly computed", 0.01, 0.75)
+    recipe = um.RecipeMechanism(range(6), range(6), geometric_recipe(6).row_at, law)
+    with pytest.raises(CannotCertify, match="would move more than"):
+        CertifiedRecipe(recipe, on_edges(um.path(6), 1))
+
+
+@pytest.mark.parametrize("weight", [0, 1, 2**10, 2**18, 2**19, 3 * 2**18, 2**20 - 1, 2**20])
+def test_most_weight_of_other_levels_is_the_largest_allowed(weight):
+    """Gaussian levels by the normal distribution, a piecewise linear one in rationals: never one unit more, or less."""
+    total = 2**20
+    for mu in (0.1, 1, 2.5):
+        bound = total * norm.cdf(norm.ppf(weight / total) + mu)
+        nearest = round(bound)
+        allowed = {math.floor(bound)} if abs(bound - nearest) > 1e-6 else {nearest - 1, nearest}
+        if weight in (0, total):
+            allowed = {weight}
+        assert most_weight(um.GaussianDP(mu), weight, total) in allowed
+    pair = um.SuitablePair([(0, "1/16"), ("1/4", "1/2"), ("1/2", "3/4"), ("15/16", 1), (1, 1)])
+    knots = [(Fraction(0), Fraction(1, 16)), (Fraction(1, 4), Fraction(1, 2)), (Fraction(1, 2), Fraction(3, 4))]
+    knots += [(Fraction(15, 16), Fraction(1)), (Fraction(1), Fraction(1))]
+    x = Fraction(weight, total)
+    (a, low), (b, high) = next((p, q) for p, q in pairwise(knots) if p[0] <= x <= q[0])
+    exact = low + (x - a) / (b - a) * (high - low)
+    assert most_weight(pair, weight, total) == math.floor(exact * total)
+
+
+def test_exponents_of_a_billion_end_at_once():
+    """A level beyond any ratio of weights costs nothing; texts with absurd exponents are refused unread."""
+    assert growth_floor(um.PureDP(10**9)) == growth_floor(um.PureDP(4097)) == 2**4096
+    assert growth_floor(um.PureDP(4096)) > 2**4096
+    coin = um.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], (0, 1), "ab")
+    assert is_private(um.certify(coin, um.path(2), um.PureDP.from_ratio(3)))
+    assert um.certify(coin, um.path(2), 10**9).moved < 1e-12
+    for text in ("1e1000000000", "1e-1000000000", "7E+4001", "1e100000000000000000000", Decimal("1e4001")):
+        with pytest.raises(InvalidInput, match="exponent"):
+            um.PureDP(text)
+    assert um.PureDP("1e4000").exponent == 10**4000
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_carrying_down_lowers_no_more_than_it_must(seed):
+    """Integers of two outputs: every weight is what its probability or one neighbour's weight allows, to the unit."""
+    rng = np.random.default_rng(seed)
+    n, edges, _, _ = random_question(rng)
+    space = um.Space.from_edges(edges, points=range(n))
+    ratio, total = Fraction(int(rng.integers(11, 40)), 10), 2**62
+    levels = on_edges(space, um.ApproxDP.from_ratio(ratio, "1/50"))
+    yes = rng.choice([0.0, 1.0, 0.3, 0.62, 0.9], n)
+    matrix, apart = np.column_stack([1 - yes, yes]), on_edges(um.Space.from_edges([], points=range(n)), 1)
+    found, alone = ([int(w) for w in carry_down(matrix, each, 62, most_weight)[:, 1]] for each in (levels, apart))
+    assert all(abs(w - p * total) <= 2**16 for w, p in zip(alone, yes.tolist(), strict=True))
+    best = list(alone)
+    for _ in range(n):  # all neighbours, again and again
+        for a, b in space.edge_indices.tolist():
+            for u, v in ((a, b), (b, a)):
+                grown, left = ratio * best[u] + Fraction(total, 50), total - best[u] - Fraction(total, 50)
+                best[v] = min(best[v], math.floor(grown), math.floor(total - left / ratio), total)
+    assert all(0 <= other - w <= 1 for w, other in zip(found, best, strict=True))
+    for w, start, v in zip(found, alone, range(n), strict=True):
+        around = [found[u] for e in space.edge_indices.tolist() if v in e for u in e if u != v]
+        assert w == min([start, *(most_weight(levels[0], u, total) for u in around)])
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(3000, 1e-4), (3000, 1e-2), (60, 1.0)])
+def test_sums_of_decaying_rows_are_as_near_as_they_say(n, epsilon):
+    """Row sums of a long path against 200-bit arithmetic: thousands of additions err by more than a few units."""
+    space, level, peaks = um.path(n), um.PureDP(epsilon), np.random.default_rng(n).random(n)
+    found, stated = row_sums(space, level, peaks), sum_error(space, level, peaks)
+    with ctx.workprec(200):
+        b = (-arb(as_fmpq(level.exponent))).exp()
+        sides = []
+        for order in (peaks.tolist(), peaks[::-1].tolist()):
+            beyond = [arb(0)]
+            for peak in order[:0:-1]:
+                beyond.append(b * (peak + beyond[-1]))
+            sides.append(beyond[::-1])
+        exact = [
+            peak + ahead + behind for peak, ahead, behind in zip(peaks.tolist(), sides[0], sides[1][::-1], strict=True)
+        ]
+        off = max(abs(float(e - f)) for e, f in zip(exact, found.tolist(), strict=True))
+    assert off <= stated <= 1e-8
+    if n * epsilon < 1:
+        assert off > 9 * 2.0**-52 * found.max()  # so that it takes more than a few units to cover it
+
+
+def test_a_recipe_may_reach_what_its_law_says_is_highest():
+    """A row whose largest entry is just the law's highest is proper; a little above it, it is not."""
+    for factor, fine in ((1.0, True), (1 + 1e-7, False)):
+        law = Law(um.PureDP(1), um.path(8), "even", 1e-14, 0.125 / factor)
+        certified = CertifiedRecipe(
+            um.RecipeMechanism(range(8), range(8), lambda i: np.full(8, 0.125), law), on_edges(um.path(8), 1)
+        )
+        if fine:
+            assert certified.weights_at(3).sum() == 2**62
+        else:
+            with pytest.raises(CannotCertify, match="law"):
+                certified.weights_at(3)
+
+
+@pytest.mark.parametrize("bits", [40, 62, 63, 90])
+def test_rounded_rows_add_up_to_the_unit(bits):
+    """With a floor and without: integers that add up exactly, zeros kept, near the truth."""
+    rng = np.random.default_rng(bits)
+    matrix = rng.dirichlet(np.ones(7), 50)
+    matrix[:, 2] = 0
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    floors = np.tile([0.25, 0.125, 0, 0.125, 0.125, 0.125, 0.25], (50, 1))
+    for eta in (0.0, 2.0**-30, 0.01):
+        weights = round_rows(matrix, floors, eta, bits)
+        assert {sum(map(int, row)) for row in weights} == {2**bits}
+        assert not weights[:, 2].any()
+        assert np.abs((weights / 2**bits).astype(float) - (1 - eta) * matrix - eta * floors).max() < 2.0**-37
+
+
+def test_a_gaussian_level_with_an_output_that_nobody_uses():
+    """An output of probability 0 everywhere asks for no floor."""
+    ends = np.r_[-np.inf, -0.8, 0.5, np.inf]
+    table = np.array([[*np.diff(norm.cdf(ends, mean)), 0.0] for mean in (0, 1)])
+    certified = um.certify(um.FiniteMechanism(table, (0, 1), "abcd"), um.path(2), um.GaussianDP(1))
+    assert certified.moved < 1e-12
+    assert not certified.weights[:, 3].any()
+    with pytest.raises(CannotCertify, match=r"needs epsilon = 1\.09861"):
+        um.certify(um.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], (0, 1), "ab"), um.path(2), um.GaussianDP(1))
 
 
 def test_sums_that_wrap_around_are_caught():
@@ -478,3 +689,13 @@ def test_integers_on_a_complete_space_are_never_passed_when_broken():
     weights[7] = (2**62 - third, third)
     assert find_violation(weights, 62, levels) is not None  # 2^62 - third is one unit above 2 third
     assert "edge_indices" not in space.__dict__
+
+
+def test_an_epsilon_missed_by_rounding_is_told_apart():
+    """Probabilities with nine digits of e^0.7 need a little more: the digits are shown, and from_ratio is named."""
+    ratio = 2.013752710
+    mechanism = um.FiniteMechanism(np.array([[ratio, 1], [1, ratio]]) / (1 + ratio), [0, 1], [0, 1])
+    with pytest.raises(CannotCertify, match=r"needs epsilon = 0\.70000000\d+: the same up to .*from_ratio\(2\)"):
+        um.certify(mechanism, um.path(2), 0.7)
+    with pytest.raises(CannotCertify, match=r"needs epsilon = 0\.7\. Allow that"):
+        um.certify(mechanism, um.path(2), 0.5)

@@ -3,6 +3,7 @@
 import enum
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -168,6 +169,22 @@ def test_ball_noise_is_private_and_complete(shape, dimension):
         first[z[0]] += noise.probability(z)
     assert [first[t] for t in range(6)] == pytest.approx(noise.marginal[:6].tolist(), abs=1e-5)
     assert noise.marginal[0] + 2 * noise.marginal[1:].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_ball_noise_keeps_its_level_for_all_its_steps(shape, steps):
+    """A neighbour several steps away changes a probability by b^-steps: a decay made for fewer steps is refused."""
+    noise = ball_noise(shape, 2, PureDP.from_ratio(3), steps)
+    assert noise.keeps()
+    far = (steps, 0) if shape == "cube" else (steps, -steps)
+    assert noise.exact_probability((0, 0)) <= 3 * noise.exact_probability(far)
+    for fewer in range(1, steps):
+        hasty = replace(noise, decay=ball_noise(shape, 2, PureDP.from_ratio(3), fewer).decay)
+        assert hasty.exact_probability((0, 0)) > 3 * hasty.exact_probability(far)
+        assert not hasty.keeps()
+    for decay in (Fraction(0), Fraction(1), Fraction(2)):
+        assert not replace(noise, decay=decay).keeps()
 
 
 @pytest.mark.parametrize("shape", SHAPES)

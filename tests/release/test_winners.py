@@ -195,6 +195,23 @@ def test_a_design_at_a_level_that_does_not_imply_the_promise_is_refused():
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("rows_each", [1, 3])
+def test_a_decay_made_for_a_shorter_reach_is_refused(neighbours, rows_each):
+    """A neighbour that moves scores by two or more needs a slower decay; the proof looks at that reach."""
+    reaches = set()
+    for contest in small_contests(neighbours, rows_each):
+        reaches.add(contest.score_reach)
+        for option in selection._options(contest, um.PureDP(1)).values():
+            if isinstance(option, selection.Weighted):
+                assert option.verify()
+                for reach in range(1, contest.score_reach):
+                    assert not replace(option, decay=selection.decay_above(um.PureDP(1), reach)).verify()
+                for decay in (Fraction(0), Fraction(1), Fraction(-1, 2), Fraction(3, 2)):
+                    assert not replace(option, decay=decay).verify()
+    assert max(reaches) > 1
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 @pytest.mark.parametrize("level", [um.ApproxDP("0.8", "0.01"), um.ApproxDP(0, "0.2"), um.GaussianDP("0.8")], ids=str)
 def test_every_option_keeps_the_level_between_neighbouring_tallies(neighbours, level):
     """All pairs of neighbours, all events."""
