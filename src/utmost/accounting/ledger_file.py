@@ -234,7 +234,7 @@ def _extend(index: Index, handle: int, where: str) -> None:
             index.take(line)
         except BadFile as problem:
             if index.end < latest.end or None in _marks(raw):
-                raise _damaged(where, f"the line at byte {index.end}: {problem}") from None
+                raise _damaged(where, f"the line at byte {index.end}: {str(problem).partition(';')[0]}") from None
             return
         _require_mark(index, latest, where)
     if index.lines < latest.lines:

@@ -267,7 +267,9 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
         )
     floors = floor_of(matrix, levels.space.components)
     tightest, along = _extremes(matrix, levels)
-    eta = max(2 * needed_floor(tightest, floors, along), word_floor(floors, along, matrix.shape[1]))
+    # Eight times what rounding needs, so that floats prove nearly every edge; a smaller floor would move less than
+    # anyone notices and leave all edges of a small epsilon to exact arithmetic.
+    eta = max(8 * needed_floor(tightest, floors, along), word_floor(floors, along, matrix.shape[1]))
     for _ in range(TRIES):
         bits = bits_for(eta, floors, along, matrix.shape[1])
         weights = round_rows(matrix, floors, min(eta, 0.5), bits)
