@@ -235,7 +235,16 @@ def certify(
         certified: CertifiedMechanism = thing.certified
         return certified
     if space is None or privacy is None:
-        raise InvalidInput("certifying a mechanism needs its space and privacy: certify(mechanism, space, privacy).")
+        raise InvalidInput(
+            "certifying a mechanism needs its space and privacy: certify(mechanism, space, privacy), with a mechanism "
+            "that lists its probabilities, such as um.FiniteMechanism."
+        )
+    if not all(hasattr(thing, name) for name in ("points", "outputs", "matrix")):
+        raise InvalidInput(
+            f"a {type(thing).__name__} cannot be certified: it draws answers but does not list their probabilities, "
+            "and the proof is about those. Write them down as um.FiniteMechanism(matrix, points, outputs), a row for "
+            "every point of the space; the usual noises are proved as they are: see um.noise."
+        )
     levels = on_edges(space, privacy)
     if isinstance(thing, RecipeMechanism) and len(thing.points) * len(thing.outputs) > MOST_TABLE:
         return CertifiedRecipe(thing, levels)
@@ -258,7 +267,9 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
         )
     floors = floor_of(matrix, levels.space.components)
     tightest, along = _extremes(matrix, levels)
-    eta = max(2 * needed_floor(tightest, floors, along), word_floor(floors, along, matrix.shape[1]))
+    # Eight times what rounding needs, so that floats prove nearly every edge; a smaller floor would move less than
+    # anyone notices and leave all edges of a small epsilon to exact arithmetic.
+    eta = max(8 * needed_floor(tightest, floors, along), word_floor(floors, along, matrix.shape[1]))
     for _ in range(TRIES):
         bits = bits_for(eta, floors, along, matrix.shape[1])
         weights = round_rows(matrix, floors, min(eta, 0.5), bits)
