@@ -9,11 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from utmost.checking.binary import check_balanced, check_boundary_bound, check_extension, dual_bound, intercepts
+from utmost.checking.binary import (
+    check_balanced,
+    check_boundary_bound,
+    check_extension,
+    check_share_test,
+    dual_bound,
+    intercepts,
+)
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Outcome, average, stated
 from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight
-from utmost.checking.local import check_information, check_limited_testing, check_patterns, check_testing
+from utmost.checking.local import (
+    check_information,
+    check_limited_testing,
+    check_patterns,
+    check_testing,
+    check_worst_patterns,
+)
 from utmost.checking.rainbow import check_first_preference, check_rainbow, check_rainbow_bound
 
 __all__ = ["BOUNDED", "CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
@@ -28,6 +41,7 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "binary.extend": ("theorem", check_extension),
     "binary.balanced": ("theorem", check_balanced),
     "binary.best_boundary": ("bound", check_boundary_bound),
+    "binary.share_test": ("theorem", check_share_test),
     "rainbow.extend": ("theorem", check_rainbow),
     "rainbow.best_boundary": ("bound", check_rainbow_bound),
     "rainbow.lexicographic": ("unproved", check_first_preference),
@@ -39,6 +53,7 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "local.limited_testing": ("bound", check_limited_testing),
     "local.information": ("bound", check_information),
     "local.patterns": ("bound", check_patterns),
+    "local.worst_patterns": ("bound", check_worst_patterns),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass; "as stated": the checker looks."""

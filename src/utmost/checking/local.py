@@ -58,8 +58,19 @@ def check_information(problem: Problem, solved: Solved) -> Outcome:
 
 def check_patterns(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound every private mechanism, checked on all 2^k patterns."""
+    utilities = read(problem.data, "utilities", "f", (2 ** len(problem.space.points) - 1,))
+    return _patterns(problem, solved, utilities[None], np.ones(1))
+
+
+def check_worst_patterns(problem: Problem, solved: Solved) -> Outcome:
+    """The least of several utilities is at most any average of them, which prices of letters bound on all patterns."""
+    utilities = read(problem.data, "utilities", "f", (None, 2 ** len(problem.space.points) - 1))
+    weights = read_distribution(solved.certificate.evidence, "weights", len(utilities))
+    return _patterns(problem, solved, utilities, weights / weights.sum())
+
+
+def _patterns(problem: Problem, solved: Solved, utilities: Floats, weights: Floats) -> Outcome:
     level, k = local_level(problem), len(problem.space.points)
-    utilities = read(problem.data, "utilities", "f", (2**k - 1,))
     prices, shares = (
         read(solved.certificate.evidence, "prices", "f", (k,)),
         read(solved.certificate.evidence, "shares", "f", (None,)),
@@ -67,8 +78,8 @@ def check_patterns(problem: Problem, solved: Solved) -> Outcome:
     sets = read_positions(solved.certificate.evidence, "sets", shares.shape, 2**k - 1)
     columns = shares[:, None] * (offset(level) + (((sets + 1)[:, None] >> np.arange(k)) & 1))
     off = float(np.abs(solved.mechanism.matrix - columns.T).max(initial=0.0)) if len(shares) else math.inf
-    value = float(shares @ utilities[sets])
-    bound = max(pattern_bound(utilities, level, prices), value)
+    value = float((utilities[:, sets] @ shares).min())
+    bound = max(pattern_bound(weights @ utilities, level, prices), value)
     made = Check("columns", off <= 1e-12, f"every column is a share of a pattern (within {off:.1g})")
     return (near(solved.value, value), made, _bound_as_stated(solved, value, bound)), bound - value
 
