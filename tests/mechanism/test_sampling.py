@@ -9,10 +9,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from oracles.words import words_of_a_child
 from scipy.stats import chisquare
 
 import utmost as um
-from utmost.errors import UtmostError
+from utmost.errors import InvalidInput, UtmostError
 from utmost.mechanism import sampling
 from utmost.mechanism.sampling import SystemBytes, draw, insecure_source_for_tests_only, uniform_below, uniform_words
 
@@ -98,6 +99,27 @@ def test_one_and_many_answers():
     assert certified.sample("x") == ("a", 1)
     assert certified.sample("y", 3) == [("a", 1)] * 3
     assert certified.sample("y", 0) == []
+
+
+@pytest.mark.parametrize("size", [None, 1, 2, 1000])
+def test_an_answer_takes_the_randomness_of_one(size):
+    """Eight bytes for each answer: none is drawn that is not given."""
+    certified, asked = um.certify(um.finite.geometric(5, 1.0), um.path(5), 1.0), []
+
+    def source(count):
+        asked.append(count)
+        return bytes(count)
+
+    with insecure_source_for_tests_only(source):
+        certified.sample(2, size)
+    assert sum(asked) == 8 * (size or 1)
+
+
+@pytest.mark.parametrize("size", [True, -1, 2.0, "3"])
+def test_how_many_answers_is_a_whole_number(size):
+    """True is no number of answers; nor is a float, a text, or less than none."""
+    with pytest.raises(InvalidInput, match="how many answers"):
+        um.certify(um.finite.geometric(5, 1.0), um.path(5), 1.0).sample(2, size)
 
 
 def test_bytes_are_never_handed_out_twice_to_threads():
@@ -210,10 +232,6 @@ def test_no_size_rewinds_the_buffer():
     before = source._buffer
     source(16)
     assert source._buffer != before
-
-
-def words_of_a_child(_):
-    return [sampling._source(16) for _ in range(1000)]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

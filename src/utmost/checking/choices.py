@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -11,13 +10,14 @@ import numpy as np
 from flint import arb, ctx
 
 from utmost.checking.bounds import mechanism_bound
-from utmost.checking.chains import Outcome, read, read_positions
+from utmost.checking.chains import Evidence, Outcome, read, read_positions
 from utmost.errors import InvalidInput
 from utmost.exact import as_fmpq, endpoints
+from utmost.exact.saved import NONSENSE
 from utmost.mechanism.certification import Check
 from utmost.mechanism.choice_tables import MOST_EDGES, MOST_LISTED
 from utmost.mechanism.choices import ChoiceLaw
-from utmost.mechanism.contests import Contest, Ranks, Votes
+from utmost.mechanism.contests import Contest, Votes, contest_of
 from utmost.mechanism.decay import enclose_epsilon
 from utmost.mechanism.tally_averages import as_tally_prior, expected_loss, weigh_tallies
 from utmost.privacy import ApproxDP, Level
@@ -35,15 +35,9 @@ def check_choice(problem: Any, solved: Any) -> Outcome:
     Every tally lies on one chain, along which only the two leading candidates change places and neighbours are next to
     each other (proof in docs/theory.md); along a chain no private mechanism errs less than a binary one may.
     """
-    law, tallies, level = solved.mechanism, problem.space, problem.privacy
-    if not isinstance(law, ChoiceLaw) or not isinstance(tallies, Tallies) or not isinstance(level, Level):
-        raise InvalidInput("a choice is a law over the candidates of a tally, at one level.")
-    contest = contest_of(problem.question, tallies, problem.data)
-    if law.contest != contest:
+    law, (contest, level, loss, prior) = solved.mechanism, _read(problem)
+    if not isinstance(law, ChoiceLaw) or law.contest != contest:
         raise InvalidInput("the mechanism decides another contest than the question asks.")
-    loss, prior = problem.data.get("loss"), as_tally_prior(problem.data.get("prior"), tallies)
-    if loss not in contest.losses:
-        raise InvalidInput(f"the loss is {loss!r}; it must be one of {', '.join(contest.losses)}.")
     weighed = weigh_tallies(contest, level, prior)
     value, error = expected_loss(law, weighed, loss)
     same = abs(solved.value - value) <= 1e-9 * max(abs(value), 1e-3)
@@ -55,27 +49,30 @@ def check_choice(problem: Any, solved: Any) -> Outcome:
         return tuple(checks), float("inf")
     if certificate.claim != "bound" or certificate.bound is None:
         raise InvalidInput("of a choice only a bound can be proved.")
-    bound = choice_bound(contest, level, loss, prior, certificate.evidence)
+    bound = choice_bound(problem, certificate.evidence)
     sound = certificate.bound <= bound + 1e-12 * abs(bound) and bound <= value + 5 * error + 1e-12
     checks.append(Check("bound", sound, f"no private choice loses less than {bound:.12g}; the value is {value:.12g}"))
     return tuple(checks), max(value - certificate.bound, 0.0)
 
 
-def contest_of(question: str, tallies: Tallies, data: Mapping[str, Any]) -> Contest:
-    """The contest that a problem asks about."""
-    if question == "choice.winner":
-        return Votes(tallies)
-    return Ranks(tallies, Fraction(str(data["q"])), tuple(float(value) for value in data["candidates"]))
+def _read(problem: Any) -> tuple[Contest, Level, str, dict[tuple[int, ...], float] | None]:
+    """What a problem asks about; a file may hold anything."""
+    tallies, level, data = problem.space, problem.privacy, problem.data
+    if not isinstance(tallies, Tallies) or not isinstance(level, Level):
+        raise InvalidInput("a choice is about tallies, at one level.")
+    try:
+        contest = contest_of(problem.question, tallies, data)
+        loss, prior = data["loss"], as_tally_prior(data["prior"], tallies)
+    except NONSENSE as wrong:
+        raise InvalidInput(f"the problem cannot be read ({type(wrong).__name__}).") from None
+    if not isinstance(loss, str) or loss not in contest.losses:
+        raise InvalidInput(f"the loss must be one of {', '.join(contest.losses)}.")
+    return contest, level, loss, prior
 
 
-def choice_bound(
-    contest: Contest,
-    level: Level,
-    loss: str,
-    prior: Mapping[tuple[int, ...], float] | None,
-    evidence: Mapping[str, Any],
-) -> float:
+def choice_bound(problem: Any, evidence: Evidence) -> float:
     """What no private choice loses less than: from dual prices on the listed tallies, or by chains of two winners."""
+    contest, level, loss, prior = _read(problem)
     if "dual_places" not in evidence:
         if not isinstance(contest, Votes) or loss != "zero-one" or prior is not None:
             raise InvalidInput("chains bound the error of a winner over all tallies alike, nothing else.")

@@ -10,9 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import Check, find_violation
 from utmost.mechanism.choices import ChoiceLaw
-from utmost.mechanism.contests import Contest, Floats, Integers, contest_from_json
+from utmost.mechanism.contests import Contest, contest_from_json
 from utmost.mechanism.sampling import WORD, draw
 from utmost.privacy import Level
 from utmost.space import Space

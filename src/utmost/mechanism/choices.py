@@ -37,8 +37,9 @@ from flint import arb, ctx
 
 from utmost.errors import InvalidInput
 from utmost.exact import as_fmpq, as_rational, write_rational
+from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import Check
-from utmost.mechanism.contests import Contest, Floats, Integers, Ranks, contest_from_json
+from utmost.mechanism.contests import Contest, Ranks, contest_from_json
 from utmost.mechanism.decay import keeps_level
 from utmost.mechanism.draws import IntegerDraws, Uniform, below
 from utmost.mechanism.exact_law import ExactMechanism

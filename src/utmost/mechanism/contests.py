@@ -16,14 +16,12 @@ from itertools import pairwise
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
 from utmost.exact import as_rational, write_rational
+from utmost.exact.arrays import Floats, Integers
 from utmost.space.integers import Tallies, unlisted_from_json, unlisted_to_json
 
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
 MOST_KINDS, RUNGS = 400_000, 40
 """How many kinds of tallies are enumerated, and how many distances are tried where the hardest tally is sought."""
 MOST_CANDIDATES, MOST_DENOMINATOR = 1000, 1000
@@ -216,6 +214,8 @@ class Ranks:
             raise InvalidInput(
                 f"q is {self.share}; give a share between 0 and 1 with a denominator of at most {MOST_DENOMINATOR}."
             )
+        if not all(math.isfinite(value) for value in self.values):
+            raise InvalidInput("a candidate is no finite number; give numbers in increasing order.")
         if len(self.values) != self.tallies.cells or any(not a < b for a, b in pairwise(self.values)):
             raise InvalidInput(f"a quantile needs {self.tallies.cells} candidates, one a cell, in increasing order.")
 
@@ -342,8 +342,6 @@ class Ranks:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The contest of a file."""
         values = tuple(float(value) for value in data["values"])
-        if not all(math.isfinite(value) for value in values):
-            raise InvalidInput("a candidate is no finite number.")
         return cls(_tallies(data), as_rational(str(data["q"]), "q"), values)
 
     def _ranks(self, tallies: Integers) -> Integers:
@@ -365,6 +363,13 @@ def contest_from_json(data: Mapping[str, Any]) -> Contest:
         if data["contest"] == kind.kind:
             return kind.from_json(data)
     raise InvalidInput(f"{data['contest']!r} is no contest; a file holds 'votes' or 'ranks'.")
+
+
+def contest_of(question: str, tallies: Tallies, data: Mapping[str, Any]) -> Contest:
+    """The contest that a problem asks about."""
+    if question == "choice.winner":
+        return Votes(tallies)
+    return Ranks(tallies, as_rational(str(data["q"]), "q"), tuple(float(value) for value in data["candidates"]))
 
 
 def rungs(most: int) -> list[int]:

@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.choices import ChoiceLaw, DecayingChoice
-from utmost.mechanism.contests import Contest, Floats, Integers, Votes
+from utmost.mechanism.contests import Contest, Votes
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.pure_within import pure_within
 from utmost.space.integers import Tallies
@@ -342,7 +343,7 @@ def as_tally_prior(prior: Any, tallies: Tallies) -> dict[tuple[int, ...], float]
     """A prior over tallies: a mapping, or pairs of a tally and its probability as files hold them; None is uniform."""
     if prior is None:
         return None
-    found = {}
+    found: dict[tuple[int, ...], float] = {}
     for tally, weight in prior.items() if isinstance(prior, Mapping) else prior:
         listed = tuple(operator.index(count) for count in tally)
         if len(listed) != tallies.cells or min(listed) < 0 or sum(listed) > tallies.rows:

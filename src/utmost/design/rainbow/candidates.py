@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from utmost.checking.choices import choice_bound, contest_of
-from utmost.design.linear_program import Floats, best_mechanism, mix_until_private
+from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.design.rainbow.plurality import even_boundary, longest_line
 from utmost.design.rainbow.regions import line
 from utmost.errors import InvalidInput, SolverFailed, UnsupportedLevel, shown
+from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import find_violation
 from utmost.mechanism.choice_tables import MOST_LISTED, LeadLines, TallyTable
 from utmost.mechanism.choices import ChoiceLaw, Exponential, NearestChoice, NoisyMax, PermuteAndFlip, can_draw
-from utmost.mechanism.contests import Contest, Integers, Ranks, Votes
+from utmost.mechanism.contests import Contest, Ranks, Votes, contest_of
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.sampling import WORD
 from utmost.mechanism.tally_averages import (
@@ -42,7 +42,7 @@ from utmost.mechanism.tally_averages import (
 )
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.pure_within import pure_within
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
 
@@ -206,9 +206,9 @@ def _facts(contest: Contest, level: Level, loss: str, prior: Any, data: Any, pro
     losses = {law.name: _average(law, weighed, loss) for law in laws}
     chosen = min(laws, key=lambda law: losses[law.name].value)
     value, error = losses[chosen.name]
-    bound = _bound(contest, level, loss, weights, evidence)
     question = "choice.winner" if isinstance(contest, Votes) else "choice.quantile"
     problem = Problem(question, contest.tallies, level, {"loss": loss, "prior": listed, **dict(data)})
+    bound = _bound(problem, contest, evidence)
     certificate = _certificate(chosen, list(losses), loss, Estimate(value, error), bound, evidence, weighed)
     found = ChoiceFacts(Solution(problem, chosen, value, certificate), {law.name: law for law in laws})
     _RECENT.append(found)
@@ -239,13 +239,12 @@ def _certificate(
     return Certificate("bound", f"{among}; {reason}", words, law.name, bound, gap, evidence, notes)
 
 
-def _bound(contest: Contest, level: Level, loss: str, prior: Any, evidence: dict[str, Any]) -> float | None:
+def _bound(problem: Problem, contest: Contest, evidence: dict[str, Any]) -> float | None:
     """What can be proved: by prices if there are, else by chains where these are known."""
-    chains = isinstance(contest, Votes) and loss == "zero-one" and prior is None
+    level = problem.privacy
+    chains = isinstance(contest, Votes) and problem.data["loss"] == "zero-one" and problem.data["prior"] is None
     pure = isinstance(level, ApproxDP) and level.delta == 0 and 0 < level.log_growth < np.inf
-    if not evidence and not (chains and pure):
-        return None
-    return choice_bound(contest, level, loss, prior, evidence)
+    return proved_bound(problem, evidence) if evidence or (chains and pure) else None
 
 
 def _closed_forms(contest: Contest, level: Level) -> list[ChoiceLaw]:

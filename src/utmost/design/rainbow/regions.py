@@ -12,10 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.checking import average
 from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
 from utmost.exact import LEAST, as_rational, held
-from utmost.mechanism import FiniteMechanism
+from utmost.mechanism import FiniteMechanism, average
 from utmost.mechanism.certification import keeps_promise
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
 from utmost.solution import Certificate, Problem, Solution
@@ -364,8 +363,13 @@ def as_exact_distribution(values: Any, name: str) -> list[Fraction]:
     """Probabilities as rationals that add up to 1 exactly, given ones that do so within rounding."""
     exact = [as_rational(x, f"a probability in {name}") for x in values]
     total = sum(exact, Fraction(0))
-    if any(x < 0 for x in exact) or abs(total - 1) > Fraction(1, 10**9):
-        raise InvalidInput(f"{name} is {[float(x) for x in exact]}; probabilities are 0 or more and add up to 1.")
+    if any(x < 0 for x in exact):
+        raise InvalidInput(f"{name} is {[float(x) for x in exact]}; probabilities are 0 or more, and add up to 1.")
+    if abs(total - 1) > Fraction(1, 10**9):
+        raise InvalidInput(
+            f"{name} is {[float(x) for x in exact]}, which adds up to {float(total):.10g} and not to 1; give more "
+            "digits or fractions (Fraction(3, 55)), or divide by the sum if that is what you mean."
+        )
     largest = exact.index(max(exact))
     exact[largest] += 1 - total  # three times 0.333...3 misses 1 by a rounding; the likeliest output takes it
     return exact
