@@ -15,6 +15,7 @@ from utmost.checking.chains import Outcome, average, stated
 from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight
 from utmost.checking.local import check_information, check_limited_testing, check_patterns, check_testing
 from utmost.checking.rainbow import check_first_preference, check_rainbow, check_rainbow_bound
+from utmost.checking.vector import check_vector
 
 __all__ = ["BOUNDED", "CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
 
@@ -39,6 +40,7 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "local.limited_testing": ("bound", check_limited_testing),
     "local.information": ("bound", check_information),
     "local.patterns": ("bound", check_patterns),
+    "number.vector": ("as stated", check_vector),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass; "as stated": the checker looks."""

@@ -47,7 +47,9 @@ class ExactMechanism(ABC):
         """The mechanism written by `to_json`; `InvalidInput` for what cannot be one."""
 
 
-KINDS: dict[str, str] = {}
+KINDS: dict[str, str] = {
+    "vector.noise": "utmost.mechanism.lattice:NoisyVector",
+}
 """In which module the class of each kind lives, as "module:Class": loaded when a file needs it."""
 
 
