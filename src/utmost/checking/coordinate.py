@@ -20,6 +20,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.exact import to_float
 from utmost.mechanism.line_losses import cost, tolerance
 from utmost.privacy import ZCDP, ApproxDP, Level
 from utmost.space.integers import Lattice
@@ -28,7 +29,7 @@ Floats = NDArray[np.float64]
 ROUNDING = 1e-11
 """By how much bounds are lowered, relatively: far more than floating point can err here."""
 NEGLIGIBLE = 1e-25
-MOST_TERMS = 4 * 10**6
+MOST_TERMS, MOST_POINTS = 4 * 10**6, 2**50
 
 
 def coordinate_bound(space: Lattice, level: Level, loss: str) -> float:
@@ -36,7 +37,7 @@ def coordinate_bound(space: Lattice, level: Level, loss: str) -> float:
 
     It is an average over a line of equally likely values, so it bounds the loss at the worst point as well.
     """
-    points, reach = line_points(space), space.reach
+    points, reach = min(line_points(space), MOST_POINTS), min(space.reach, MOST_POINTS)  # fewer of both bound less
     if points < 2 or reach == 0 or (space.moves == "sum-zero" and space.dimension == 1):
         return 0.0
     found = _by_pairs(points, reach, level, loss)
@@ -79,7 +80,7 @@ def _even_errors(level: Level, moves: NDArray[np.int64]) -> Floats:
     """The e which so many moves take to 1 - e: half of the moves take it to 1/2, or to where one move does the rest."""
     distinct, where = np.unique(moves, return_inverse=True)
     if isinstance(level, ZCDP):
-        return _even_errors_of_divergence(float(level.rho) * distinct.astype(float) ** 2)[where]
+        return _even_errors_of_divergence(to_float(level.rho) * distinct.astype(float) ** 2)[where]
     start = np.where(distinct % 2, level.even_share()[1], 0.5)
     return np.asarray(level.lower_after(distinct // 2, start))[where]
 

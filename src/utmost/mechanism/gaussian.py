@@ -21,7 +21,7 @@ from flint import arb, ctx
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge
-from utmost.exact import as_fmpq
+from utmost.exact import as_fmpq, as_rational
 from utmost.mechanism.line_losses import cost, tolerance
 from utmost.mechanism.tails import SymmetricDraws
 
@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 FAR = 9.5
 """Standard deviations beyond which expectations leave out what is less likely than 2^-68; draws leave out nothing."""
 MOST_TERMS = 10**7
+LEAST = Fraction(1, 10**60)
 MOST_LISTED = 2**15
 """A discrete Gaussian wider than this many integers is not drawn: its tails are sums of so many terms."""
 
@@ -46,8 +47,8 @@ class GaussianLaw:
     variance: Fraction
 
     def __post_init__(self) -> None:
-        if not isinstance(self.variance, Fraction) or self.variance <= 0:
-            raise InvalidInput("a Gaussian has a variance above 0, a rational number.")
+        if not isinstance(self.variance, Fraction) or not LEAST <= self.variance <= 1 / LEAST:
+            raise InvalidInput("a Gaussian has a variance from 1e-60 to 1e60, a rational number.")
 
     @property
     def deviation(self) -> float:
@@ -97,7 +98,7 @@ class GaussianLaw:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The law written by `to_json`."""
-        return cls(Fraction(data["variance"]))
+        return cls(as_rational(data["variance"], "the variance"))
 
 
 @dataclass(frozen=True)

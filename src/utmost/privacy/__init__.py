@@ -57,7 +57,7 @@ def as_level(privacy: Level | Number) -> Level:
     except InvalidInput:
         raise InvalidInput(
             f"privacy is {shown(privacy)}; give a number 0 or more (an epsilon), or a level such as PureDP(1), "
-            "ApproxDP(1, 1e-6) or GaussianDP(1)."
+            "ApproxDP(1, 1e-6), ZCDP(0.1) or GaussianDP(1)."
         ) from None
 
 

@@ -50,7 +50,7 @@ def mean_losses(mechanism: NoisyVector, rows: int, width: int) -> dict[str, floa
     >>> from utmost.privacy import PureDP
     >>> found = best_vector(Lattice(2, "any", 10, 0, 10_000), PureDP(1))
     >>> round(mean_losses(found.mechanism, 1000, 10)["absolute"], 6)
-    0.008271
+    0.008272
     """
     law = _of_two(mechanism)
     if isinstance(law, IndependentLaw) and isinstance(law.single, GeometricLaw):

@@ -15,7 +15,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from utmost.checking.coordinate import coordinate_bound
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.decay import decay_above
@@ -33,7 +32,7 @@ from utmost.mechanism.lattice import (
 from utmost.mechanism.line_losses import require_line_loss
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
 from utmost.privacy.pure_within import pure_within
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Lattice, Moves
 
 MOST_BALL = {"any": 30, "one-way": 300, "cube": 300, "exchange": 200, "sum-zero": 200}
@@ -80,11 +79,12 @@ def best_vector(space: Lattice, level: Level, loss: str = "absolute") -> Solutio
     law = min(laws, key=lambda each: each.mean(loss))
     mechanism = NoisyVector(law)
     value = mechanism.expected(loss)
-    bound = min(coordinate_bound(space, level, loss), value)
+    problem = Problem("number.vector", space, level, {"loss": loss})
+    bound = min(proved_bound(problem, {}), value)
     certificate = Certificate(
         "bound", ALONE, f"expected {loss} loss of one integer", mechanism.name, bound, value - bound
     )
-    return Solution(Problem("number.vector", space, level, {"loss": loss}), mechanism, value, certificate)
+    return Solution(problem, mechanism, value, certificate)
 
 
 def _require_level(level: Level) -> None:
@@ -144,6 +144,8 @@ def best_upper(law: BallLaw, loss: str) -> BallLaw:
 
 def gaussian_law(level: Level, square: int) -> GaussianLaw | None:
     """The Gaussian of least variance that keeps a level where moves have this squared length; None without one."""
+    if square == 0:
+        return None
     if isinstance(level, ZCDP):
         variance = Fraction(square) / (2 * Fraction(level.rho))
         return (DiscreteGaussian if variance < WIDEST_DISCRETE**2 else RoundedGaussian)(variance)
