@@ -169,6 +169,12 @@ class EdgeLevels:
                 keeps[mine] = level.keeps_positive
         return higher, held(lower, keeps & (q > 0))
 
+    def intercepts(self, edges: NDArray[Any], slopes: Floats) -> Floats:
+        """The least intercepts with which lines of these slopes lie above each edge's `upper`."""
+        if self.single is not None:
+            return self.single.intercept(slopes)
+        return np.array([self[int(e)].intercept(np.array([s]))[0] for e, s in zip(edges, slopes, strict=True)])
+
     def even_shares(self, edges: NDArray[Any]) -> tuple[Floats, Floats]:
         """`Level.even_share` of each of these edges: two arrays."""
         growth, delta = self.growth[edges], self.delta[edges]
