@@ -58,13 +58,13 @@ def test_known_conversions():
 )
 @example(rho=0.5, pure=[], mu=0, epsilon=5.2215344445)
 def test_mixed_totals_are_those_of_a_grid_of_orders(rho, pure, mu, epsilon):
-    """Renyi divergences added up on a grid of orders, and converted; the lower bound is a mixture of Gaussian curves."""
+    """Renyi divergences added up on a grid of orders and converted; the lower bound is a mixture of Gaussian curves."""
     total = um.compose([um.ZCDP(rho), *pure, um.GaussianDP(mu)])
     low, high = total.bounds(epsilon)
     divergences = ORDERS * (rho + mu**2 / 2) + sum((renyi_of_response(e, ORDERS) for e in pure), np.zeros(1))
     grid = by_orders(divergences, epsilon)
-    assert high <= grid * (1 + 1e-12)  # the best order is at least as good as any of the grid, and near one of them
-    assert math.log(high) == pytest.approx(math.log(grid), rel=1e-6, abs=1e-6)
+    assert high <= grid * (1 + 1e-9) + 1e-300  # the best order is as good as any of the grid, and near one of them
+    assert math.log(high) == pytest.approx(math.log(grid), rel=1e-6, abs=1e-6) if high > 1e-300 else grid < 1e-299
     noise, losses = math.sqrt(2 * rho + mu**2), [(0.0, 1.0)]
     for e in pure:
         p = 1 / (1 + math.exp(-e))
