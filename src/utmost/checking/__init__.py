@@ -12,6 +12,7 @@ from typing import Any
 from utmost.checking.binary import boundary_bound, check_balanced, check_boundary_bound, check_extension, dual_bound
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, stated
+from utmost.checking.choices import check_choice, choice_bound
 from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight, loss_bound
 from utmost.checking.local import (
     check_information,
@@ -47,6 +48,8 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "local.limited_testing": ("bound", check_limited_testing),
     "local.information": ("bound", check_information),
     "local.patterns": ("bound", check_patterns),
+    "choice.winner": ("as stated", check_choice),
+    "choice.quantile": ("as stated", check_choice),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass; "as stated": the checker looks."""
@@ -64,5 +67,7 @@ BOUNDS: dict[str, Callable[[Any, Evidence], float]] = {
     "local.limited_testing": priced_testing,
     "local.information": priced_information,
     "local.patterns": priced_patterns,
+    "choice.winner": choice_bound,
+    "choice.quantile": choice_bound,
 }
 """What evidence proves, for questions that are answered with a bound: a function of the problem and the evidence."""
