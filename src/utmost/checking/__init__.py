@@ -12,6 +12,7 @@ from typing import Any
 from utmost.checking.binary import boundary_bound, check_balanced, check_boundary_bound, check_extension, dual_bound
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, stated
+from utmost.checking.choices import check_choice, choice_bound
 from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight, loss_bound
 from utmost.checking.local import (
     check_information,
@@ -23,6 +24,7 @@ from utmost.checking.local import (
     priced_testing,
 )
 from utmost.checking.rainbow import check_first_preference, check_rainbow, check_rainbow_bound, homogeneous_bound
+from utmost.checking.vector import check_vector, vector_bound
 
 __all__ = ["BOUNDED", "BOUNDS", "CHECKERS", "ON_GRAPHS", "dual_bound", "mechanism_bound"]
 
@@ -47,6 +49,9 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "local.limited_testing": ("bound", check_limited_testing),
     "local.information": ("bound", check_information),
     "local.patterns": ("bound", check_patterns),
+    "choice.winner": ("as stated", check_choice),
+    "choice.quantile": ("as stated", check_choice),
+    "number.vector": ("as stated", check_vector),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass; "as stated": the checker looks."""
@@ -64,5 +69,8 @@ BOUNDS: dict[str, Callable[[Any, Evidence], float]] = {
     "local.limited_testing": priced_testing,
     "local.information": priced_information,
     "local.patterns": priced_patterns,
+    "choice.winner": choice_bound,
+    "choice.quantile": choice_bound,
+    "number.vector": vector_bound,
 }
 """What evidence proves, for questions that are answered with a bound: a function of the problem and the evidence."""
