@@ -23,6 +23,7 @@ from utmost.checking.chains import (
 )
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats, Integers
+from utmost.exact.citations import cites
 from utmost.mechanism import average
 from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP
@@ -30,6 +31,7 @@ from utmost.space import Space
 from utmost.space.edge_levels import on_edges
 
 
+@cites("RAIN-theorem-2", "RAIN-theorem-4", "RAIN-theorem-5", "RAIN-corollary-1")
 def check_rainbow(problem: Problem, solved: Solved) -> Outcome:
     """The same chains as for two outputs, for the event of the j best outputs, for every j."""
     require_outputs(problem, solved)
@@ -73,6 +75,7 @@ def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
     return (stated(solved.value, value), bounded(solved, value, bound, among)), max(bound - value, 0.0)
 
 
+@cites("RAIN-theorem-2", "RAIN-theorem-3")
 def homogeneous_bound(problem: Problem, evidence: Evidence) -> float:
     """The expected weight of the output's position that no mechanism with one boundary per ranking exceeds.
 
