@@ -35,6 +35,7 @@ from utmost.accounting.outcomes import Outcomes, few_outcomes, list_outcomes
 from utmost.accounting.regions import Region
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_fmpq, as_rational, endpoints, to_float
+from utmost.exact.citations import cites
 from utmost.mechanism import Rows
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
 from utmost.privacy.level import nonnegative
@@ -47,6 +48,7 @@ QUICK = 100.0
 """How much coarser the bounds are that a search for epsilon begins with."""
 
 
+@cites("LIM-theorem-2.4.3")
 def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Composition:
     """The composition of releases at levels that are fixed in advance.
 

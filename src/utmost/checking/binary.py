@@ -23,12 +23,14 @@ from utmost.checking.chains import (
 from utmost.errors import InvalidInput
 from utmost.exact import as_rational
 from utmost.exact.arrays import Floats, Integers
+from utmost.exact.citations import cites
 from utmost.mechanism import average
 from utmost.mechanism.certification import Check
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels
 
 
+@cites("BIN-theorem-2", "HET-theorem-1")
 def check_extension(problem: Problem, solved: Solved) -> Outcome:
     """BIN Theorem 2: a private mechanism whose every free value is a bound that a known point forces is the best.
 
@@ -52,6 +54,7 @@ def check_extension(problem: Problem, solved: Solved) -> Outcome:
     return checks, float(gaps.mean()) if len(gaps) else 0.0
 
 
+@cites("BIN-corollary-2")
 def check_balanced(problem: Problem, solved: Solved) -> Outcome:
     """BIN Corollary 2: every value is the least bound that the boundary's even shares carry to it.
 

@@ -20,12 +20,14 @@ from utmost.checking.chains import (
     stated,
 )
 from utmost.errors import InvalidInput
+from utmost.exact.citations import cites
 from utmost.mechanism import grows_with_distance
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decaying import DecayingMechanism, is_path, path_peaks, row_sums, sum_error
 from utmost.privacy import ApproxDP
 
 
+@cites("REG-theorem-3", "REG-corollary-2")
 def check_tight(problem: Problem, solved: Solved) -> Outcome:
     """REG Theorem 3: a mechanism whose columns all fall off as fast as privacy allows is best for every regular prior.
 
@@ -36,6 +38,7 @@ def check_tight(problem: Problem, solved: Solved) -> Outcome:
     return _tight(problem, solved, np.full(n, 1 / n) if n else np.zeros(0))
 
 
+@cites("REG-theorem-1", "REG-theorem-3")
 def check_regular(problem: Problem, solved: Solved) -> Outcome:
     """REG Theorems 1 and 3: for a regular prior no private mechanism guesses right more often than this one.
 

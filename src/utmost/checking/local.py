@@ -20,6 +20,7 @@ from utmost.checking.partitions import excess_of_partitions
 from utmost.checking.patterns import information_bound, pattern_bound, testing_bound
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.mechanism.certification import Check
 from utmost.mechanism.patterns import divergence_between, information_between, offset
 from utmost.privacy import ApproxDP, require_pure
@@ -29,6 +30,7 @@ ROUNDED = 2.0**-50
 """How far, relatively, an entry of a matrix may be from what it stands for."""
 
 
+@cites("LIM-theorem-3.3.2")
 def check_testing(problem: Problem, solved: Solved) -> Outcome:
     """Ghazi 2026: no local mechanism beats the best randomised response on contiguous blocks of sorted letters.
 
@@ -51,6 +53,7 @@ def check_limited_testing(problem: Problem, solved: Solved) -> Outcome:
     return (*checks, Check("outputs", kept, f"{used} used, at most {most} allowed")), max(bound - value, 0.0)
 
 
+@cites("LIM-theorem-3.3.2")
 def check_information(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound the mutual information of every private mechanism."""
     prior = read_distribution(problem.data, "prior", len(problem.space.points))
@@ -59,6 +62,7 @@ def check_information(problem: Problem, solved: Solved) -> Outcome:
     return (near(solved.value, value), _keeps_to(solved, value, bound)), max(bound - value, 0.0)
 
 
+@cites("LIM-theorem-3.3.4")
 def check_patterns(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound every private mechanism, checked on all 2^k patterns."""
     level, k, matrix = local_level(problem), len(problem.space.points), solved.mechanism.matrix

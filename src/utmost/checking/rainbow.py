@@ -23,12 +23,14 @@ from utmost.checking.chains import (
 )
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Integers
+from utmost.exact.citations import cites
 from utmost.mechanism import average
 from utmost.mechanism.certification import Check
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
 
 
+@cites("RAIN-theorem-2", "RAIN-theorem-4", "RAIN-theorem-5", "RAIN-corollary-1")
 def check_rainbow(problem: Problem, solved: Solved) -> Outcome:
     """The same chains as for two outputs, for the event of the j best outputs, for every j."""
     require_outputs(problem, solved)
@@ -72,6 +74,7 @@ def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
     return (stated(solved.value, value), bounded(solved, value, bound, among)), max(bound - value, 0.0)
 
 
+@cites("RAIN-theorem-2", "RAIN-theorem-3")
 def homogeneous_bound(problem: Problem, evidence: Evidence) -> float:
     """The expected weight of the output's position that no mechanism with one boundary per ranking exceeds.
 

@@ -15,6 +15,7 @@ from utmost.design.finite.region import regularity
 from utmost.design.finite.tight import column_peaks, with_peaks
 from utmost.design.linear_program import Floats, Optimum, best_mechanism, mix_until_private
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, Loss, grows_with_distance, loss_table
 from utmost.mechanism.decaying import DecayingMechanism, is_path
 from utmost.privacy import ApproxDP
@@ -167,6 +168,7 @@ def _symmetrise(matrix: Floats, levels: EdgeLevels, weights: Floats, table: Floa
     return (matrix + matrix[::-1, ::-1]) / 2 if mirrored_edges(levels, weights, table) is not None else matrix
 
 
+@cites("REG-theorem-3")
 def _by_tight_constraints(space: Space, privacy: Privacy, weights: Floats) -> Solution | None:
     """The tight-constraints mechanism where it is proved optimal for a prior; None where it is not."""
     try:

@@ -12,6 +12,7 @@ from utmost.design.local.alphabet import Floats, pure_level, whole_number
 from utmost.design.local.information import worst_sets
 from utmost.design.local.mixture import best_mixture
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.exact.citations import cites
 from utmost.mechanism.patterns import offset
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.edge_levels import Privacy, on_edges
@@ -20,6 +21,7 @@ from utmost.space.families import complete
 MOST_LETTERS = 20
 
 
+@cites("LIM-theorem-3.3.4")
 def linear_program(utility: Callable[[Any], Any], k: int, privacy: Privacy) -> Solution:
     """The local mechanism with the largest sum of utility(column) over its outputs, for any sublinear utility.
 

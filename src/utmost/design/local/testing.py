@@ -21,6 +21,7 @@ from utmost.design.local.alphabet import Floats, block_response, distributions, 
 from utmost.design.local.partitions import best_cuts, best_cuts_of, blocks_of, by_ratio, value_of
 from utmost.design.local.prices import find_prices
 from utmost.errors import InvalidInput
+from utmost.exact.citations import cites
 from utmost.mechanism.patterns import divergence_between, offset
 from utmost.privacy.divergences import Chosen, Divergence, as_divergence
 from utmost.solution import Certificate, Problem, Solution, proved_bound
@@ -35,6 +36,7 @@ THEOREM = (
 )
 
 
+@cites("LIM-theorem-3.3.2")
 def for_testing(
     p0: ArrayLike, p1: ArrayLike, privacy: Privacy, divergence: Chosen = "kl", outputs: int | None = None
 ) -> Solution:

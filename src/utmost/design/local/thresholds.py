@@ -18,6 +18,7 @@ from utmost.design.local.information import as_problem, for_information, informa
 from utmost.design.local.partitions import best_cuts, blocks_of, by_ratio, value_of
 from utmost.design.local.simple import binary, binary_for_information, randomized_response
 from utmost.design.local.testing import divergence_of
+from utmost.exact.citations import cites
 from utmost.mechanism.patterns import offset
 from utmost.privacy import PureDP
 from utmost.privacy.divergences import Chosen, as_divergence
@@ -44,6 +45,7 @@ class Thresholds:
     response_from: float
 
 
+@cites("LIM-theorem-3.4.1", "LIM-theorem-3.4.4")
 def thresholds_for_testing(p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "kl") -> Thresholds:
     """Where the simple mechanisms are optimal for telling two hypotheses apart (LIM Theorems 3.4.1, 3.4.4).
 
@@ -78,6 +80,7 @@ def thresholds_for_testing(p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "k
     return _scan(binary_is_optimal, response_is_optimal)
 
 
+@cites("LIM-theorem-3.5.1", "LIM-theorem-3.5.3")
 def thresholds_for_information(prior: ArrayLike) -> Thresholds:
     """Where the simple mechanisms are optimal for keeping information (LIM Theorems 3.5.1, 3.5.3).
 
