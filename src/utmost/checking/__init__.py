@@ -10,26 +10,39 @@ from collections.abc import Callable
 from typing import Any
 
 from utmost.checking.binary import (
+    boundary_bound,
     check_balanced,
     check_boundary_bound,
     check_extension,
     check_share_test,
     dual_bound,
-    intercepts,
 )
 from utmost.checking.bounds import mechanism_bound
-from utmost.checking.chains import Outcome, average, stated
-from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight
+from utmost.checking.chains import Evidence, Outcome, stated
+from utmost.checking.choices import check_choice, choice_bound
+from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight, loss_bound
 from utmost.checking.local import (
     check_information,
     check_limited_testing,
     check_patterns,
     check_testing,
     check_worst_patterns,
+    priced_information,
+    priced_patterns,
+    priced_testing,
+    priced_worst_patterns,
 )
-from utmost.checking.rainbow import check_first_preference, check_rainbow, check_rainbow_bound
+from utmost.checking.rainbow import (
+    check_first_preference,
+    check_nearest,
+    check_rainbow,
+    check_rainbow_bound,
+    homogeneous_bound,
+    nearest_bound,
+)
+from utmost.checking.vector import check_vector, vector_bound
 
-__all__ = ["BOUNDED", "CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
+__all__ = ["BOUNDED", "BOUNDS", "CHECKERS", "ON_GRAPHS", "dual_bound", "mechanism_bound"]
 
 
 def check_nothing(problem: Any, solved: Any) -> Outcome:
@@ -44,6 +57,7 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "binary.share_test": ("theorem", check_share_test),
     "rainbow.extend": ("theorem", check_rainbow),
     "rainbow.best_boundary": ("bound", check_rainbow_bound),
+    "rainbow.nearest": ("as stated", check_nearest),
     "rainbow.lexicographic": ("unproved", check_first_preference),
     "finite.tight_constraints": ("theorem", check_tight),
     "finite.regular": ("theorem", check_regular),
@@ -54,8 +68,30 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "local.information": ("bound", check_information),
     "local.patterns": ("bound", check_patterns),
     "local.worst_patterns": ("bound", check_worst_patterns),
+    "choice.winner": ("as stated", check_choice),
+    "choice.quantile": ("as stated", check_choice),
+    "number.vector": ("as stated", check_vector),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass; "as stated": the checker looks."""
+ON_GRAPHS = frozenset(
+    q for q in CHECKERS if q == "given" or q.partition(".")[0] in ("binary", "rainbow", "finite", "local")
+)
+"""Questions about a mechanism on the points of a graph; the checkers of others look for integers themselves."""
 BOUNDED = {"local.testing"}
 """Questions whose theorem comes with a bound beside it, which the check recomputes."""
+BOUNDS: dict[str, Callable[[Any, Evidence], float]] = {
+    "binary.best_boundary": boundary_bound,
+    "rainbow.best_boundary": homogeneous_bound,
+    "rainbow.nearest": nearest_bound,
+    "finite.optimal": loss_bound,
+    "local.testing": priced_testing,
+    "local.limited_testing": priced_testing,
+    "local.information": priced_information,
+    "local.patterns": priced_patterns,
+    "local.worst_patterns": priced_worst_patterns,
+    "choice.winner": choice_bound,
+    "choice.quantile": choice_bound,
+    "number.vector": vector_bound,
+}
+"""What evidence proves, for questions that are answered with a bound: a function of the problem and the evidence."""

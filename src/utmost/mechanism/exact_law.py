@@ -47,7 +47,15 @@ class ExactMechanism(ABC):
         """The mechanism written by `to_json`; `InvalidInput` for what cannot be one."""
 
 
-KINDS: dict[str, str] = {}
+KINDS: dict[str, str] = {
+    "noisy-max": "utmost.mechanism.choices:NoisyMax",
+    "permute-and-flip": "utmost.mechanism.choices:PermuteAndFlip",
+    "exponential": "utmost.mechanism.choices:Exponential",
+    "nearest-choice": "utmost.mechanism.choices:NearestChoice",
+    "lead-lines": "utmost.mechanism.choice_tables:LeadLines",
+    "tally-table": "utmost.mechanism.choice_tables:TallyTable",
+    "vector.noise": "utmost.mechanism.lattice:NoisyVector",
+}
 """In which module the class of each kind lives, as "module:Class": loaded when a file needs it."""
 
 

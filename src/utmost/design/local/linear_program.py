@@ -8,20 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from utmost.checking.patterns import offset, pattern_bound
 from utmost.design.linear_program import TIGHT
 from utmost.design.local.alphabet import Floats, pure_level, whole_number
 from utmost.design.local.information import worst_sets
 from utmost.design.local.mixture import Mixture, best_mixture
 from utmost.errors import InvalidInput, SolverFailed, TooLarge, UnsupportedLevel
+from utmost.exact.citations import cites
+from utmost.mechanism.patterns import offset
 from utmost.privacy import ApproxDP
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import complete
 
 MOST_LETTERS, MOST_LETTERS_OF_SEVERAL = 20, 12
 
 
+@cites("LIM-theorem-3.3.4")
 def linear_program(
     utility: Callable[[Any], Any] | Sequence[Callable[[Any], Any]], k: int, privacy: Privacy
 ) -> Solution:
@@ -79,7 +81,10 @@ def linear_program(
     mixture = best_mixture(k, q, worth, lambda prices: worst_sets(utilities, k, q, prices))
     places = (mixture.sets @ 2.0 ** np.arange(k)).astype(np.int64) - 1
     value = float(mixture.shares @ utilities[places])
-    bound = max(pattern_bound(utilities, level, mixture.prices), value)
+    space = complete(k)
+    problem = Problem("local.patterns", space, on_edges(space, level), {"utilities": utilities})
+    evidence = {"prices": mixture.prices, "shares": mixture.shares, "sets": places}
+    bound = max(proved_bound(problem, evidence), value)
     certificate = Certificate(
         "bound",
         "LIM Theorem 3.3.4 and linear programming duality over all patterns",
@@ -87,10 +92,8 @@ def linear_program(
         f"columns brought in from all {2**k - 1} patterns as their prices called for them",
         bound=bound,
         gap=bound - value,
-        evidence={"prices": mixture.prices, "shares": mixture.shares, "sets": places},
+        evidence=evidence,
     )
-    space = complete(k)
-    problem = Problem("local.patterns", space, on_edges(space, level), {"utilities": utilities})
     return Solution(problem, mixture.mechanism(q), value, certificate)
 
 
@@ -122,7 +125,10 @@ def _worst_of(several: list[Callable[[Any], Any]], k: int, level: ApproxDP, q: f
     weights = np.maximum(-result.ineqlin.marginals, 0.0)
     weights, prices = weights / weights.sum(), -result.eqlin.marginals * scale / (1 + q)
     value = float((utilities[:, used] @ shares).min())
-    bound = max(pattern_bound(weights @ utilities, level, prices), value)
+    space = complete(k)
+    problem = Problem("local.worst_patterns", space, on_edges(space, level), {"utilities": utilities})
+    evidence = {"weights": weights, "prices": prices, "shares": shares, "sets": used}
+    bound = max(proved_bound(problem, evidence), value)
     certificate = Certificate(
         "bound",
         "the least utility is at most an average of them; LIM Theorem 3.3.4 and duality over all patterns",
@@ -130,11 +136,9 @@ def _worst_of(several: list[Callable[[Any], Any]], k: int, level: ApproxDP, q: f
         f"one linear program over all {2**k - 1} patterns",
         bound=bound,
         gap=bound - value,
-        evidence={"weights": weights, "prices": prices, "shares": shares, "sets": used},
+        evidence=evidence,
     )
-    space, mixture = complete(k), Mixture(sets[used], shares, prices)
-    problem = Problem("local.worst_patterns", space, on_edges(space, level), {"utilities": utilities})
-    return Solution(problem, mixture.mechanism(q), value, certificate)
+    return Solution(problem, Mixture(sets[used], shares, prices).mechanism(q), value, certificate)
 
 
 def _utilities(utility: Callable[[Any], Any], k: int, q: float) -> Floats:
