@@ -12,8 +12,9 @@ from typing import Any
 from utmost.checking.binary import check_balanced, check_boundary_bound, check_extension, dual_bound, intercepts
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Outcome, average, stated
-from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight
+from utmost.checking.finite import check_chains, check_count, check_optimal, check_regular, check_tight
 from utmost.checking.local import check_information, check_limited_testing, check_patterns, check_testing
+from utmost.checking.number import check_number
 from utmost.checking.rainbow import check_first_preference, check_rainbow, check_rainbow_bound
 
 __all__ = ["BOUNDED", "CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
@@ -34,11 +35,13 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "finite.tight_constraints": ("theorem", check_tight),
     "finite.regular": ("theorem", check_regular),
     "finite.count": ("theorem", check_count),
+    "finite.chains": ("theorem", check_chains),
     "finite.optimal": ("bound", check_optimal),
     "local.testing": ("theorem", check_testing),
     "local.limited_testing": ("bound", check_limited_testing),
     "local.information": ("bound", check_information),
     "local.patterns": ("bound", check_patterns),
+    "number.line": ("as stated", check_number),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass; "as stated": the checker looks."""

@@ -47,7 +47,11 @@ class ExactMechanism(ABC):
         """The mechanism written by `to_json`; `InvalidInput` for what cannot be one."""
 
 
-KINDS: dict[str, str] = {}
+KINDS: dict[str, str] = {
+    "line.noise": "utmost.mechanism.line_noise:NoisyLine",
+    "line.chains": "utmost.mechanism.line_chains:ChainLine",
+    "line.table": "utmost.mechanism.line_table:TableLine",
+}
 """In which module the class of each kind lives, as "module:Class": loaded when a file needs it."""
 
 
