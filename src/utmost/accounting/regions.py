@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from utmost.accounting.losses import loss_of
 from utmost.errors import InvalidInput, SolverFailed
 from utmost.exact import Number
+from utmost.exact.citations import cites
 from utmost.mechanism import Rows
 from utmost.privacy import GaussianDP, Level, as_level
 
@@ -87,6 +88,7 @@ class Region:
         return f"Region of {len(self.corners)} corners, total variation {self.total_variation:.6g}"
 
 
+@cites("LIM-corollary-2.2.2", "LIM-theorem-3.6.2", "LIM-lemma-4.3.1")
 def region(privacy: Level | Number, points: int = 400) -> Region:
     """The privacy region of a level; a curved one (Gaussian) as so many straight lines outside it.
 
@@ -105,6 +107,7 @@ def region(privacy: Level | Number, points: int = 400) -> Region:
     return Region.of_losses(loss.values, loss.masses, float(loss.infinite))
 
 
+@cites("LIM-theorem-2.2.1", "LIM-theorem-3.2.1")
 def region_between(mechanism: Rows, point: Hashable, other: Hashable) -> Region:
     """The privacy region of a mechanism for two of its points: the hull of its tests (LIM (2.3)).
 
@@ -124,6 +127,7 @@ def region_between(mechanism: Rows, point: Hashable, other: Hashable) -> Region:
     return Region(_lower_hull(np.clip(np.column_stack([missed, alarm]), 0.0, 1.0)))
 
 
+@cites("LIM-theorem-2.2.3", "LIM-theorem-2.2.4", "LIM-theorem-3.6.3", "LIM-lemma-4.3.2")
 def simulating_channel(source: Rows, target: Rows, points: Sequence[Hashable] | None = None) -> Floats | None:
     """A channel that turns the outputs of one mechanism into those of another, for all the points at once, or None.
 
@@ -142,16 +146,17 @@ def simulating_channel(source: Rows, target: Rows, points: Sequence[Hashable] | 
     True
     """
     from scipy.optimize import linprog
+    from scipy.sparse import block_array, eye_array, kron
 
     chosen = list(source.points if points is None else points)
     if len(chosen) < 2:
         raise InvalidInput("a simulation is about two points or more; name them.")
     a, b = (np.array([mechanism.row(point) for point in chosen]) for mechanism in (source, target))
     n, k, m = len(chosen), a.shape[1], b.shape[1]
-    match = np.kron(a, np.eye(m))
-    rows = np.kron(np.eye(k), np.ones((1, m)))
-    errors = np.eye(n * m)
-    equal = np.block([[match, errors, -errors], [rows, np.zeros((k, 2 * n * m))]])
+    match = kron(a, eye_array(m))  # sparse: with 300 outputs each it has 2·10^10 entries, nearly all of them 0
+    rows = kron(eye_array(k), np.ones((1, m)))
+    errors = eye_array(n * m)
+    equal = block_array([[match, errors, -errors], [rows, None, None]], format="csc")
     cost = np.append(np.zeros(k * m), np.ones(2 * n * m))
     found = linprog(cost, A_eq=equal, b_eq=np.append(b.ravel(), np.ones(k)), bounds=(0, None), method="highs")
     if found.x is None:

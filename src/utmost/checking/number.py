@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from utmost.checking.bounds import mechanism_bound
-from utmost.checking.chains import Outcome, read, read_positions
+from utmost.checking.chains import Evidence, Outcome, read, read_distribution, read_positions
 from utmost.checking.thresholds import least_costs
 from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import endpoints, read_rational
@@ -42,7 +42,7 @@ def check_number(problem: Any, solved: Any) -> Outcome:
     line, level, mechanism = problem.space, problem.privacy, solved.mechanism
     if not isinstance(line, Line) or not isinstance(mechanism, LineMechanism) or mechanism.line != line:
         raise InvalidInput("the mechanism is not one for a number on this line.")
-    loss, prior, unbiased = require_line_loss(problem.data["loss"]), problem.data["prior"], problem.data["unbiased"]
+    loss, prior, unbiased = _asked(problem)
     same_prior = mechanism.prior is prior or (
         prior is not None and mechanism.prior is not None and np.array_equal(prior, mechanism.prior)
     )
@@ -68,29 +68,30 @@ def check_number(problem: Any, solved: Any) -> Outcome:
             raise InvalidInput(f"{proof!r} is no theorem about numbers.")
         check, gap = theorem[proof](line, level, loss, mechanism)
         return (*checks, check), gap
-    bound = number_bound(line, level, loss, prior, unbiased, evidence)
+    bound = number_bound(problem, evidence)
     sound = bound <= value * (1 + SAME) and certificate.bound is not None
     sound = sound and abs(certificate.bound - bound) <= SAME * max(1.0, abs(bound))
     detail = f"no private mechanism has an expected loss below {bound:.12g}; the value is {value:.12g}"
     return (*checks, Check("bound", bool(sound), detail)), max(value - bound, 0.0)
 
 
-def number_bound(line: Line, level: Level, loss: str, prior: Any, unbiased: bool, evidence: Any) -> float:
+def number_bound(problem: Any, evidence: Evidence) -> float:
     """What no private mechanism's expected loss is below, from the evidence of a certificate."""
-    proof = evidence.get("proof")
+    line, level, proof = problem.space, problem.privacy, evidence.get("proof")
+    loss, prior, unbiased = _asked(problem)
     if proof == "prices" and not unbiased:
         return prices_bound(line, level, loss, prior, evidence)
     if prior is not None:
         raise InvalidInput("this bound is for the uniform prior.")
     if proof == "flow":
-        upper, growth = evidence["upper"], read_rational(evidence["growth"])
-        return flow_bound(None if unbiased else line.points, line.reach, level, loss, upper, growth)
+        growth = _rational(evidence.get("growth"))
+        return flow_bound(None if unbiased else line.points, line.reach, level, loss, evidence.get("upper"), growth)
     if proof == "pairs":
         return pairs_bound(line, level, loss, endless=unbiased)
     raise InvalidInput(f"{proof!r} is no bound for numbers.")
 
 
-def flow_bound(points: int | None, reach: int, level: Level, loss: str, upper: int, growth: Fraction) -> float:
+def flow_bound(points: int | None, reach: int, level: Level, loss: str, upper: Any, growth: Fraction) -> float:
     """What no private mechanism for a sum loses less than, on average over a line: a dual flow, checked in rationals.
 
     Parameters
@@ -183,6 +184,24 @@ def prices_bound(line: Line, level: Level, loss: str, prior: Any, evidence: Any)
     here = np.arange(n)
     gains = -weights[:, None] * cost(loss, here[:, None] - here)
     return -mechanism_bound(levels, gains, duals.reshape(2, len(levels), n))
+
+
+def _asked(problem: Any) -> tuple[str, Any, bool]:
+    """The loss, the prior and whether the answer is to be unbiased, of a problem that may come from a file."""
+    loss, prior, unbiased = (problem.data.get(name) for name in ("loss", "prior", "unbiased"))
+    fits = isinstance(problem.space, Line) and isinstance(problem.privacy, Level) and isinstance(unbiased, bool)
+    if not fits:
+        raise InvalidInput("a number lies on a line, at one level.")
+    if prior is not None:
+        read_distribution(problem.data, "prior", problem.space.points)
+    return require_line_loss(loss), prior, bool(unbiased)
+
+
+def _rational(text: Any) -> Fraction:
+    try:
+        return read_rational(text)
+    except (ValueError, TypeError, AttributeError, ZeroDivisionError):
+        raise InvalidInput("the growth of the flow is no rational number.") from None
 
 
 def _geometric(line: Line, level: Level, loss: str, mechanism: LineMechanism) -> tuple[Check, float]:

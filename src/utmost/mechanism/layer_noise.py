@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput
 from utmost.exact import Enclosed, ExpSum, as_rational, compare, read_rational, write_rational
 from utmost.mechanism.certification import Check
-from utmost.mechanism.decay import keeps_level
+from utmost.mechanism.decay import implies_level
 from utmost.mechanism.draws import IntegerDraws, draw_point
 from utmost.mechanism.layers import LayerLaw, sum_norms, sum_squares
 from utmost.mechanism.line_losses import tolerance
-from utmost.privacy import ApproxDP, Level
+from utmost.privacy import Level
 
 Floats = NDArray[np.float64]
 NEGLIGIBLE = 64 * math.log(2)
@@ -113,7 +113,7 @@ class LayerNoise:
     def prove(self, reach: int, level: Level) -> Check:
         """Whether moves up to `reach` keep a level: layers that far apart differ by few steps, compared exactly."""
         steps = self.law.steps_within(reach)
-        fits = isinstance(level, ApproxDP) and keeps_level(level, self.law.decay, steps)
+        fits = implies_level(level, self.law.decay, steps)
         detail = f"layers at most {reach} apart differ by at most {steps} step(s) of {float(self.law.decay):.6g}"
         return Check("privacy", fits, f"{level}: {detail}, exactly")
 

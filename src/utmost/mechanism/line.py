@@ -17,6 +17,7 @@ from utmost.space.integers import Line, unlisted_from_json
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 MOST_WORK = 10**7
+MOST_LISTED = 10**7
 
 
 class LineMechanism(ExactMechanism):
@@ -97,6 +98,8 @@ def read_line(data: Mapping[str, Any]) -> tuple[Line, Floats | None]:
         raise InvalidInput("a number lies on a line.")
     if data["prior"] is None:
         return line, None
+    if line.points > MOST_LISTED:
+        raise InvalidInput(f"{line.points} points are too many for a list.")
     prior = np.array(data["prior"], dtype=float)
     if prior.shape != (line.points,) or not (prior >= 0).all() or not abs(float(prior.sum()) - 1) <= 1e-9:
         raise InvalidInput("the prior is not a distribution over the points of the line.")

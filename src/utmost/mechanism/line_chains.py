@@ -28,7 +28,7 @@ from utmost.exact import ExpSum, as_fmpq, compare
 from utmost.mechanism.canonical import require_canonical
 from utmost.mechanism.certification import Check
 from utmost.mechanism.draws import Uniform
-from utmost.mechanism.line import Floats, Integers, LineMechanism, plain_prior, read_line, weigh
+from utmost.mechanism.line import MOST_LISTED, Floats, Integers, LineMechanism, plain_prior, read_line, weigh
 from utmost.mechanism.line_losses import cost, require_line_loss
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
 from utmost.space.integers import Line, unlisted_to_json
@@ -146,7 +146,7 @@ class ChainLine(LineMechanism):
         line, prior = read_line(data)
         values = np.array([run[0] for run in data["starts"]], dtype=float)
         times = np.array([run[1] for run in data["starts"]], dtype=np.int64)
-        if (times < 1).any() or times.sum() != line.points - 1:
+        if (times < 1).any() or times.sum() != line.points - 1 or line.points > MOST_LISTED:
             raise InvalidInput("the chains' starts are not as many as the thresholds.")
         level = level_from_json(data["level"])
         return cls(line, level, np.repeat(values, times), require_line_loss(data["loss"]), prior)

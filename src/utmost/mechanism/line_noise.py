@@ -29,14 +29,15 @@ import numpy as np
 from utmost.errors import InvalidInput, TooLarge
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.certification import Check
+from utmost.mechanism.gaussian_noise import GaussianNoise
 from utmost.mechanism.layer_noise import LayerNoise
 from utmost.mechanism.line import Floats, Integers, LineMechanism, plain_prior, read_line, weigh
 from utmost.mechanism.line_losses import cost, require_line_loss, tolerance
 from utmost.privacy import Level
 from utmost.space.integers import Line, unlisted_to_json
 
-Noise: TypeAlias = LayerNoise | CanonicalLaw
-NOISES: dict[str, Any] = {"layers": LayerNoise, "canonical": CanonicalLaw}
+Noise: TypeAlias = LayerNoise | CanonicalLaw | GaussianNoise
+NOISES: dict[str, Any] = {law.kind: law for law in (LayerNoise, CanonicalLaw, GaussianNoise)}
 MOST_GUESSED = 2_000_000
 """How wide noise may be whose best guesses are tabled; wider noise is cut off at the ends instead."""
 MOST_TABLE, CHUNK = 2 * 10**8, 2**20
@@ -268,6 +269,8 @@ def _step_sums(far: int, noise: Noise, loss: str, times: float, less: float) -> 
     slope = 0.0 if loss == "absolute" else 2.0  # c(t) - c(t-1) = 1, or 2t - 1
     offset = 1.0 if loss == "absolute" else -1.0
     if not isinstance(noise, LayerNoise) or noise.period < 16:
+        if far > MOST_TABLE:
+            raise TooLarge(f"noise over {far} steps takes too long to sum; use a coarser grid or a larger level.")
         parts = (np.arange(start, min(start + CHUNK, far + 1)) for start in range(1, far + 1, CHUNK))
         return float(sum(((times - less * t) * (slope * t + offset)) @ noise.tail(t) for t in parts))
     blocks = np.arange(far // noise.period + 1, dtype=np.int64) * noise.period

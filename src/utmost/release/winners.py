@@ -145,7 +145,9 @@ def plurality(
     candidates = as_categories(column, candidates)
     cells = category_cells(setting.source, {column: candidates}, other=False)
     if not 2 <= cells.size <= MOST_CANDIDATES:
-        raise InvalidInput(f"there are {cells.size} candidates; give 2 to {MOST_CANDIDATES}.")
+        raise InvalidInput(
+            f"there are {cells.size} candidates; give 2 to {MOST_CANDIDATES}, such as those that may well win."
+        )
     votes = Votes(tuple(candidates), setting.unit.at_most * rows_each, rows_each, setting.neighbours)
     return selecting(
         votes,

@@ -14,7 +14,7 @@ import utmost as um
 from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.mechanism.line_losses import cost
-from utmost.solution import Solution
+from utmost.solution import Solution, proved_bound
 from utmost.space.integers import Line
 
 approx = pytest.approx
@@ -176,14 +176,14 @@ def test_sums_against_linear_programs(level, shape, loss):
 @settings(max_examples=12, deadline=None)
 def test_flows_lie_below_the_program(epsilon, reach, loss):
     """Lines long enough for a flow to say something, short enough for the program."""
-    from utmost.checking.number import number_bound
     from utmost.design.noise.line import _flows
 
     n, level = 14, um.PureDP(epsilon)
     line = Line(0, n - 1, reach)
     least = least_loss_by_lines(n, reach, [level.lines()[0]], np.full(n, 1 / n), table_of(loss, n))
     for evidence in _flows(line, level, loss):
-        assert number_bound(line, level, loss, None, False, evidence) <= least + 1e-9
+        problem = um.Problem("number.line", line, level, {"loss": loss, "prior": None, "unbiased": False})
+        assert proved_bound(problem, evidence) <= least + 1e-9
 
 
 def test_priors_on_sums():
@@ -241,6 +241,7 @@ CASES = [
     (Line(5, 25, 3), um.PureDP(1), "absolute"),
     (Line(5, 105, 3), um.ApproxDP(1, "0.01"), "squared"),
     (Line(5, 105, 3), um.GaussianDP(1), "within 2"),
+    (Line(5, 65, 2), um.ZCDP("0.5"), "absolute"),
 ]
 
 

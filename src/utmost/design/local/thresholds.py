@@ -13,14 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.checking.partitions import best_cuts, blocks_of, by_ratio, value_of
-from utmost.checking.patterns import information_bound, offset, response_prices
 from utmost.design.local.alphabet import distributions, prior_of
-from utmost.design.local.information import for_information, information
+from utmost.design.local.information import as_problem, for_information, information, response_prices
+from utmost.design.local.partitions import best_cuts, blocks_of, by_ratio, value_of
 from utmost.design.local.simple import binary, binary_for_information, randomized_response
 from utmost.design.local.testing import divergence_of
+from utmost.exact.citations import cites
+from utmost.mechanism.patterns import offset
 from utmost.privacy import PureDP
 from utmost.privacy.divergences import Chosen, as_divergence
+from utmost.solution import proved_bound
 
 GRID = np.geomspace(0.01, 20, 60)
 SAME = 1e-11
@@ -43,6 +45,7 @@ class Thresholds:
     response_from: float
 
 
+@cites("LIM-theorem-3.4.1", "LIM-theorem-3.4.4")
 def thresholds_for_testing(p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "kl") -> Thresholds:
     """Where the simple mechanisms are optimal for telling two hypotheses apart (LIM Theorems 3.4.1, 3.4.4).
 
@@ -77,6 +80,7 @@ def thresholds_for_testing(p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "k
     return _scan(binary_is_optimal, response_is_optimal)
 
 
+@cites("LIM-theorem-3.5.1", "LIM-theorem-3.5.3")
 def thresholds_for_information(prior: ArrayLike) -> Thresholds:
     """Where the simple mechanisms are optimal for keeping information (LIM Theorems 3.5.1, 3.5.3).
 
@@ -103,7 +107,7 @@ def thresholds_for_information(prior: ArrayLike) -> Thresholds:
         if len(likely) in (1, len(weights)):
             prices = response_prices(likely, offset(PureDP(epsilon)))
             kept = information(randomized_response(len(likely), PureDP(epsilon)), likely)
-            return information_bound(likely, PureDP(epsilon), prices) <= kept * (1 + PROVED)
+            return proved_bound(as_problem(likely, PureDP(epsilon)), {"prices": prices}) <= kept * (1 + PROVED)
         return False  # a letter that never occurs takes part of every answer
 
     def binary_is_optimal(epsilon: float) -> bool:

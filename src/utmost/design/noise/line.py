@@ -6,6 +6,7 @@
 | next to each other | any concave | the best chain at every threshold | theorem: a sum of binary optima |
 | farther apart, few points | (epsilon, delta) | the linear program's optimum, or noise | bound from dual prices |
 | farther apart | pure | staircase or geometric noise, best remap | bound from a dual flow, in rationals |
+| any | zCDP | discrete Gaussian noise, best remap | none |
 | farther apart | (epsilon, delta), Gaussian | the best of truncated, canonical, rounded Gaussian | bound from pairs |
 
 Every candidate's expected loss under the prior is computed from its law, and the least is taken. Unbiased answers are
@@ -15,7 +16,7 @@ the noise alone. Everything is chosen from public parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -23,14 +24,16 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from utmost.checking.number import number_bound
 from utmost.design.finite import optimal
 from utmost.design.noise.best_step import best_step, exact_cost
 from utmost.design.noise.chains import line_chains
+from utmost.design.noise.vectors import gaussian_law
 from utmost.errors import InvalidInput, TooLarge, UtmostError, shown
 from utmost.exact import Number, as_fmpq, endpoints, write_rational
 from utmost.mechanism.canonical import CanonicalLaw, require_canonical
 from utmost.mechanism.decay import decay_above
+from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
+from utmost.mechanism.gaussian_noise import GaussianNoise
 from utmost.mechanism.layer_noise import LayerNoise
 from utmost.mechanism.layers import LayerLaw
 from utmost.mechanism.line import LineMechanism
@@ -38,8 +41,8 @@ from utmost.mechanism.line_chains import ChainLine, chain_reach
 from utmost.mechanism.line_losses import require_line_loss, tolerance
 from utmost.mechanism.line_noise import MOST_GUESSED, NoisyLine
 from utmost.mechanism.line_table import TableLine
-from utmost.privacy import ApproxDP, Floats, GaussianDP, Level, as_level
-from utmost.solution import Certificate, Problem, Solution
+from utmost.privacy import ZCDP, ApproxDP, Floats, GaussianDP, Level, as_level
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Line
 
 MOST_POINTS, MOST_PAIRS = 150, 600
@@ -47,8 +50,6 @@ MOST_POINTS, MOST_PAIRS = 150, 600
 MOST_CHAINS = 4 * 10**6
 """Up to how many thresholds times steps chains are optimised one by one."""
 MOST_LISTED = 10**7
-MORE_NOISES: list[Callable[[Level, int], Any]] = []
-"""Further laws of noise for a level and a reach, or None where there is none: what other modules add."""
 QUANTITY = "expected {loss} loss under the prior"
 REASONS = {
     "geometric": "Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows",
@@ -93,7 +94,7 @@ def best_on_line(
     (0.849573, 'theorem', True)
     >>> total = best_on_line(Line(0, 100_000, 5), 1.0)
     >>> print(f"{total.value:.4f} >= {total.certificate.bound:.4f}")
-    4.7858 >= 4.7826
+    4.7859 >= 4.7857
     """
     level, loss, weights = as_level(level), require_line_loss(loss), line_prior(line, prior)
     if weights is None:
@@ -111,7 +112,7 @@ def _best(line: Line, level: Level, loss: str, prior: Floats | None, unbiased: b
     if unbiased:
         noise = min(_noises(level, reach, loss), key=lambda law: law.mean(loss))
         return _proved(NoisyLine(line, noise, loss, prior, "none"), level)
-    if reach == 1 and not _is_pure(level) and loss in ("absolute", "squared"):
+    if reach == 1 and not _is_pure(level) and not isinstance(level, ZCDP) and loss in ("absolute", "squared"):
         found = _chains(line, level, loss, prior)
         if found is not None:
             return _proved(found, level)
@@ -153,9 +154,12 @@ def _is_pure(level: Level) -> bool:
 
 def _noises(level: Level, reach: int, loss: str) -> Iterator[Any]:
     """Laws of noise that keep a level for moves up to the reach."""
-    for more in MORE_NOISES:
-        if (law := more(level, reach)) is not None:
-            yield law
+    if isinstance(level, ZCDP) or (isinstance(level, ApproxDP) and level.delta and reach > 1):
+        law = gaussian_law(level, reach * reach)
+        if isinstance(law, RoundedGaussian | DiscreteGaussian):
+            yield GaussianNoise(law)
+        if isinstance(level, ZCDP):
+            return
     if isinstance(level, ApproxDP):
         if 0 < level.log_growth < math.inf:  # pure noise keeps a delta too
             steps = exact_cost({"absolute": "l1", "squared": "l2"}.get(loss, f"within {tolerance(loss)}"))
@@ -249,9 +253,7 @@ def _proved(mechanism: LineMechanism, level: Level, prices: dict[str, Any] | Non
             "theorem", REASONS[theorem], quantity, method, gap=0.0, evidence={"proof": theorem}, notes=_notes(mechanism)
         )
         return Solution(problem, mechanism, value, certificate)
-    bound, evidence = max(
-        _bounds(line, level, loss, prior, unbiased, prices or {}), key=lambda found: found[0], default=(0.0, {})
-    )
+    bound, evidence = max(_bounds(problem, prices or {}), key=lambda found: found[0], default=(0.0, {}))
     if not 0 < bound <= value * (1 + 1e-9):
         why = "whether a mechanism that is not noise does better on this line is open"
         certificate = Certificate("unproved", why, quantity, method, notes=_notes(mechanism))
@@ -285,19 +287,17 @@ def _theorem(mechanism: LineMechanism, level: Level) -> str | None:
     return "geometric" if geometric else None
 
 
-def _bounds(
-    line: Line, level: Level, loss: str, prior: Floats | None, unbiased: bool, prices: dict[str, Any]
-) -> Iterator[tuple[float, dict[str, Any]]]:
+def _bounds(problem: Problem, prices: dict[str, Any]) -> Iterator[tuple[float, dict[str, Any]]]:
     """What no private mechanism's expected loss is below, by every road that is open, with its evidence."""
+    line, level, loss = problem.space, problem.privacy, problem.data["loss"]
     roads = [prices] if prices else []
-    if prior is None and _is_pure(level):
-        roads += _flows(line, level, loss)
-    if prior is None:
-        roads.append({"proof": "pairs"})
+    if problem.data["prior"] is None:
+        roads += _flows(line, level, loss) if _is_pure(level) else []
+        roads += [{"proof": "pairs"}]
     for evidence in roads:
         try:
-            yield number_bound(line, level, loss, prior, unbiased, evidence), evidence
-        except (InvalidInput, TooLarge):
+            yield proved_bound(problem, evidence), evidence
+        except UtmostError:  # this road is closed here
             continue
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.checking import average, mechanism_bound
 from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.design.rainbow.regions import (
     Floats,
@@ -19,12 +18,15 @@ from utmost.design.rainbow.regions import (
     read_row,
     solve_inside,
 )
-from utmost.errors import InvalidInput, NoExtension, SolverFailed
-from utmost.mechanism import FiniteMechanism
+from utmost.errors import InvalidInput, NoExtension, SolverFailed, TooLarge
+from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import ApproxDP
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+
+MOST_CONSTRAINTS = 10**6
+"""Linear programs with more constraints would take hours: they are refused."""
 
 
 def best_boundary(
@@ -60,6 +62,12 @@ def best_boundary(
     worth = _weights(weights, len(regions.outputs))
     mass = space.as_prior(prior)
     lines, onto = lines_of(regions)
+    entries = 2 * len(lines.edge_indices) * len(regions.outputs)
+    if entries > MOST_CONSTRAINTS:
+        raise TooLarge(
+            f"the best boundary on lines of {len(lines.points)} points with {len(regions.outputs)} outputs is a linear "
+            f"program of {entries} constraints, more than {MOST_CONSTRAINTS}; give the boundary to rainbow.extend."
+        )
     small = on_edges(lines, level)
     rankings = np.array([regions.rainbows.index(name[0]) for name in lines.points], dtype=np.int64)
     gains = np.zeros((len(lines.points), len(regions.outputs)))
@@ -73,7 +81,9 @@ def best_boundary(
     matrix = found.mechanism.matrix
     value = float((mass[:, None] * np.take_along_axis(matrix, regions.order[regions.region], axis=1) @ worth).sum())
     evidence = {"onto": onto.indices, "edges": lines.edge_indices, "duals": optimum.duals}
-    bound = mechanism_bound(small, gains, optimum.duals)
+    data = {name: found.problem.data[name] for name in ("outputs", "region", "rankings")}
+    problem = Problem("rainbow.best_boundary", space, levels, data | {"weights": worth, "prior": mass})
+    bound = proved_bound(problem, evidence)
     certificate = Certificate(
         "bound",
         "linear programming duality on the boundary rainbow graph",
@@ -84,9 +94,7 @@ def best_boundary(
         evidence=evidence,
         notes=found.certificate.notes,
     )
-    data = {name: found.problem.data[name] for name in ("outputs", "region", "rankings")}
-    data |= {"weights": worth, "prior": mass}
-    return Solution(Problem("rainbow.best_boundary", space, levels, data), found.mechanism, value, certificate)
+    return Solution(problem, found.mechanism, value, certificate)
 
 
 def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) -> Solution:

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.checking import average
 from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
 from utmost.exact import LEAST, as_rational, held
-from utmost.mechanism import FiniteMechanism
+from utmost.exact.citations import cites
+from utmost.mechanism import FiniteMechanism, average
 from utmost.mechanism.certification import keeps_promise
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
 from utmost.solution import Certificate, Problem, Solution
@@ -28,6 +28,7 @@ ROWS_AT_ONCE = 2**13
 FIRST = "average probability of the first preference over the points"
 
 
+@cites("RAIN-theorem-4", "RAIN-theorem-5", "RAIN-corollary-1", "RAIN-corollary-2")
 def line(boundary: ArrayLike, privacy: Privacy, length: int | ArrayLike) -> Floats:
     """The optimal distributions at distance 0, 1, ... from a boundary, best output first.
 
@@ -106,6 +107,7 @@ def _rows(level: Level, first: Floats, ahead: Floats, behind: Floats, distances:
     return np.where(steps == 0, first, rows)
 
 
+@cites("RAIN-theorem-3")
 def boundary_space(space: Space, preferences: Any) -> tuple[Space, Morphism]:
     """The boundary rainbow graph: (ranking, distance to its boundary), and the morphism onto it (RAIN Def. 8).
 
@@ -132,6 +134,7 @@ def lines_of(regions: Regions) -> tuple[Space, Morphism]:
     return lines, Morphism(space, lines, names)
 
 
+@cites("RAIN-theorem-2", "RAIN-theorem-3")
 def extend(space: Space, preferences: Any, boundary: Mapping[Rainbow, Any], privacy: Privacy) -> Solution:
     """The optimal mechanism that is the same on all boundary points of a ranking.
 
@@ -364,8 +367,13 @@ def as_exact_distribution(values: Any, name: str) -> list[Fraction]:
     """Probabilities as rationals that add up to 1 exactly, given ones that do so within rounding."""
     exact = [as_rational(x, f"a probability in {name}") for x in values]
     total = sum(exact, Fraction(0))
-    if any(x < 0 for x in exact) or abs(total - 1) > Fraction(1, 10**9):
-        raise InvalidInput(f"{name} is {[float(x) for x in exact]}; probabilities are 0 or more and add up to 1.")
+    if any(x < 0 for x in exact):
+        raise InvalidInput(f"{name} is {[float(x) for x in exact]}; probabilities are 0 or more, and add up to 1.")
+    if abs(total - 1) > Fraction(1, 10**9):
+        raise InvalidInput(
+            f"{name} is {[float(x) for x in exact]}, which adds up to {float(total):.10g} and not to 1; give more "
+            "digits or fractions (Fraction(3, 55)), or divide by the sum if that is what you mean."
+        )
     largest = exact.index(max(exact))
     exact[largest] += 1 - total  # three times 0.333...3 misses 1 by a rounding; the likeliest output takes it
     return exact
