@@ -24,7 +24,14 @@ from utmost.checking.local import (
     priced_testing,
 )
 from utmost.checking.number import check_number, number_bound
-from utmost.checking.rainbow import check_first_preference, check_rainbow, check_rainbow_bound, homogeneous_bound
+from utmost.checking.rainbow import (
+    check_first_preference,
+    check_nearest,
+    check_rainbow,
+    check_rainbow_bound,
+    homogeneous_bound,
+    nearest_bound,
+)
 from utmost.checking.vector import check_vector, vector_bound
 
 __all__ = ["BOUNDED", "BOUNDS", "CHECKERS", "ON_GRAPHS", "dual_bound", "mechanism_bound"]
@@ -41,6 +48,7 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "binary.best_boundary": ("bound", check_boundary_bound),
     "rainbow.extend": ("theorem", check_rainbow),
     "rainbow.best_boundary": ("bound", check_rainbow_bound),
+    "rainbow.nearest": ("as stated", check_nearest),
     "rainbow.lexicographic": ("unproved", check_first_preference),
     "finite.tight_constraints": ("theorem", check_tight),
     "finite.regular": ("theorem", check_regular),
@@ -67,6 +75,7 @@ BOUNDED = {"local.testing"}
 BOUNDS: dict[str, Callable[[Any, Evidence], float]] = {
     "binary.best_boundary": boundary_bound,
     "rainbow.best_boundary": homogeneous_bound,
+    "rainbow.nearest": nearest_bound,
     "finite.optimal": loss_bound,
     "local.testing": priced_testing,
     "local.limited_testing": priced_testing,

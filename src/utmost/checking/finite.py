@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from utmost.checking.chains import (
     bounded,
     read,
     read_distribution,
+    read_outputs,
     read_positions,
     stated,
 )
@@ -65,9 +67,10 @@ def check_regular(problem: Problem, solved: Solved) -> Outcome:
 def check_optimal(problem: Problem, solved: Solved) -> Outcome:
     """Lagrange: any weights on the constraints of privacy bound every private mechanism from below."""
     n = len(problem.space.points)
-    if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
-        raise InvalidInput("the outputs must be the points: guesses.")
-    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, n))
+    outputs = _outputs(problem)
+    if tuple(solved.mechanism.outputs) != outputs:
+        raise InvalidInput("the outputs must be the points, guesses, or those that were listed.")
+    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, len(outputs)))
     losses = (solved.mechanism.matrix * table).sum(axis=1)
     value = float(losses.max(initial=0.0)) if asks_for_worst(problem) else float(prior @ losses)
     bound = loss_bound(problem, solved.certificate.evidence)
@@ -76,13 +79,18 @@ def check_optimal(problem: Problem, solved: Solved) -> Outcome:
 
 def loss_bound(problem: Problem, evidence: Evidence) -> float:
     """The loss that no private mechanism goes below, from weights on the constraints of privacy."""
-    n = len(problem.space.points)
-    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, n))
+    n, k = len(problem.space.points), len(_outputs(problem))
+    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, k))
     weights = read_distribution(evidence, "least_favourable", n) if asks_for_worst(problem) else prior
-    duals = np.zeros((2, len(problem.privacy), n))
+    duals = np.zeros((2, len(problem.privacy), k))
     places = read_positions(evidence, "dual_places", (None,), max(duals.size, 1))
     np.add.at(duals.reshape(-1), places, np.maximum(read(evidence, "dual_values", "f", places.shape), 0.0))
     return -mechanism_bound(problem.privacy, -weights[:, None] * table, duals)
+
+
+def _outputs(problem: Problem) -> tuple[Any, ...]:
+    """What may be answered: the points, unless others were listed."""
+    return read_outputs(problem) if "outputs" in problem.data else tuple(problem.space.points)
 
 
 def check_count(problem: Problem, solved: Solved) -> Outcome:
