@@ -41,6 +41,7 @@ def honest():
     yield um.finite.optimal(um.cycle(5), 2.0, [0.22, 0.2, 0.2, 0.19, 0.19])
     yield um.finite.optimal(um.counts(4), 1.0, loss="absolute")
     yield um.finite.optimal(um.cycle(4), 1.0, [0.7, 0.1, 0.1, 0.1], method="linear-program")
+    yield um.finite.optimal(um.counts(4), um.GaussianDP(1), loss="absolute")
     yield um.finite.optimal(um.cycle(4), level, criterion="worst")
     p0, p1 = [0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]
     yield um.local.for_testing(p0, p1, 3.0)
