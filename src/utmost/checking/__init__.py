@@ -20,7 +20,7 @@ from utmost.checking.binary import (
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, stated
 from utmost.checking.choices import check_choice, choice_bound
-from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight, loss_bound
+from utmost.checking.finite import check_chains, check_count, check_optimal, check_regular, check_tight, loss_bound
 from utmost.checking.local import (
     check_information,
     check_limited_testing,
@@ -32,6 +32,7 @@ from utmost.checking.local import (
     priced_testing,
     priced_worst_patterns,
 )
+from utmost.checking.number import check_number, number_bound
 from utmost.checking.rainbow import (
     check_first_preference,
     check_nearest,
@@ -62,12 +63,14 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "finite.tight_constraints": ("theorem", check_tight),
     "finite.regular": ("theorem", check_regular),
     "finite.count": ("theorem", check_count),
+    "finite.chains": ("theorem", check_chains),
     "finite.optimal": ("bound", check_optimal),
     "local.testing": ("theorem", check_testing),
     "local.limited_testing": ("bound", check_limited_testing),
     "local.information": ("bound", check_information),
     "local.patterns": ("bound", check_patterns),
     "local.worst_patterns": ("bound", check_worst_patterns),
+    "number.line": ("as stated", check_number),
     "choice.winner": ("as stated", check_choice),
     "choice.quantile": ("as stated", check_choice),
     "number.vector": ("as stated", check_vector),
@@ -92,6 +95,7 @@ BOUNDS: dict[str, Callable[[Any, Evidence], float]] = {
     "local.worst_patterns": priced_worst_patterns,
     "choice.winner": choice_bound,
     "choice.quantile": choice_bound,
+    "number.line": number_bound,
     "number.vector": vector_bound,
 }
 """What evidence proves, for questions that are answered with a bound: a function of the problem and the evidence."""

@@ -21,11 +21,13 @@ from utmost.checking.chains import (
     read_positions,
     stated,
 )
+from utmost.checking.thresholds import least_costs
 from utmost.errors import InvalidInput
 from utmost.exact.citations import cites
 from utmost.mechanism import grows_with_distance
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decaying import DecayingMechanism, is_path, path_peaks, row_sums, sum_error
+from utmost.mechanism.line_chains import orbits
 from utmost.privacy import ApproxDP
 
 
@@ -117,6 +119,41 @@ def check_count(problem: Problem, solved: Solved) -> Outcome:
     fine = abs(off) <= (n + 16) * 2.0**-50 * terms
     detail = f"geometric noise with its best remap loses {least:.12g}; the value is {value:.12g}"
     return (stated(solved.value, value), Check("least loss", fine, detail)), max(off, 0.0)
+
+
+def check_chains(problem: Problem, solved: Solved) -> Outcome:
+    """Chains (docs/theory.md): on a count every threshold is a binary problem, best at the orbit of one number.
+
+    A loss that is convex in the guess and least at the truth is a sum over thresholds; the least of each is found again
+    between two nearby starts that cost more, since costs are convex, and the value must be their sum.
+    """
+    n, level = len(problem.space.points), problem.privacy.single
+    if not is_path(problem.space) or level is None or not level.concave:
+        raise InvalidInput("the theorem is about counts at one concave level.")
+    if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
+        raise InvalidInput("the outputs must be the points: guesses.")
+    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, n))
+    starts = read(solved.certificate.evidence, "starts", "f", (max(n - 1, 0),))
+    steps = np.diff(table, axis=1)
+    i, t = np.indices(steps.shape)
+    if np.where(t >= i, steps, -steps).min(initial=0.0) < 0 or not ((starts >= 0) & (starts <= 1)).all():
+        raise InvalidInput("the loss is not least at the truth, or a start is no probability.")
+    weights = prior[:, None] * steps
+    below, above = np.zeros((n - 1, n)), np.zeros((n - 1, n))
+    for k in range(1, n):
+        below[k - 1, :k], above[k - 1, : n - k] = weights[:k, k - 1][::-1], -weights[k:, k - 1]
+
+    def costs(x: np.ndarray) -> np.ndarray:
+        down, up = orbits(level, x, n)
+        return np.asarray((below * down + above * up).sum(axis=1))
+
+    scale = float(np.abs(table).max(initial=0.0))
+    base = float(prior @ np.diag(table))
+    least = base + float(least_costs(costs, starts, scale / n).sum())
+    value = _expected(prior, solved, table)
+    fine = -1e-12 * scale <= value - least <= 1e-6 * scale
+    detail = f"{n - 1} binary problems at their least cost lose {least:.12g} together; the value is {value:.12g}"
+    return (stated(solved.value, value), Check("least loss", fine, detail)), max(value - least, 0.0)
 
 
 def _expected(prior: np.ndarray, solved: Solved, table: np.ndarray) -> float:

@@ -18,10 +18,12 @@ from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, Loss, grows_with_distance, loss_table
 from utmost.mechanism.decaying import DecayingMechanism, is_path
+from utmost.mechanism.line_chains import moved
 from utmost.privacy import ApproxDP
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.space.integers import Line
 
 METHODS = ("auto", "geometric", "tight-constraints", "linear-program", "columns")
 MOST_LABELLED = 60_000
@@ -50,8 +52,10 @@ def optimal(
     criterion : "average" under the prior, or "worst" over the points
     method : how to solve it
         "auto" takes tight constraints where they are proved optimal (zero-one loss, regular prior), geometric noise
-        with its best remap on counts, a sparse linear program for few results, a delta or the worst case, and column
-        generation for many results at pure levels; the certificate says which and why.
+        with its best remap on counts at pure levels, the best chain at every threshold on counts at every other
+        concave level (Gaussian too) for losses that are convex and least at the truth, a sparse linear program for
+        few results, a delta or the worst case, and column generation for many results at pure levels; the certificate
+        says which and why.
     seconds : how long a solver may take
         Column generation then returns the best it found, never worse than the exponential mechanism, geometric noise
         or tight columns, and the certificate states the gap that is left; a plain linear program is given up.
@@ -78,7 +82,15 @@ def optimal(
     0.316182
     """
     levels = on_edges(space, privacy)
-    levels.require(ApproxDP, "finite.optimal needs (epsilon, delta) levels; Gaussian ones are not linear programs.")
+    if method == "auto" and criterion == "average":
+        found = _by_chains(levels, prior, loss)
+        if found is not None:
+            return found
+    levels.require(
+        ApproxDP,
+        "finite.optimal needs (epsilon, delta) levels, or a count and a loss that is convex in the guess and least at "
+        "the truth; others at Gaussian levels are not linear programs.",
+    )
     if criterion not in ("average", "worst"):
         raise InvalidInput(f"criterion is {criterion!r}; say 'average' or 'worst'.")
     if method not in METHODS:
@@ -252,6 +264,50 @@ def _by_tight_constraints(space: Space, privacy: Privacy, weights: Floats) -> So
     )
     data = {"prior": weights}
     return Solution(Problem("finite.regular", space, tight.problem.privacy, data), mechanism, value, certificate)
+
+
+def _by_chains(levels: EdgeLevels, prior: Any, loss: Loss) -> Solution | None:
+    """The best chain at every threshold, where it is proved optimal: counts, and convex losses least at the truth.
+
+    Beyond what a table holds the solution is an exact law on a line of integers, for losses with a name.
+    """
+    from utmost.design.noise.chains import has_chains, table_chains
+    from utmost.design.noise.line import best_on_line
+
+    space, level, n = levels.space, levels.single, len(levels.space.points)
+    named = isinstance(loss, str)
+    if level is None or n < 2 or not is_path(space) or not level.concave or not level.certifiable:
+        return None
+    if named and loss not in ("absolute", "squared"):
+        return None
+    pure = isinstance(level, ApproxDP) and level.delta == 0
+    trivial = isinstance(level, ApproxDP) and not 0 < level.log_growth < math.inf
+    if trivial or getattr(level, "mu", 1) in (0, math.inf):
+        return None
+    if n > MOST:
+        same = named and space.points == range(n)
+        return best_on_line(Line(0, n - 1, 1), level, str(loss), prior) if same else None
+    table, weights = loss_table(loss, space.points, space.points), space.as_prior(prior)
+    if not has_chains(table) or (pure and grows_with_distance(table)):
+        return None
+    starts = table_chains(level, weights, table)
+    t = np.arange(1, n)
+    tails = moved(level, np.broadcast_to(starts, (n, n - 1)), np.arange(n)[:, None] - t + 1)
+    ends = np.ones((n, 1))
+    matrix = np.maximum(np.hstack([ends, tails]) - np.hstack([tails, 0 * ends]), 0.0)
+    matrix, _ = mix_until_private(matrix / matrix.sum(axis=1, keepdims=True), levels)
+    certificate = Certificate(
+        "theorem",
+        "every threshold at its binary optimum, which add up to the expected loss (chains, docs/theory.md)",
+        "expected loss under the prior",
+        "the best chain at every threshold, chosen because this is a count and the loss convex, least at the truth",
+        gap=0.0,
+        evidence={"starts": starts},
+    )
+    value = float(weights @ (matrix * table).sum(axis=1))
+    mechanism = FiniteMechanism(matrix, space.points, space.points)
+    data = {"prior": weights, "loss": table}
+    return Solution(Problem("finite.chains", space, levels, data), mechanism, value, certificate)
 
 
 def _by_geometric_noise(levels: EdgeLevels, weights: Floats, table: Floats) -> Solution | None:
