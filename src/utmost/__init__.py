@@ -83,6 +83,7 @@ __all__ = [
     "reproduce",
     "rows",
     "sums",
+    "survey",
 ]
 
 
@@ -93,6 +94,6 @@ def __getattr__(name: str) -> Any:
     """Load tables, pictures and the papers only when asked for: the mathematics does not need them."""
     if name in RELEASE:
         return getattr(import_module("utmost.release"), name)
-    if name in ("plot", "reproduce"):
+    if name in ("plot", "reproduce", "survey"):
         return import_module(f"utmost.{name}")
     raise AttributeError(f"module 'utmost' has no attribute {name!r}")
