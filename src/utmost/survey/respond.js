@@ -69,15 +69,36 @@ export function surest(form) {
 
 // ---- the draw ----
 
-/** A uniform whole number below n, exactly: bits from the system, thrown away where they are n or more. */
+const pool = new Uint32Array(1024);
+let left = 0;
+
+/** 32 bits of the system's randomness, fetched some at a time; none is used twice. */
+function randomWord() {
+  if (left === 0) {
+    crypto.getRandomValues(pool);
+    left = pool.length;
+  }
+  const word = pool[--left];
+  pool[left] = 0;
+  return word;
+}
+
+/** A uniform whole number below n, exactly: as many bits as n has, thrown away where they are n or more. */
 export function uniformBelow(n) {
-  const bits = (n - 1n).toString(2).length, bytes = Math.ceil(bits / 8);
-  const spare = BigInt(8 * bytes - bits), buffer = new Uint8Array(bytes);
+  const bits = (n - 1n).toString(2).length;
   for (;;) {
-    crypto.getRandomValues(buffer);
     let number = 0n;
-    for (const byte of buffer) number = (number << 8n) | BigInt(byte);
-    number >>= spare;
+    for (let have = 0; have < bits; have += 32) number = (number << 32n) | BigInt(randomWord());
+    number = BigInt.asUintN(bits, number);
+    if (number < n) return number;
+  }
+}
+
+/** The same for a number below 2^32, in plain numbers. */
+function placeBelow(n) {
+  const spare = Math.clz32(n - 1);
+  for (;;) {
+    const number = n > 1 ? randomWord() >>> spare : 0;
     if (number < n) return number;
   }
 }
@@ -87,11 +108,11 @@ export function draw(question, truth) {
   const k = question.categories.length, s = question.size;
   const chosen = []; // a uniform set among the other answers (Floyd)
   for (let newest = k - 1 - s; newest < k - 1; newest++) {
-    const drawn = Number(uniformBelow(BigInt(newest + 1)));
+    const drawn = placeBelow(newest + 1);
     chosen.push(chosen.includes(drawn) ? newest : drawn);
   }
   const others = chosen.map((place) => (place >= truth ? place + 1 : place));
-  const gone = Number(uniformBelow(BigInt(s)));
+  const gone = placeBelow(s);
   if (uniformBelow(BigInt(question.of)) < BigInt(question.named)) others[gone] = truth;
   return others.sort((a, b) => a - b);
 }
@@ -178,6 +199,7 @@ function start() {
   function sent() {
     byId("send").disabled = true;
     byId("send").textContent = "Sent";
+    byId("review-title").textContent = "This is what was sent, and nothing else";
     byId("status").textContent = "Your response was sent. Thank you! You can close this page.";
   }
 

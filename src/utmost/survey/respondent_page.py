@@ -30,14 +30,15 @@ STYLE = (
     "@media(prefers-color-scheme:dark){:root{--page:#16181b;--ink:#e9eaec;--soft:#b3b8c0;--line:#454b54;--strong:#8fbcf2;"
     "--strong-ink:#10151b;--card:#22262b;--bad:#ffaaa5}}"
     "*{box-sizing:border-box}"
-    "body{font:1.0625rem/1.5 system-ui,sans-serif;margin:0;color:var(--ink);background:var(--page);overflow-wrap:anywhere}"
+    "body{font:1.0625rem/1.5 system-ui,sans-serif;margin:0;color:var(--ink);background:var(--page);"
+    "overflow-wrap:anywhere}"
     "main{max-width:40rem;margin:0 auto;padding:1.5rem 1rem 4rem}"
     "h1{font-size:1.6rem;line-height:1.25;margin:.5rem 0 1rem}h2{font-size:1.25rem;margin:2rem 0 .5rem}"
     "[tabindex='-1']:focus{outline:none}"
     ".promise{background:var(--card);border-left:.3rem solid var(--strong);padding:.75rem 1rem;border-radius:.25rem}"
     ".promise p{margin:.4rem 0}"
     "fieldset{border:1px solid var(--line);border-radius:.5rem;margin:1.25rem 0;padding:.5rem 1rem 1rem;min-width:0}"
-    "legend{font-weight:600;padding:0 .4rem}"
+    "legend{font-weight:600;float:left;width:100%;padding:.5rem 0 .25rem}legend+*{clear:both}"
     "label.answer{display:flex;gap:.75rem;align-items:center;padding:.65rem .5rem;border-radius:.4rem;cursor:pointer}"
     "label.answer:hover{background:var(--card)}"
     "input[type=radio],input[type=checkbox]{width:1.3rem;height:1.3rem;flex:none;accent-color:var(--strong)}"
@@ -49,7 +50,8 @@ STYLE = (
     "button.main{background:var(--strong);color:var(--strong-ink)}"
     "button:disabled{cursor:default;border-color:var(--soft);background:var(--page);color:var(--soft)}"
     ":focus-visible{outline:3px solid var(--strong);outline-offset:3px}"
-    "dt{font-weight:600;margin-top:1rem}dd{margin:.1rem 0 0;padding:.5rem .75rem;background:var(--card);border-radius:.4rem}"
+    "dt{font-weight:600;margin-top:1rem}dd{margin:.1rem 0 0;padding:.5rem .75rem;background:var(--card);"
+    "border-radius:.4rem}"
     "summary{cursor:pointer;padding:.5rem 0}.small{color:var(--soft);font-size:.95rem}"
     "#missing,#reason{color:var(--bad);font-weight:600}[hidden]{display:none!important}"
     "@media(max-width:30rem){button{width:100%;margin-right:0}}"
@@ -154,25 +156,26 @@ def _promise(form: Form) -> str:
     shares = ""
     if several:
         rows = "".join(
-            f"<li>{html.escape(asked.question)}: {html.escape(str(asked.level))}, and the response names your own answer "
-            f"{100 * float(asked.inside):.0f} times in 100{_named(asked)}</li>"
+            f"<li>{html.escape(asked.question)}: {html.escape(str(asked.level))}, and the response names your own "
+            f"answer {100 * float(asked.inside):.0f} times in 100{_named(asked)}</li>"
             for asked in form.surveys
         )
         shares = f"<p>Each question has a share of the total:</p><ul>{rows}</ul>"
     else:
         asked = form.surveys[0]
         shares = (
-            f"<p>The response names your own answer {100 * float(asked.inside):.0f} times in 100{_named(asked)}, and by "
-            "chance others instead.</p>"
+            f"<p>The response names your own answer {100 * float(asked.inside):.0f} times in 100{_named(asked)}, and "
+            "by chance others instead.</p>"
         )
     return (
-        '<div class="promise"><p><strong>Nobody sees your answers, not even we.</strong> Your own browser mixes them with '
-        "chance before anything leaves this device. Whatever you choose, each of the possible answers could be what is "
-        "sent.</p>"
-        f"<p>Somebody who sees {counted}, and thought two of your possible answers equally likely, can guess the right one "
-        f"at most {_times(sure)} times in 100. Without it: 50 times.</p>"
-        f"<details><summary>How does this work?</summary><p>It is as if you rolled dice in secret, and the dice decided "
-        f"whether to say the truth. Nobody can tell from one response, but from many the totals can be worked out.</p>"
+        '<div class="promise"><p><strong>Nobody sees your answers, not even those who ask.</strong> Your own browser '
+        "mixes them with chance before anything leaves this device. Whatever you choose, each of the possible answers "
+        "could be what is sent.</p>"
+        f"<p>Somebody who sees {counted}, and thought two of your possible answers equally likely, can guess the right "
+        f"one at most {_times(sure)} times in 100. Without it: 50 times.</p>"
+        f"<details><summary>How does this work?</summary><p>It is as if you rolled dice in secret, and the dice "
+        f"decided whether to say the truth. Nobody can tell from one response, but from many the totals can be worked "
+        "out.</p>"
         f"{shares}<p>In the language of experts: {html.escape(str(form.level))} for {counted} (local differential "
         f"privacy). This page checks the numbers behind it before it asks you anything. Form {form.identity[:16]}."
         "</p></details></div>"
@@ -229,9 +232,9 @@ def _origin(send: str) -> str:
     if not parts.scheme and not parts.netloc and not any(c in send for c in " ;,'\"\\"):
         return "'self'"
     local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if parts.scheme == "https" or (parts.scheme == "http" and local):
-        if parts.netloc and not any(c in parts.netloc for c in " ;,'\"\\@"):
-            return f"{parts.scheme}://{parts.netloc}"
+    safe = parts.scheme == "https" or (parts.scheme == "http" and local)
+    if safe and parts.netloc and not any(c in parts.netloc for c in " ;,'\"\\@"):
+        return f"{parts.scheme}://{parts.netloc}"
     raise InvalidInput(
         f"responses would be sent to {send!r}; give an address that begins with https://, or a path on the same server."
     )

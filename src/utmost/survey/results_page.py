@@ -13,7 +13,8 @@ STYLE = (
     ":root{color-scheme:light dark;--page:#fff;--ink:#1d2126;--soft:#51575f;--line:#d4d8de;--bar:#4271ae}"
     "@media(prefers-color-scheme:dark){:root{--page:#16181b;--ink:#e9eaec;--soft:#b3b8c0;--line:#454b54;--bar:#86b0e6}}"
     "body{font:16px/1.5 system-ui,sans-serif;margin:0;color:var(--ink);background:var(--page);overflow-wrap:anywhere}"
-    "main{max-width:46rem;margin:0 auto;padding:1.5rem 1rem 4rem}h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.5rem}"
+    "main{max-width:46rem;margin:0 auto;padding:1.5rem 1rem 4rem}h1{font-size:1.6rem}"
+    "h2{font-size:1.2rem;margin-top:2.5rem}"
     "figure{margin:.5rem 0}figcaption,.small{color:var(--soft);font-size:.9rem}svg{width:100%;height:auto}"
     "svg .bar{fill:var(--bar);opacity:.75}svg .ink{stroke:var(--ink);stroke-width:2}svg .axis{stroke:var(--line)}"
     "svg text{fill:var(--ink);font-size:15px}.wide{overflow-x:auto}"
@@ -42,11 +43,11 @@ def results_page(found: FormEstimate, level: float = 0.95, tables: Sequence[Cros
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="Utmost">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{html.escape(form.title)}: results</title><style>{STYLE}</style></head><body><main>"
-        f"<h1>{html.escape(form.title)}</h1><p>{found.people} people responded. Every response was mixed with chance on the "
-        f"person's own device ({html.escape(str(form.level))} for all questions together), so these are estimates: the true "
-        f"share of each answer lies in its range in {100 * level:g} of 100 such surveys.</p>{''.join(parts)}"
-        f'<p class="small">Form {form.identity[:16]}. Shares are unbiased and may come out below 0 where an answer is rare.'
-        "</p></main></body></html>\n"
+        f"<h1>{html.escape(form.title)}</h1><p>{found.people} people responded. Every response was mixed with chance "
+        f"on the person's own device ({html.escape(str(form.level))} for all questions together), so these are "
+        f"estimates: the true share of each answer lies in its range in {100 * level:g} of 100 such surveys.</p>{''.join(parts)}"
+        f'<p class="small">Form {form.identity[:16]}. Shares are unbiased and may come out below 0 where an answer is '
+        "rare.</p></main></body></html>\n"
     )
 
 
@@ -62,7 +63,7 @@ def _section(name: str, found: Estimate, level: float) -> str:
     )
     return (
         f"<h2>{html.escape(name)}</h2>{_picture(name, found, level)}"
-        f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+        f"{_scrolling(name)}<table><thead>{head}</thead><tbody>{rows}</tbody></table></div>"
     )
 
 
@@ -93,7 +94,8 @@ def _picture(name: str, found: Estimate, level: float) -> str:
     return (
         f'<figure><svg viewBox="0 0 {WIDE} {high}" role="img" aria-label="{html.escape(title)}">'
         f"<title>{html.escape(title)}</title>{body}</svg>"
-        f"<figcaption>Bars are estimates; the lines across their ends are {100 * level:g} % intervals.</figcaption></figure>"
+        f"<figcaption>Bars are estimates; the lines across their ends are {100 * level:g} % intervals.</figcaption>"
+        "</figure>"
     )
 
 
@@ -110,9 +112,14 @@ def _cross(table: CrossTable, level: float) -> str:
         rows += f'<tr><th scope="row">{html.escape(str(name))}</th>{cells}</tr>'
     return (
         f"<h2>{html.escape(table.questions[0])} by {html.escape(table.questions[1])}</h2>"
-        f'<div class="wide"><table><thead><tr><th scope="col">share of all people</th>{columns}</tr></thead>'
+        f'{_scrolling(" by ".join(table.questions))}<table><thead><tr><th scope="col">share of all people</th>{columns}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
+
+
+def _scrolling(name: str) -> str:
+    """The opening of what scrolls by itself where the page is narrow, by keyboard too."""
+    return f'<div class="wide" role="region" tabindex="0" aria-label="{html.escape(f"Numbers: {name}")}">'
 
 
 def _percent(share: float) -> str:
