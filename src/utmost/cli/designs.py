@@ -22,6 +22,7 @@ from utmost.errors import InvalidInput
 from utmost.exact.saved import format_of
 from utmost.mechanism import FiniteMechanism
 from utmost.solution import Solution, Verification
+from utmost.survey.form import FORMAT as FORM
 
 Picture = Annotated[Path | None, typer.Option(help="Also draw the mechanism to this file (.png, .svg or .pdf).")]
 
@@ -60,11 +61,11 @@ def certify(
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(help="A saved solution, protocol or survey.")],
+    file: Annotated[Path, typer.Argument(help="A saved solution, protocol, survey or form.")],
     as_json: Json = False,
 ) -> None:
-    """Re-prove a saved solution, protocol or survey with nothing of the solver; exit code 1 if it fails."""
-    others = {PROTOCOL: party.verify, SURVEY: survey.verify}
+    """Re-prove a saved solution, protocol, survey or form with nothing of the solver; exit code 1 if it fails."""
+    others = {PROTOCOL: party.verify, SURVEY: survey.verify, FORM: survey.verify}
     if check := others.get(format_of(file) or ""):
         check(file, as_json)
         return

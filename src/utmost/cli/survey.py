@@ -6,7 +6,6 @@ person's device, so that the same question asked again gets the same response.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from pathlib import Path
@@ -186,12 +185,10 @@ def respond(
         print(f"the promise to you: {asked.promise}", file=sys.stderr)
         require_accepted(asked.level, accept)
     answers = None if again else [_ask(one) for one in asked.surveys] if several else _ask(asked)
-    response = asked.respond(answers, where, accept)  # a tuple is a list in JSON, and read back as a tuple
     if several:
-        receipt = hashlib.sha256(where.read_bytes()).hexdigest()[:32]
-        sent = {"form": asked.identity[:SHOWN], "receipt": receipt, "responses": response}
-    else:
-        sent = {"survey": asked.identity[:SHOWN], "response": response}
+        sent = asked.sent(answers, where, accept)
+    else:  # a tuple is a list in JSON, and read back as a tuple
+        sent = {"survey": asked.identity[:SHOWN], "response": asked.respond(answers, where, accept)}
     if as_json:
         print_json({**sent, "repeated": again, "kept": str(where), "promise": asked.promise})
         return

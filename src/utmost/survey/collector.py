@@ -1,7 +1,7 @@
 """What receives responses: each is checked against the form and appended to a file, with the day and nothing else.
 
 No address, no time finer than a day, no header is kept. `FormSite` answers requests without knowing who carries them,
-so that any server can mount it; `serve_locally` carries them over HTTP on this machine.
+so that any server can mount it; `local_server` carries them over HTTP on this machine.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from utmost.errors import BadFile, InvalidInput
 from utmost.exact.saved import NONSENSE, canonical
 from utmost.survey.form import SHOWN, Form
 from utmost.survey.respondent_page import MODULE, module_text, page_of_form
+
+if TYPE_CHECKING:
+    from http.server import ThreadingHTTPServer
 
 RECEIPT = re.compile(r"[0-9a-f]{32}")
 SENT_TO = "responses"
@@ -191,6 +193,7 @@ HEADERS = {
 
 def local_server(site: FormSite, host: str = "127.0.0.1", port: int = 0) -> ThreadingHTTPServer:
     """An HTTP server for one form on this machine; call its `serve_forever`. Nothing about requests is logged."""
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # the command starts without it
 
     class Handler(BaseHTTPRequestHandler):
         server_version, sys_version, timeout = "utmost", "", 30

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -193,21 +194,32 @@ class Form:
         accept : bool
             Respond although the promise is weaker than epsilon = 5, for the person to say.
         """
+        return self.read([self.sent(answers, kept, accept)["responses"]])[0]
+
+    def sent(
+        self, answers: Sequence[Any], kept: str | os.PathLike[str] | None = None, accept: bool = False
+    ) -> dict[str, Any]:
+        """What a person sends, as the page of the form makes it: the form, a receipt, and what `respond` draws.
+
+        The receipt is a random number: a collector that gets the same response twice keeps it once.
+        """
         if kept is not None and (found := read_kept(Path(kept), self.identity)) is not None:
             return self._checked(found, kept)
         require_accepted(self.level, accept)
         if len(answers) != len(self.surveys):
-            raise InvalidInput(
-                f"there are {len(answers)} answers to {len(self.surveys)} questions; answer each of them."
-            )
-        drawn = tuple(asked.respond(answer, accept=True) for asked, answer in zip(self.surveys, answers, strict=True))
-        return drawn if kept is None else self._checked(keep(Path(kept), self.identity, drawn), kept)
+            raise InvalidInput(f"there are {len(answers)} answers to {len(self.surveys)} questions; answer each.")
+        parts = zip(self.surveys, answers, strict=True)
+        drawn = (secrets.token_hex(16), *(asked.respond(answer, accept=True) for asked, answer in parts))
+        return self._checked(drawn if kept is None else keep(Path(kept), self.identity, drawn), kept)
 
-    def _checked(self, found: Any, kept: str | os.PathLike[str]) -> tuple[Any, ...]:
+    def _checked(self, found: Any, kept: str | os.PathLike[str] | None) -> dict[str, Any]:
+        """A receipt and responses as they are sent; out of a file they may be anything."""
         try:
-            return self.read([found])[0]
-        except InvalidInput:
+            receipt, *responses = found
+            responses = [label_to_json(part) for part in self.read([responses])[0]]
+        except (InvalidInput, *NONSENSE):
             raise BadFile(f"{kept} does not hold a response to this form; move it away to answer anew.") from None
+        return {"form": self.identity[:SHOWN], "receipt": receipt, "responses": responses}
 
     # ---- on the server ----
 

@@ -45,7 +45,8 @@ def results_page(found: FormEstimate, level: float = 0.95, tables: Sequence[Cros
         f"<title>{html.escape(form.title)}: results</title><style>{STYLE}</style></head><body><main>"
         f"<h1>{html.escape(form.title)}</h1><p>{found.people} people responded. Every response was mixed with chance "
         f"on the person's own device ({html.escape(str(form.level))} for all questions together), so these are "
-        f"estimates: the true share of each answer lies in its range in {100 * level:g} of 100 such surveys.</p>{''.join(parts)}"
+        f"estimates: the true share of each answer lies in its range in {100 * level:g} of 100 such surveys.</p>"
+        f"{''.join(parts)}"
         f'<p class="small">Form {form.identity[:16]}. Shares are unbiased and may come out below 0 where an answer is '
         "rare.</p></main></body></html>\n"
     )
@@ -112,7 +113,8 @@ def _cross(table: CrossTable, level: float) -> str:
         rows += f'<tr><th scope="row">{html.escape(str(name))}</th>{cells}</tr>'
     return (
         f"<h2>{html.escape(table.questions[0])} by {html.escape(table.questions[1])}</h2>"
-        f'{_scrolling(" by ".join(table.questions))}<table><thead><tr><th scope="col">share of all people</th>{columns}</tr></thead>'
+        f'{_scrolling(" by ".join(table.questions))}<table><thead><tr><th scope="col">share of all people</th>{columns}'
+        "</tr></thead>"
         f"<tbody>{rows}</tbody></table></div>"
     )
 
