@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from utmost.checking.binary import boundary_bound, check_balanced, check_boundary_bound, check_extension, dual_bound
+from utmost.checking.binary import (
+    boundary_bound,
+    check_balanced,
+    check_boundary_bound,
+    check_extension,
+    check_share_test,
+    dual_bound,
+)
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, stated
 from utmost.checking.choices import check_choice, choice_bound
@@ -19,9 +26,11 @@ from utmost.checking.local import (
     check_limited_testing,
     check_patterns,
     check_testing,
+    check_worst_patterns,
     priced_information,
     priced_patterns,
     priced_testing,
+    priced_worst_patterns,
 )
 from utmost.checking.number import check_number, number_bound
 from utmost.checking.rainbow import (
@@ -46,6 +55,7 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "binary.extend": ("theorem", check_extension),
     "binary.balanced": ("theorem", check_balanced),
     "binary.best_boundary": ("bound", check_boundary_bound),
+    "binary.share_test": ("theorem", check_share_test),
     "rainbow.extend": ("theorem", check_rainbow),
     "rainbow.best_boundary": ("bound", check_rainbow_bound),
     "rainbow.nearest": ("as stated", check_nearest),
@@ -59,6 +69,7 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "local.limited_testing": ("bound", check_limited_testing),
     "local.information": ("bound", check_information),
     "local.patterns": ("bound", check_patterns),
+    "local.worst_patterns": ("bound", check_worst_patterns),
     "number.line": ("as stated", check_number),
     "choice.winner": ("as stated", check_choice),
     "choice.quantile": ("as stated", check_choice),
@@ -81,6 +92,7 @@ BOUNDS: dict[str, Callable[[Any, Evidence], float]] = {
     "local.limited_testing": priced_testing,
     "local.information": priced_information,
     "local.patterns": priced_patterns,
+    "local.worst_patterns": priced_worst_patterns,
     "choice.winner": choice_bound,
     "choice.quantile": choice_bound,
     "number.line": number_bound,
