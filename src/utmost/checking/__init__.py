@@ -12,6 +12,7 @@ from typing import Any
 from utmost.checking.binary import check_balanced, check_boundary_bound, check_extension, dual_bound, intercepts
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Outcome, average, stated
+from utmost.checking.choice import check_yes_or_no
 from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight
 from utmost.checking.local import check_information, check_limited_testing, check_patterns, check_testing
 from utmost.checking.rainbow import check_first_preference, check_rainbow, check_rainbow_bound
@@ -39,6 +40,7 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "local.limited_testing": ("bound", check_limited_testing),
     "local.information": ("bound", check_information),
     "local.patterns": ("bound", check_patterns),
+    "choice.line": ("as stated", check_yes_or_no),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass; "as stated": the checker looks."""

@@ -47,7 +47,9 @@ class ExactMechanism(ABC):
         """The mechanism written by `to_json`; `InvalidInput` for what cannot be one."""
 
 
-KINDS: dict[str, str] = {}
+KINDS: dict[str, str] = {
+    "yes or no by blocks": "utmost.mechanism.blocks:Blocks",
+}
 """In which module the class of each kind lives, as "module:Class": loaded when a file needs it."""
 
 
