@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from utmost.checking.bounds import mechanism_bound
@@ -9,7 +11,7 @@ from utmost.checking.chains import Outcome, Problem, Solved, read, read_distribu
 from utmost.errors import InvalidInput
 from utmost.mechanism import grows_with_distance
 from utmost.mechanism.certification import Check
-from utmost.mechanism.decaying import DecayingMechanism, is_path, path_peaks, sum_error
+from utmost.mechanism.decaying import DecayingMechanism, is_path, path_peaks, row_sums, sum_error
 from utmost.privacy import ApproxDP
 
 
@@ -31,9 +33,14 @@ def check_regular(problem: Problem, solved: Solved) -> Outcome:
     """
     prior = read_distribution(problem.data, "prior", len(problem.space.points))
     checks, _ = _tight(problem, solved, prior)
-    phi = np.exp(-_lengths(problem))
-    y = np.maximum(np.linalg.lstsq(phi, prior, rcond=None)[0], 0.0) if len(prior) else prior
-    bound = float(y.sum()) + len(prior) * float(np.maximum(prior - phi @ y, 0.0).max(initial=0.0))
+    y = np.maximum(read(solved.certificate.evidence, "coefficients", "f", prior.shape), 0.0)
+    mechanism, n = solved.mechanism, len(prior)
+    if isinstance(mechanism, DecayingMechanism):
+        level = mechanism.law.level
+        missing = prior - row_sums(mechanism.space, level, y) + sum_error(mechanism.space, level, y)
+    else:
+        missing = prior - np.exp(-_lengths(problem)) @ y
+    bound = math.fsum(y) + n * float(np.maximum(missing, 0.0).max(initial=0.0))
     gap = max(bound - (1 - solved.value), 0.0) if len(prior) else 0.0
     detail = f"no private mechanism guesses right more often than {bound:.12g}"
     return (*checks, Check("regular prior", gap <= 1e-9, detail)), gap

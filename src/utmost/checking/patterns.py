@@ -21,8 +21,9 @@ Floats: TypeAlias = NDArray[np.float64]
 ULP = 2.0**-52
 LEAST_OFFSET = 1e-10
 """Below this q (epsilon about 23) floats do not tell the least ratios apart, and simple bounds take over."""
-MOST_ENUMERATED, FRACTIONS = 18, 64
-"""Up to how many letters all patterns are looked at, and into how many parts one letter of a knapsack is cut."""
+MOST_ENUMERATED, LEFT_OVER, FRACTIONS, TANGENTS = 20, 12, 64, 1024
+"""Up to how many letters all sets are looked at, and how many of the next likeliest; into how many parts one letter
+of a knapsack is cut; how many tangents bound the information of patterns from above, or eight times as many."""
 COARSE, FINE = 20, 60
 """How often an interval is halved to find where a letter enters or leaves: while hunting, and for a proof."""
 
@@ -111,6 +112,9 @@ def testing_bound(p0: Floats, p1: Floats, divergence: Divergence, level: ApproxD
     return min(lifted(total, worst, q, len(p0)), *simple)
 
 
+testing_bound.__test__ = False  # type: ignore[attr-defined]  # pytest takes any function named test... for a test
+
+
 def lifted(total: float, worst: float, q: float, k: int) -> float:
     """The bound of prices that add up to `total`, when some pattern exceeds its price by `worst` at most."""
     return total + max(worst, 0.0) / (q + 1 / k) + 4 * ULP * abs(total)
@@ -144,23 +148,151 @@ def information_of(mass: Floats, q: float) -> Floats:
 
 
 def information_bound(prior: Floats, level: ApproxDP, prices: Floats) -> float:
-    """What mutual information no mechanism at this level exceeds, from prices of letters; three ways to search.
+    """What mutual information no mechanism at this level exceeds, from prices of letters; four ways to search.
 
-    All sizes where every letter is alike; all patterns where there are few; else the knapsack with fractions, filled
-    by price per probability, whose concave objective lies below its tangents.
+    All sizes where every letter is alike; all patterns where there are few; else the least of three relaxations: the
+    knapsack with fractions, tangents for every number of letters, and tangents for every set of the 20 likeliest
+    letters. Never more than the entropy of the letter.
     """
     q, k = offset(level), len(prior)
     if math.isinf(q) or k < 2:
         return 0.0
-    total = math.fsum(prices)
+    total, entropy_of_letter = math.fsum(prices), math.fsum(-prior * np.log(prior)) * (1 + 1e-12)
     if np.ptp(prior) <= 1e-15 and np.ptp(prices) == 0:
         size = np.arange(1, k + 1)
         worst = float((information_of(size / k, q) * (1 + 1e-12) - size * prices[0]).max()) - q * total
-        return lifted(total, worst + 16 * ULP * (1 + q) * abs(total), q, k)
-    if k <= MOST_ENUMERATED:
-        return pattern_bound(information_of(np.minimum(subset_sums(prior), 1.0), q), level, prices)
-    worst = _worst_fraction(prior, q, prices) - q * total
-    return lifted(total, worst, q, k)
+        bound = lifted(total, worst + 16 * ULP * (1 + q) * abs(total), q, k)
+    elif k <= MOST_ENUMERATED:
+        bound = pattern_bound(information_of(np.minimum(subset_sums(prior), 1.0), q), level, prices)
+    else:
+        worst = _worst_fraction(prior, q, prices) - q * total
+        bound = lifted(total, worst, q, k)
+        if q > 0:
+            bound = min(bound, total + _lift(prior, q, prices) + 4 * ULP * abs(total))
+    return min(bound, entropy_of_letter)
+
+
+def response_prices(prior: Floats, q: float) -> Floats:
+    """The only prices that can prove randomised response optimal: every single letter costs what it tells (LIM (B.54)).
+
+    Randomised response uses all k patterns of one letter, so at an optimum all of them are paid for exactly, which is
+    k equations for k prices.
+    """
+    worth = information_of(prior, q)
+    return np.asarray(worth - q * math.fsum(worth) / (1 + q * len(prior)))
+
+
+def _lift(prior: Floats, q: float, prices: Floats) -> float:
+    """What the sum of prices must be raised by to bound every mechanism.
+
+    The shares of patterns satisfy sum of shares · (q k + letters) = k. So a pattern of s letters that exceeds its price
+    by v lets a mechanism exceed the sum of prices by v / (q + s/k) at most. One and two letters are tried; of more,
+    tangents of the concave information bound v, in two ways, of which the better one counts.
+    """
+    k, paid = len(prior), q * math.fsum(prices)
+    off = (k + 64) * ULP * (1 + q) * (1 + float(np.abs(prices).sum())) + _doubt(q)
+    first, second = np.triu_indices(k, 1)
+    alone = float((information_of(prior, q) - prices).max())
+    both = float((information_of(prior[first] + prior[second], q) - prices[first] - prices[second]).max())
+
+    def raised(excess: Floats | float, letters: NDArray[np.int64] | int) -> float:
+        return float((np.maximum(excess - paid + off, 0.0) / (q + np.asarray(letters) / k)).max())
+
+    by_size = raised(_excess_by_size(prior, q, prices), np.arange(3, k + 1))
+    floor = by_likeliest = max(raised(alone, 1), raised(both, 2))
+    left, order = MOST_ENUMERATED, np.argsort(-prior, kind="stable")
+    while len(order) > 2:
+        _, excess, letters = _excess_by_likeliest(prior[order], q, prices[order], left)
+        by_likeliest = max(by_likeliest, raised(excess[1:], letters[1:]))
+        if max(by_likeliest, raised(excess[0], 3)) == by_likeliest or by_likeliest > by_size:
+            break
+        order, left = order[left:], LEFT_OVER  # what holds none of the likeliest decides: the same among the others
+    return max(floor, min(by_size, by_likeliest))
+
+
+def _excess_by_size(prior: Floats, q: float, prices: Floats) -> Floats:
+    """Information minus price of patterns of 3, 4, ... letters at most: on a tangent, the best s letters are known."""
+    slope, height = _tangents(q, TANGENTS)
+    best = np.full(len(prior), np.inf)
+    for rows in np.array_split(np.arange(TANGENTS), 1 + TANGENTS * len(prior) // 2**18):
+        gains = np.sort(np.outer(slope[rows], prior) - prices, axis=1)[:, ::-1].cumsum(axis=1)
+        best = np.minimum(best, (height[rows, None] + gains).min(axis=0))
+    return best[2:]
+
+
+def dearest_patterns(prior: Floats, q: float, prices: Floats, likeliest: int = 12, most: int = 40) -> Floats:
+    """Patterns that may well exceed their price, a row each: sets of the likeliest letters with the best others."""
+    order = np.argsort(-prior, kind="stable")
+    big, small = order[:likeliest], order[likeliest:]
+    slope, worst, _ = _excess_by_likeliest(prior, q, prices, likeliest)
+    top = np.argpartition(-worst, min(most, len(worst) - 1))[:most]
+    rows = np.zeros((len(top), len(prior)))
+    rows[:, big] = (top[:, None] >> np.arange(len(big))) & 1
+    rows[:, small] = slope[top, None] * prior[small] > prices[small]
+    return rows[rows.any(axis=1)]
+
+
+def _excess_by_likeliest(
+    prior: Floats, q: float, prices: Floats, most: int
+) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """For every set B of the likeliest letters, with others to three letters or more: a slope, the excess, how many.
+
+    A tangent bounds the information of B and some of the rest by a sum over letters, so that it is known which of the
+    rest make it largest. As a function of P(B) the bound is a least of straight lines, one for each tangent: concave,
+    and its pieces are met in the order of their slopes.
+    """
+    order = np.argsort(-prior, kind="stable")
+    big, small = order[:most], order[most:]
+    slopes, heights = _tangents(q, 8 * TANGENTS)
+    best = np.full((len(slopes), 3), -np.inf)  # the three best of the rest, best last
+    for part in np.array_split(small, 1 + len(small) // 32):
+        gains = np.outer(slopes, prior[part]) - prices[part]
+        heights = heights + np.maximum(gains, 0.0).sum(axis=1)
+        best = np.sort(np.hstack([best, gains]), axis=1)[:, -3:]
+    mass, paid, sizes = (np.append(0.0, subset_sums(values)) for values in (prior[big], prices[big], np.ones(len(big))))
+    count = np.maximum(sizes.astype(np.int64), 3)
+    slope, excess = np.zeros(len(mass)), np.full(len(mass), -np.inf)
+    for missing in range(4):
+        if missing:
+            heights = heights + np.minimum(best[:, -missing], 0.0)  # one more of the rest is taken, worth it or not
+        which = np.flatnonzero(sizes == 3 - missing if missing else sizes >= 3)
+        if missing > len(small) or not len(which):
+            continue
+        lines, starts = _least_lines(slopes, heights)
+        at = np.searchsorted(np.diff(starts) / -np.diff(lines), mass[which])
+        slope[which] = lines[at]
+        excess[which] = starts[at] + lines[at] * mass[which] - paid[which]
+    return slope, excess, count
+
+
+def _least_lines(slope: Floats, height: Floats) -> tuple[Floats, Floats]:
+    """Of lines with falling slopes, those that are the least one somewhere, in that order."""
+    kept: list[int] = []
+    s, h = slope.tolist(), height.tolist()
+    for i in range(len(s)):
+        while kept and h[i] <= h[kept[-1]]:
+            kept.pop()
+        if kept and s[i] == s[kept[-1]]:
+            continue
+        while len(kept) > 1:
+            a, b = kept[-2], kept[-1]
+            if (h[i] - h[b]) * (s[a] - s[b]) > (h[b] - h[a]) * (s[b] - s[i]):
+                break
+            kept.pop()
+        kept.append(i)
+    return slope[kept], height[kept]
+
+
+def _tangents(q: float, many: int) -> tuple[Floats, Floats]:
+    """Slopes, falling, and heights at 0 of tangents to the information of patterns, as a function of their mass."""
+    mass = np.minimum(q * np.expm1(np.linspace(0.0, math.log1p(1 / q), many)), 1.0)
+    slope = np.log1p((1 - mass) / (q + mass)) - (1 - q * math.log1p(1 / q))
+    return slope, information_of(mass, q) - slope * mass
+
+
+def _doubt(q: float) -> float:
+    """What the rounding of a tangent, or of the information itself, may be."""
+    return 64 * ULP * (2 + math.log1p(1 / q)) + 1e-12 * float(information_of(np.array([0.5]), q)[0])
 
 
 def _worst_fraction(prior: Floats, q: float, prices: Floats) -> float:

@@ -113,10 +113,10 @@ def row_sums(space: Space, level: ApproxDP, peaks: Floats) -> Floats:
     """The sum over k of z_k e^(-epsilon d(i, k)), for every i; see `sum_error`."""
     n = len(peaks)
     if is_transitive(space):
-        if n and (peaks != peaks[0]).any():
-            raise InvalidInput("where every point looks like every other, all columns have the same peak.")
         if not n:
             return peaks
+        if (peaks != peaks[0]).any():
+            return _across_complete_sides(space, level, peaks)
         decay = np.exp(-level.log_growth * space.distances_from(space.points[0]))
         return np.full(n, math.fsum(decay) * peaks[0])
     add = _adder(space)
@@ -134,8 +134,11 @@ def sum_error(space: Space, level: ApproxDP, peaks: Floats) -> float:
     """
     if not len(peaks):
         return 0.0
-    if is_transitive(space):
+    if is_transitive(space) and (peaks == peaks[0]).all():
         return 4 * UNIT * (1 + 745)
+    if is_transitive(space):
+        steps = sum(size + 8 + level.log_growth for size in getattr(space.points, "shape", (len(peaks),)))
+        return UNIT * 1.01 * steps * float(_across_complete_sides(space, level, np.abs(peaks)).max())
     add, size, b = _adder(space), np.abs(peaks), math.exp(-level.log_growth)
     assert add is not None
     near = add(size, b)
@@ -196,6 +199,17 @@ def _beyond(z: Floats, b: float, reach: int) -> Floats:
     windows[:, :-1] = from_here[:, 1:]
     windows[:-1] += to_here[1:]
     return np.asarray(lfilter([b], [1.0, -b], windows[::-1], axis=0)[::-1].reshape(padded.shape)[:n])
+
+
+def _across_complete_sides(space: Space, level: ApproxDP, z: Floats) -> Floats:
+    """Row sums of databases, a product of complete graphs: (1 - b) z + b (sum over the side), side after side."""
+    if space.family is None or space.family[0] == "cycle":
+        raise InvalidInput("on a ring all columns have the same peak, since every point looks like every other.")
+    b, gap = math.exp(-level.log_growth), -math.expm1(-level.log_growth)
+    total = z.reshape(getattr(space.points, "shape", z.shape))
+    for axis in range(total.ndim):
+        total = gap * total + b * total.sum(axis=axis, keepdims=True)
+    return np.asarray(total.ravel())
 
 
 def _along_each_axis(z: Floats, b: float) -> Floats:

@@ -1,5 +1,6 @@
 """Local mechanisms for information and any utility, the simple ones, and LIM's claims about them."""
 
+import importlib
 import math
 
 import numpy as np
@@ -8,9 +9,12 @@ from oracles.programs import pattern_lp
 from scipy.optimize import linprog
 
 import utmost as um
-from utmost.checking.patterns import _worst_fraction, information_of, subset_sums
+from utmost.checking import patterns
+from utmost.checking.patterns import _worst_fraction, information_bound, information_of, response_prices, subset_sums
+from utmost.design.local.simple import halves
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 
+information_module = importlib.import_module("utmost.design.local.information")  # beside the function of that name
 SKEWED = (0.5, 0.2, 0.15, 0.1, 0.05)
 
 
@@ -83,6 +87,11 @@ def test_the_bound_with_fractions_holds_for_any_prices(seed):
         assert excess.max() <= _worst_fraction(prior, q, prices) <= excess.max() + best.max()
 
 
+def test_no_function_of_ours_is_taken_for_a_test():
+    """Pytest collects what is named test...; the bound for testing hypotheses is none, wherever it is imported."""
+    assert patterns.testing_bound.__test__ is False
+
+
 def test_information_of_many_letters(tmp_path):
     """Beyond 18 letters the knapsack with fractions bounds it; uniform priors are exact at any size; files keep it."""
     prior = np.random.default_rng(3).dirichlet(np.ones(24))
@@ -95,6 +104,45 @@ def test_information_of_many_letters(tmp_path):
     assert uniform.verify()
     with pytest.raises(TooLarge):
         um.local.for_information(np.append(np.full(998, 1 / 1000), [2 / 1000]), 1.0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_bound_beyond_enumeration_holds_for_any_prices(seed, monkeypatch):
+    """Eleven letters, five of them looked at in all sets: no prices prove less than the optimum over all patterns."""
+    rng = np.random.default_rng(seed)
+    k, epsilon = 11, float(rng.choice([0.1, 1, 3, 6, 12]))
+    prior, q = rng.dirichlet(np.full(k, rng.choice([0.3, 1, 20]))), 1 / math.expm1(epsilon)
+    low, high = pattern_lp(pattern_information(prior, q), k, q)
+    exact = um.local.for_information(prior, epsilon).certificate.evidence["prices"]
+    monkeypatch.setattr(patterns, "MOST_ENUMERATED", 5)
+    monkeypatch.setattr(patterns, "LEFT_OVER", 3)
+    for prices in (exact, response_prices(prior, q), exact * rng.uniform(0.9, 1.1, k), rng.dirichlet(np.ones(k)) * low):
+        assert information_bound(prior, um.PureDP(epsilon), prices) >= low * (1 - 1e-9)
+    entropy = -math.fsum(prior * np.log(prior))
+    assert information_bound(prior, um.PureDP(epsilon), exact) <= min(entropy, 1.2 * high) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "gap"), [(0.5, 1e-4), (3, 1e-2), (6, 1e-2), (10, 1e-9)])
+def test_information_beyond_enumeration_is_near_the_optimum(epsilon, gap, monkeypatch):
+    """Thirteen letters by columns, six of them looked at in all sets, against all patterns; and the stated gap."""
+    prior = np.random.default_rng(3).dirichlet(np.ones(13))
+    exact = um.local.for_information(prior, epsilon)
+    for module in (patterns, information_module):
+        monkeypatch.setattr(module, "MOST_ENUMERATED", 6)
+    found = um.local.for_information(prior, epsilon)
+    assert found.value <= exact.value * (1 + 1e-9) <= found.certificate.bound * (1 + 2e-9)
+    assert found.certificate.gap <= gap * found.value
+    assert found.verify(), found.verify()
+
+
+@pytest.mark.parametrize(("k", "gap"), [(19, 1e-9), (24, 2e-3), (50, 2e-2)])
+def test_information_of_many_letters_at_large_epsilons(k, gap):
+    """The bound stays below the entropy of the prior, and near the value, where fractions of letters said much more."""
+    prior = np.random.default_rng(k).dirichlet(np.ones(k))
+    for epsilon in (6, 12):
+        solution = um.local.for_information(prior, epsilon)
+        assert solution.certificate.bound <= -math.fsum(prior * np.log(prior)) * (1 + 1e-11)
+        assert solution.certificate.gap <= gap * solution.value
 
 
 def test_subset_mechanisms_tell_what_cyclic_sets_tell():
@@ -291,6 +339,64 @@ def test_odd_uniform_priors_have_no_optimal_binary_mechanism(k):
         best = um.local.for_information(prior, epsilon).value
         assert um.local.information(um.local.binary_for_information(prior, epsilon), prior) < best * (1 - epsilon / 100)
     assert um.local.thresholds_for_information(prior).binary_until == 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_randomised_response_is_optimal_from_where_its_only_prices_prove_it(seed, monkeypatch):
+    """Ten letters: the threshold by prices is where the program over all patterns says so, enumerated or not."""
+    rng = np.random.default_rng(seed)
+    prior = rng.dirichlet(np.ones(10))
+    found = um.local.thresholds_for_information(prior)
+    for factor, optimal in ((0.98, False), (1.02, True)):
+        epsilon = found.response_from * factor
+        kept = um.local.information(um.local.randomized_response(10, epsilon), prior)
+        q = 1 / math.expm1(epsilon)
+        low, high = pattern_lp(pattern_information(prior, q), 10, q)
+        assert (kept >= high * (1 - 1e-9)) == optimal, (kept, low, high)
+    monkeypatch.setattr(patterns, "MOST_ENUMERATED", 5)
+    monkeypatch.setattr(patterns, "LEFT_OVER", 3)
+    again = um.local.thresholds_for_information(prior)
+    assert again.response_from == pytest.approx(found.response_from, rel=1e-6)
+
+
+@pytest.mark.long
+def test_thresholds_of_fifty_letters():
+    """More letters than can be enumerated: from the threshold on, pairs of letters are no better than single ones."""
+    prior = np.random.default_rng(0).dirichlet(np.ones(50))
+    found = um.local.thresholds_for_information(prior)
+    assert found.binary_until == 0
+    assert 4 < found.response_from < 20
+
+
+def test_a_letter_that_never_occurs_keeps_randomised_response_from_being_optimal():
+    """It takes a part of every answer; leaving it out is better at every epsilon."""
+    assert um.local.thresholds_for_information([0.5, 0.3, 0.2, 0.0]).response_from == math.inf
+
+
+# ---- one half of the letters ----
+
+
+@pytest.mark.parametrize("k", [1, 2, 20, 21, 23])
+@pytest.mark.parametrize("spread", [0.1, 1, 50])
+def test_the_nearest_set_to_one_half_is_the_nearest_of_all(k, spread):
+    """All 2^k sets."""
+    prior = np.random.default_rng(k).dirichlet(np.full(k, spread)) if k > 1 else np.ones(1)
+    mask = halves(prior)
+    assert mask[0]
+    assert abs(prior[mask].sum() - 0.5) == pytest.approx(np.abs(subset_sums(prior) - 0.5).min(), abs=1e-15)
+
+
+@pytest.mark.parametrize("k", [41, 60, 400, 1000])
+def test_many_letters_are_halved_within_the_proved_error(k):
+    """Sums in whole units, where the nearest is known: odd multiples cannot do better than half a unit."""
+    rng = np.random.default_rng(k)
+    whole = rng.integers(1, 1000, k)
+    prior = whole / whole.sum()
+    assert abs(prior[halves(prior)].sum() - 0.5) <= (whole.sum() % 2) / (2 * whole.sum()) + 1e-12
+    few = np.append(0.3, np.append(0.3, np.full(k, 0.4 / k)))  # the nearest: 0.3 and half of the others, or so
+    assert abs(few[halves(few)].sum() - 0.5) <= 0.4 / k / 2 + 1e-12
+    heavy = np.append(0.9, np.full(k, 0.1 / k))
+    assert abs(heavy[halves(heavy)].sum() - 0.5) == pytest.approx(0.4, abs=1e-12)
 
 
 # ---- what privacy costs ----

@@ -187,12 +187,12 @@ def test_no_private_noise_is_better(epsilon, sensitivity, cost):
     ("dimension", "epsilon", "sensitivity", "reach"), [(2, 2, 1, 14), (2, 3, 2, 16), (2, 4, 3, 20), (3, 2, 1, 14)]
 )
 def test_vectors_against_a_linear_program(dimension, epsilon, sensitivity, reach):
-    """Nothing but privacy is assumed of the program's noise, and it is no better: the conjecture, on these cases."""
+    """Nothing but privacy is assumed of the program's noise, and it is no better, on these cases."""
     noise = um.noise.discrete_staircase(epsilon, sensitivity, dimension=dimension)
     bound = least_cost_lp(epsilon, sensitivity, sum, dimension, reach)
     assert noise.expected_cost == approx(bound, rel=1e-7)
     assert noise.certificate.claim == "unproved"
-    assert "conjecture" in noise.certificate.reason
+    assert "open on a lattice" in noise.certificate.reason
 
 
 def least_cost_of_layers(epsilon, sensitivity, dimension, reach):

@@ -155,14 +155,16 @@ def test_extreme_levels(epsilon, dimension):
 
 
 def test_labels_are_honest():
-    """A theorem where there is one, a conjecture where there is none, nothing for a gamma of one's own."""
+    """A theorem where there is one, an open question where there is none, nothing for a gamma of one's own."""
     claims = {
         (d, cost): um.noise.staircase(1, dimension=d, cost=cost).certificate.claim
         for d in (1, 2, 3)
         for cost in ("l1", "l2")
     }
-    assert [key for key, claim in claims.items() if claim == "theorem"] == [(1, "l1"), (1, "l2"), (2, "l1")]
-    assert "conjecture" in um.noise.staircase(1, dimension=3).certificate.reason
+    assert [key for key, claim in claims.items() if claim == "theorem"] == [(1, "l1"), (1, "l2"), (2, "l1"), (3, "l1")]
+    assert "2601.14597" in um.noise.staircase(1, dimension=3).certificate.reason
+    assert um.noise.staircase(1, dimension=7).certificate.claim == "theorem"
+    assert um.noise.staircase(1, dimension=2, cost="l2").certificate.claim == "unproved"
     assert um.noise.staircase(1, gamma=0.5).certificate.claim == "unproved"
     assert um.noise.laplace(1).certificate.claim == "unproved"
 

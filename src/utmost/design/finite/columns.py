@@ -72,7 +72,8 @@ def generate_columns(
         idle += 1
         if mirror is not None:
             master.prices = (master.prices + master.prices[::-1]) / 2
-        if master.value < lowest - LEAST_GAIN:
+        gained = lowest - master.value
+        if gained > LEAST_GAIN:
             lowest, idle = master.value, 0
         prices = master.prices if best is None else share * best + (1 - share) * master.prices
         priced = _price_all(pricing, costs, prices, mirror)
@@ -94,7 +95,8 @@ def generate_columns(
             master.add(columns[:, useful], guesses[useful], costs)
         elif best is None or share == 0:
             break
-        share = TOWARDS_BEST if not idle and useful.any() else share / 2 if share > 1e-3 else 0.0
+        moving = useful.any() and gained > 0.01 * (master.value - bound)
+        share = TOWARDS_BEST if moving else share / 2 if share > 1e-3 else 0.0
     mixed = master.mixture()
     worse = mixed is None or (mixed * costs).sum() > (best_start * costs).sum()
     return Generated(best_start if worse or mixed is None else mixed, duals, rounds)
@@ -253,16 +255,21 @@ class _Solver:
         self.solver.silent()
         for name, value in TIGHT.items():
             self.solver.setOptionValue(name, value)
-        self.solver.setOptionValue("simplex_strategy", 4)  # primal: what changes leaves the last solution feasible
 
     def run(self) -> bool:
-        """Whether it was solved in time."""
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            return False
-        self.solver.setOptionValue("time_limit", self.solver.getRunTime() + left)  # HiGHS counts all its runs
-        self.solver.run()
-        return bool(self.solver.getModelStatus() == self.optimal)
+        """Whether it was solved in time: by the simplex method, or by interior points where that fails."""
+        for method in ("simplex", "ipm"):
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                return False
+            self.solver.setOptionValue("solver", method)
+            self.solver.setOptionValue("time_limit", self.solver.getRunTime() + left)  # HiGHS counts all its runs
+            self.solver.run()
+            if self.solver.getModelStatus() == self.optimal:
+                # From now on primal: what changes, costs or more columns, leaves the last solution feasible.
+                self.solver.setOptionValue("simplex_strategy", 4)
+                return True
+        return False
 
 
 class _Master(_Solver):

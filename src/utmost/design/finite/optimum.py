@@ -11,12 +11,13 @@ import numpy as np
 from utmost.checking import mechanism_bound
 from utmost.design.finite.columns import generate_columns, mirrored_edges
 from utmost.design.finite.geometric import geometric
+from utmost.design.finite.phi import pure_levels
 from utmost.design.finite.region import regularity
-from utmost.design.finite.tight import tight_constraints
+from utmost.design.finite.tight import column_peaks, with_peaks
 from utmost.design.linear_program import Floats, Optimum, best_mechanism, mix_until_private
-from utmost.errors import InvalidInput, NoSuchMechanism, TooLarge, UnsupportedLevel
+from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.mechanism import FiniteMechanism, Loss, grows_with_distance, loss_table
-from utmost.mechanism.decaying import is_path
+from utmost.mechanism.decaying import DecayingMechanism, is_path
 from utmost.privacy import ApproxDP
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
@@ -164,27 +165,32 @@ def _symmetrise(matrix: Floats, levels: EdgeLevels, weights: Floats, table: Floa
 def _by_tight_constraints(space: Space, privacy: Privacy, weights: Floats) -> Solution | None:
     """The tight-constraints mechanism where it is proved optimal for a prior; None where it is not."""
     try:
-        tight = tight_constraints(space, privacy)
+        levels = pure_levels(space, privacy)
+        z = column_peaks(levels)
+        if z.nonnegative is False:
+            return None
         uniform = not len(weights) or bool((weights == weights[0]).all())
         y = None if uniform else regularity(weights, space, privacy)
-    except (NoSuchMechanism, UnsupportedLevel, TooLarge):
+    except (UnsupportedLevel, TooLarge):
         return None
     if uniform:
-        return tight
+        return with_peaks(levels, z)
     if y is None:
         return None
-    told = np.diag(tight.mechanism.matrix)
+    tight = with_peaks(levels, z)
+    mechanism = tight.mechanism
+    told = mechanism.diagonal if isinstance(mechanism, DecayingMechanism) else np.diag(mechanism.matrix)
     value = 1 - float(weights @ told)
-    bound = 1 - float(np.sum(y))
+    bound = 1 - math.fsum(y)
     certificate = Certificate(
         "theorem",
         "REG Theorem 3: tight constraints are optimal for every regular prior, and this one is",
         "expected loss under the prior",
         "tight constraints, chosen because the prior is regular and the loss zero-one",
         gap=0.0,
+        evidence={"coefficients": y},
         notes=(f"REG's bound for this prior is {bound:.12g}", *tight.certificate.notes),
     )
-    mechanism = FiniteMechanism(tight.mechanism.matrix, space.points, space.points)
     data = {"prior": weights}
     return Solution(Problem("finite.regular", space, tight.problem.privacy, data), mechanism, value, certificate)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from flint import arb, arb_mat, ctx, fmpq_mat
+from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
 from numpy.typing import NDArray
 
 from utmost.errors import UnsupportedLevel
@@ -55,9 +55,18 @@ class Solved:
 
 def solve_phi(levels: EdgeLevels, right: Floats) -> Solved | None:
     """Phi y = right with proved signs; None if Phi is singular, or so nearly that nothing can be said."""
-    exponents = levels.lengths()
-    n = len(right)
-    if not n:
+    found, n = solve_lengths(levels.lengths(), right), len(right)
+    if n > MOST_EXACT or (found is not None and None not in found.signs):
+        return found
+    exact = _solve_in_balls(levels, right)
+    if found is None or exact is None:
+        return exact if found is None else found
+    return Solved(found.y, tuple(e if s is None else s for s, e in zip(found.signs, exact.signs, strict=True)))
+
+
+def solve_lengths(exponents: Floats, right: Floats) -> Solved | None:
+    """The same for Phi = e^-exponents in floating point, signs within its error left open; None near a singular Phi."""
+    if not len(right):
         return Solved(np.zeros(0), ())
     phi = np.exp(-exponents)
     try:
@@ -68,13 +77,8 @@ def solve_phi(levels: EdgeLevels, right: Floats) -> Solved | None:
     y = y + inverse @ (right - phi @ y)
     error = _error_bound(phi, exponents, inverse, right, y)
     if error is None:
-        return _solve_in_balls(levels, right) if n <= MOST_EXACT else None
-    signs: list[int | None] = [1 if v > e else -1 if v < -e else None for v, e in zip(y, error, strict=True)]
-    if any(s is None for s in signs) and n <= MOST_EXACT:
-        exact = _solve_in_balls(levels, right)
-        if exact is not None:
-            signs = [e if s is None else s for s, e in zip(signs, exact.signs, strict=True)]
-    return Solved(y, tuple(signs))
+        return None
+    return Solved(y, tuple(1 if v > e else -1 if v < -e else None for v, e in zip(y, error, strict=True)))
 
 
 def _error_bound(phi: Floats, exponents: Floats, inverse: Floats, right: Floats, y: Floats) -> Floats | None:
@@ -108,9 +112,7 @@ def _solve_in_balls(levels: EdgeLevels, right: Floats) -> Solved | None:
     level, distances = levels.single, levels.space.distances()
     n = len(right)
     exact = [Fraction(float(r)) for r in right]
-    if isinstance(level, ApproxDP) and (
-        ratio := ExpSum.rational(level.ratio).times(Fraction(1), Fraction(level.exponent)).as_rational()
-    ):
+    if isinstance(level, ApproxDP) and (ratio := _rational_growth(level)):
         found = _solve_rational(distances, ratio, exact)
         return (
             None
@@ -121,7 +123,7 @@ def _solve_in_balls(levels: EdgeLevels, right: Floats) -> Solved | None:
         return None
     bits = 128
     signs: list[int | None] = [None] * n
-    y = np.zeros(n)
+    y, solved = np.zeros(n), False
     while bits <= 2048 and any(s is None for s in signs):
         with ctx.workprec(bits):
             step = arb(as_fmpq(Fraction(level.exponent)))
@@ -136,7 +138,10 @@ def _solve_in_balls(levels: EdgeLevels, right: Floats) -> Solved | None:
             entries = [balls[i, 0] for i in range(n)]
             y = np.array([float(b) for b in entries])
             signs = [1 if b > 0 else -1 if b < 0 else None for b in entries]
+        solved = True
         bits *= 4
+    if not solved:
+        return None
     if any(s is None for s in signs) and n <= 60:
         tried = [_solve_rational(distances, Fraction(p), exact) for p in (2, 3, 7)]
         zero = [all(t is not None and t[i] == 0 for t in tried) for i in range(n)]
@@ -144,19 +149,26 @@ def _solve_in_balls(levels: EdgeLevels, right: Floats) -> Solved | None:
     return Solved(y, tuple(signs))
 
 
-def _solve_rational(distances: Floats, ratio: Fraction, right: list[Fraction]) -> list[Fraction] | None:
+def _rational_growth(level: ApproxDP) -> Fraction | None:
+    """e^epsilon, if that is rational."""
+    return ExpSum.rational(level.ratio).times(Fraction(1), Fraction(level.exponent)).as_rational()
+
+
+def rational_powers(levels: EdgeLevels, kept: NDArray[np.int64]) -> list[list[fmpq]] | None:
+    """The rows and columns of Phi at these points in rationals; None unless all edges have one rational e^epsilon."""
+    level = levels.single
+    ratio = _rational_growth(level) if isinstance(level, ApproxDP) else None
+    return None if ratio is None else _powers(levels.space.distances()[np.ix_(kept, kept)], ratio)
+
+
+def _powers(distances: Floats, ratio: Fraction) -> list[list[fmpq]]:
     powers = {d: as_fmpq(1 / ratio ** int(d)) if np.isfinite(d) else as_fmpq(Fraction(0)) for d in np.unique(distances)}
+    return [[powers[d] for d in row] for row in distances]
+
+
+def _solve_rational(distances: Floats, ratio: Fraction, right: list[Fraction]) -> list[Fraction] | None:
     try:
-        found = fmpq_mat([[powers[d] for d in row] for row in distances]).solve(fmpq_mat([[as_fmpq(r)] for r in right]))
+        found = fmpq_mat(_powers(distances, ratio)).solve(fmpq_mat([[as_fmpq(r)] for r in right]))
     except ZeroDivisionError:
         return None
     return [Fraction(int(found[i, 0].p), int(found[i, 0].q)) for i in range(len(right))]
-
-
-def nonnegative_solution(levels: EdgeLevels, right: Any) -> Floats | None:
-    """Some y >= 0 with Phi y = right up to rounding, for a singular Phi; None if there is none."""
-    from scipy.optimize import linprog
-
-    phi = np.exp(-levels.lengths())
-    result = linprog(np.zeros(len(right)), A_eq=phi, b_eq=right, bounds=(0, None), method="highs")
-    return np.asarray(result.x) if result.status == 0 else None

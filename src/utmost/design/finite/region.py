@@ -8,7 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.design.finite.phi import Solved, nonnegative_solution, pure_levels, solve_phi
+from utmost.design.finite.phi import Solved, pure_levels, solve_phi
+from utmost.design.finite.singular import nonnegative_solution
+from utmost.design.finite.structured import solve_for_prior
 from utmost.design.finite.tight import MOST_DENSE, column_peaks, tight_constraints
 from utmost.errors import InvalidInput
 from utmost.mechanism.certification import Check
@@ -25,7 +27,15 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     """Coefficients y >= 0 with prior = y Phi if the prior is epsilon-regular, else None (REG Def. of regular priors).
 
     Signs are proved; a prior is called irregular only if a coefficient is proved negative, by more than the rounding of
-    the prior's own floats can explain, or if Phi is singular and no non-negative coefficients exist.
+    the prior's own floats can explain, or if Phi is singular and it is proved in rationals that no coefficients exist.
+    On counts, sums, grids and databases no matrix is made, so a million results are within reach; `TooLarge` says where
+    that ends.
+
+    Parameters
+    ----------
+    prior : distribution over the points; None is uniform
+    space : who neighbours whom
+    privacy : pure level or number, or pure levels per edge
 
     Examples
     --------
@@ -36,28 +46,35 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     True
     """
     levels, weights = pure_levels(space, privacy), space.as_prior(prior)
-    solved: Solved | None
-    if len(weights) and bool((weights == weights[0]).all()):  # then y = z / n, which the structure of a space may give
-        z = column_peaks(levels)
-        solved = Solved(z.y / len(weights), z.signs)
-    else:
-        solved = solve_phi(levels, weights)
-    if solved is None:
-        return nonnegative_solution(levels, weights)
-    if solved.nonnegative is False and (solved.y < -_rounding(levels, weights)).any():
+    solved, moved = _coefficients(levels, weights)
+    if solved is None or (solved.nonnegative is False and (solved.y < -moved).any()):
         return None
     return np.maximum(solved.y, 0.0)
 
 
-def _rounding(levels: EdgeLevels, weights: Floats) -> Floats:
-    """How far coefficients move if every probability is off by what its float may have lost; 0 for large spaces."""
-    if len(weights) > MOST_DENSE:
-        return np.zeros(len(weights))
+def _coefficients(levels: EdgeLevels, weights: Floats) -> tuple[Solved | None, Floats]:
+    """Coefficients y with prior = y Phi, and how far they move if every float of the prior is off by its rounding.
+
+    None if Phi is singular and no non-negative coefficients exist.
+    """
+    n, still = len(weights), np.zeros(len(weights))
+    if n and bool((weights == weights[0]).all()):  # then y = z / n, which the structure of a space may give
+        z = column_peaks(levels)
+        return Solved(z.y / n, z.signs), still
+    if isinstance(levels.single, ApproxDP):
+        found = solve_for_prior(levels.space, levels.single, weights, MOST_DENSE)
+        if found is not None:
+            return found
+    solved = solve_phi(levels, weights)
+    if solved is None:
+        return nonnegative_solution(levels, weights), still
+    if n > MOST_DENSE:
+        return solved, still
     try:
         inverse = np.linalg.inv(np.exp(-levels.lengths()))
     except np.linalg.LinAlgError:
-        return np.zeros(len(weights))
-    return np.asarray(np.abs(inverse) @ weights * 2.0**-51)
+        return solved, still
+    return solved, np.asarray(np.abs(inverse) @ weights * 2.0**-51)
 
 
 def corner_priors(space: Space, privacy: Privacy) -> Floats:

@@ -14,12 +14,22 @@ from collections.abc import Callable
 import numpy as np
 
 from utmost.design.finite.phi import Floats, Solved
-from utmost.mechanism.decaying import LINES, has_structure, is_transitive, path_peaks, reach_of, row_sums, sum_error
+from utmost.mechanism.decaying import (
+    LINES,
+    has_structure,
+    is_path,
+    is_transitive,
+    path_peaks,
+    reach_of,
+    row_sums,
+    sum_error,
+)
 from utmost.privacy import ApproxDP
 from utmost.space import Space
 
 MOST_OFFSETS = 2**22
 REFINEMENTS = 6
+UNIT = 2.0**-52
 
 
 def solve_structured(space: Space, level: ApproxDP) -> Solved | None:
@@ -38,7 +48,81 @@ def solve_structured(space: Space, level: ApproxDP) -> Solved | None:
         for size in shape:
             z = np.multiply.outer(z, path_peaks(size, b)).ravel()
         return Solved(z, (1,) * n)
-    return _solve_toeplitz(space, level, shape)
+    found = _solve_toeplitz(space, level, shape, np.ones(n))
+    return None if found is None else found[0]
+
+
+def solve_for_prior(space: Space, level: ApproxDP, prior: Floats, most_dense: int) -> tuple[Solved, Floats] | None:
+    """The y with Phi y = prior, and how far the rounding of the prior's own floats may move it; None without structure.
+
+    Products of lines and of complete graphs have a closed inverse; lines with longer steps and boards under king's
+    moves are solved by conjugate gradients, beyond so many results as a matrix would serve.
+    """
+    if level.log_growth == 0:
+        return None
+    sides = _product_sides(space)
+    if sides is not None:
+        return _solve_product(sides, level.log_growth, prior)
+    if len(prior) <= most_dense or is_transitive(space) or not has_structure(space):
+        return None
+    return _solve_toeplitz(space, level, _shape(space)[0], prior)
+
+
+def _product_sides(space: Space) -> list[tuple[int, str]] | None:
+    """How long each side is, and whether it is a path or complete, if distances add up over the sides."""
+    if space.family is None:
+        return None
+    name, arguments = space.family
+    if name == "hamming":
+        return [(size, "complete") for size in getattr(space.points, "shape", ())]
+    if name == "complete":
+        return [(len(space.points), "complete")]
+    if is_path(space):
+        return [(len(space.points), "path")]
+    if name == "grid" and (arguments["metric"] == "manhattan" or sum(size > 1 for size in arguments["shape"]) < 2):
+        return [(size, "path") for size in arguments["shape"]]
+    return None
+
+
+def _solve_product(sides: list[tuple[int, str]], epsilon: float, right: Floats) -> tuple[Solved, Floats]:
+    """Phi is a Kronecker product, so its inverse is applied one side after the other.
+
+    An entry of a side's inverse is a quotient of sums of three powers of b = e^-epsilon, each within epsilon + 1 units;
+    1 - b is computed without cancelling; a sum over a side adds as many units as it has terms. So errors are at most
+    that many units of |inverse| right, which is computed beside.
+    """
+    shape = tuple(size for size, _ in sides)
+    y = size_of = right.reshape(shape)
+    units = 0.0
+    for axis, (size, kind) in enumerate(sides):
+        if size < 2:
+            continue
+        apply = _undo_path if kind == "path" else _undo_complete
+        y, size_of = (
+            np.moveaxis(apply(np.moveaxis(v, axis, 0), epsilon, s), 0, axis) for v, s in ((y, -1), (size_of, 1))
+        )
+        units += 16 + 4 * epsilon + (size if kind == "complete" else 3)
+    y, size_of = y.ravel(), size_of.ravel() * (1 + 1e-6)
+    error = units * UNIT * size_of
+    signs = tuple(1 if v > e else -1 if v < -e else None for v, e in zip(y.tolist(), error.tolist(), strict=True))
+    return Solved(y, signs), size_of * 2.0**-51 + error
+
+
+def _undo_path(v: Floats, epsilon: float, sign: int) -> Floats:
+    """The inverse of e^(-epsilon |i - j|) along the first axis, which is tridiagonal; sign +1: its absolute value."""
+    b = math.exp(-epsilon)
+    result = (1 + b * b) * v
+    result[[0, -1]] = v[[0, -1]]
+    result[1:] += sign * b * v[:-1]
+    result[:-1] += sign * b * v[1:]
+    return np.asarray(result / -math.expm1(-2 * epsilon))
+
+
+def _undo_complete(v: Floats, epsilon: float, sign: int) -> Floats:
+    """The inverse of (1 - b) I + b J along the first axis; sign +1: its absolute value."""
+    b, gap, size = math.exp(-epsilon), -math.expm1(-epsilon), len(v)
+    others = v.sum(axis=0) - (v if sign < 0 else 0)  # the absolute value may be taken too large
+    return np.asarray(((1 + (size - 2) * b) * v + sign * b * others) / (gap * (1 + (size - 1) * b)))
 
 
 def _shape(space: Space) -> tuple[tuple[int, ...], str]:
@@ -50,13 +134,15 @@ def _shape(space: Space) -> tuple[tuple[int, ...], str]:
     return tuple(size for size in arguments["shape"] if size != 1), arguments["metric"]
 
 
-def _solve_toeplitz(space: Space, level: ApproxDP, shape: tuple[int, ...]) -> Solved | None:
+def _solve_toeplitz(
+    space: Space, level: ApproxDP, shape: tuple[int, ...], right: Floats
+) -> tuple[Solved, Floats] | None:
+    """Phi y = right by conjugate gradients, and how far the rounding of right may move y."""
     from scipy.fft import irfftn, next_fast_len, rfftn
 
     least = _least_symbol(level.log_growth, reach_of(space), len(shape))
     if least is None or least <= 0:
         return None
-    n = math.prod(shape)
     longest = [next_fast_len(2 * size - 1, real=True) for size in shape]
     product = rfftn(_around(level.log_growth, reach_of(space), longest, [2 * size - 1 for size in shape]))
     nearly = rfftn(_around(level.log_growth, reach_of(space), list(shape), list(shape)))
@@ -69,16 +155,17 @@ def _solve_toeplitz(space: Space, level: ApproxDP, shape: tuple[int, ...]) -> So
     def precondition(v: Floats) -> Floats:
         return np.asarray(irfftn(rfftn(v.reshape(shape)) / nearly, shape)).ravel()
 
-    z = _conjugate_gradients(multiply, precondition, np.ones(n), 1e-13)
-    residual = 1 - row_sums(space, level, z)
+    z = _conjugate_gradients(multiply, precondition, right, 1e-13)
+    residual = right - row_sums(space, level, z)
     for _ in range(REFINEMENTS):
         better = z + _conjugate_gradients(multiply, precondition, residual, 1e-3)
-        left = 1 - row_sums(space, level, better)
+        left = right - row_sums(space, level, better)
         if not np.abs(left).max() < np.abs(residual).max() / 2:
             break
         z, residual = better, left
     error = np.linalg.norm(np.abs(residual) + sum_error(space, level, z)) / least * (1 + 1e-9)
-    return Solved(z, tuple(1 if v > error else -1 if v < -error else None for v in z.tolist()))
+    solved = Solved(z, tuple(1 if v > error else -1 if v < -error else None for v in z.tolist()))
+    return solved, np.full(len(z), error + float(np.linalg.norm(right)) * 2.0**-51 / least)
 
 
 def _conjugate_gradients(

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utmost.design.finite.phi import Floats, Solved, nonnegative_solution, pure_levels, solve_phi
+from utmost.design.finite.phi import Floats, Solved, pure_levels, solve_phi
+from utmost.design.finite.singular import nonnegative_solution
 from utmost.design.finite.structured import solve_structured
 from utmost.errors import NoSuchMechanism, TooLarge
 from utmost.exact import held
@@ -41,10 +42,9 @@ def tight_constraints(space: Space, privacy: Privacy) -> Solution:
            [0.166667, 0.166667, 0.666667]])
     """
     levels = pure_levels(space, privacy)
-    n = len(space.points)
     z = column_peaks(levels)
     if z.nonnegative is False:
-        k = int(np.argmin(z.y))
+        n, k = len(space.points), int(np.argmin(z.y))
         least = smallest_epsilon(space) if levels.single is not None and n <= MOST_SCANNED else None
         exists = "" if least is None else f" It exists from epsilon = {float(least):.9g} on ({least.note})."
         raise NoSuchMechanism(
@@ -53,6 +53,12 @@ def tight_constraints(space: Space, privacy: Privacy) -> Solution:
             point=space.points[k],
             entry=float(z.y[k]),
         )
+    return with_peaks(levels, z)
+
+
+def with_peaks(levels: EdgeLevels, z: Solved) -> Solution:
+    """The tight-constraints mechanism of the z >= 0 with Phi z = 1."""
+    space, n = levels.space, len(levels.space.points)
     peaks = np.maximum(z.y, 0.0)
     mechanism: FiniteMechanism | DecayingMechanism
     if n > MOST_DENSE and isinstance(levels.single, ApproxDP) and has_structure(space):
@@ -137,10 +143,7 @@ def column_peaks(levels: EdgeLevels) -> Solved:
     solved = solve_phi(levels, np.ones(n))
     if solved is not None:
         return solved
-    found = nonnegative_solution(levels, np.ones(n))
-    if found is None:
-        return Solved(np.full(n, -np.inf), (-1,) * n)
-    return Solved(found, (None,) * n)
+    return nonnegative_solution(levels, np.ones(n)) or Solved(np.full(n, -np.inf), (-1,) * n)
 
 
 def _is_regular(space: Space) -> bool:

@@ -79,7 +79,7 @@ def divergence_at_low_privacy(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) ->
 def information_at_high_privacy(prior: ArrayLike, privacy: Privacy) -> float:
     """The leading term of the largest mutual information as epsilon falls: P(T) P(T^c) eps²/2 (Cor. 3.5.4).
 
-    T is a set with probability nearest to one half.
+    T is a set with probability nearest to one half, found as by `binary_for_information`.
 
     Examples
     --------

@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from utmost.checking.local import information_between
-from utmost.checking.patterns import MOST_ENUMERATED, information_bound, information_of, offset, subset_sums
+from utmost.checking.patterns import (
+    MOST_ENUMERATED,
+    dearest_patterns,
+    information_bound,
+    information_of,
+    offset,
+    response_prices,
+    subset_sums,
+)
 from utmost.design.local.alphabet import Floats, prior_of, pure_level
 from utmost.design.local.mixture import Mixture, best_mixture
 from utmost.errors import InvalidInput, TooLarge
@@ -36,8 +44,8 @@ def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
     -------
     Solution
         Points are the letters 0..k-1, outputs the sets of letters that each answer favours. The certificate holds
-        prices of letters; its bound is exact for a uniform prior and up to 18 letters, and that of a knapsack with
-        fractions beyond.
+        prices of letters; its bound is that of all patterns for a uniform prior and up to 20 letters. Beyond, patterns
+        are bounded by relaxations, the entropy of the prior included, and `certificate.gap` says what that leaves.
 
     Examples
     --------
@@ -129,14 +137,13 @@ def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, str]:
     if k <= MOST_ENUMERATED:
         worth = information_of(np.minimum(subset_sums(prior), 1.0), q)
         return best_mixture(k, q, utility, lambda prices: worst_sets(worth, k, q, prices)), "all patterns, priced"
-    found = best_mixture(
-        k,
-        q,
-        utility,
-        lambda prices: _knapsack(prior, q, prices),
-        lambda prices: information_bound(prior, level, prices),
-        *_even_sets(prior, q),
-    )
+
+    def bound(prices: Floats) -> float:
+        return information_bound(prior, level, prices)
+
+    sets, even = _even_sets(prior, q)
+    guess = min(even, response_prices(prior, q), key=bound)
+    found = best_mixture(k, q, utility, lambda prices: _knapsack(prior, q, prices), bound, sets, guess)
     return found, "columns priced by a knapsack"
 
 
@@ -170,7 +177,10 @@ def worst_sets(worth: Floats, k: int, q: float, prices: Floats, most: int = 100)
 
 
 def _knapsack(prior: Floats, q: float, prices: Floats, most: int = 40) -> Floats:
-    """Sets that exceed their price: the first letters by price per probability, with one letter more, less or other."""
+    """Sets that exceed their price: good ones by two relaxations, with a letter more, less or other, again and again.
+
+    The relaxations are the first letters by price per probability, and every set of the likeliest with the best others.
+    """
     k = len(prior)
     order = np.argsort(prices / prior)
     sets = np.zeros((k, k))
@@ -180,8 +190,8 @@ def _knapsack(prior: Floats, q: float, prices: Floats, most: int = 40) -> Floats
     def excess(rows: Floats) -> Floats:
         return np.asarray(information_of(np.minimum(rows @ prior, 1.0), q) - rows @ prices - total)
 
-    best = sets[np.argsort(-excess(sets))[:6]]
-    for _ in range(3):
+    best = np.vstack([some[np.argsort(-excess(some))[:6]] for some in (sets, dearest_patterns(prior, q, prices))])
+    for _ in range(6):
         flips = np.abs(best[:, None, :] - np.eye(k)).reshape(-1, k)
         flips = flips[flips.any(axis=1)]
         best = np.unique(np.vstack([best, flips]), axis=0)

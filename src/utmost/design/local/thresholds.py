@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from utmost.checking.partitions import best_cuts, blocks_of, by_ratio, value_of
+from utmost.checking.patterns import information_bound, offset, response_prices
 from utmost.design.local.alphabet import distributions, prior_of
 from utmost.design.local.information import for_information, information
 from utmost.design.local.simple import binary, binary_for_information, randomized_response
@@ -24,6 +25,8 @@ from utmost.privacy.divergences import Chosen, as_divergence
 GRID = np.geomspace(0.01, 20, 60)
 SAME = 1e-11
 """Two values that agree to this, relative, count as one: above rounding, below what e^-20 makes of a difference."""
+PROVED = 1e-9
+"""How much above its value the bound on randomised response may be, relative: what bounds count for rounding."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +66,28 @@ def thresholds_for_testing(p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "k
         cuts = best_cuts(first[order], second[order], f, q)
         return value_of(first, second, f, q, blocks_of(cuts, order))
 
-    return _scan(
-        best,
-        lambda e: max(divergence_of(binary(*sides, PureDP(e)), first, second, f) for sides in both),
-        lambda e: divergence_of(randomized_response(len(first), PureDP(e)), first, second, f),
-    )
+    def binary_is_optimal(epsilon: float) -> bool:
+        kept = max(divergence_of(binary(*sides, PureDP(epsilon)), first, second, f) for sides in both)
+        return kept >= best(epsilon) * (1 - SAME)
+
+    def response_is_optimal(epsilon: float) -> bool:
+        kept = divergence_of(randomized_response(len(first), PureDP(epsilon)), first, second, f)
+        return kept >= best(epsilon) * (1 - SAME)
+
+    return _scan(binary_is_optimal, response_is_optimal)
 
 
 def thresholds_for_information(prior: ArrayLike) -> Thresholds:
     """Where the simple mechanisms are optimal for keeping information (LIM Theorems 3.5.1, 3.5.3).
+
+    Randomised response is optimal if and only if the only prices that can prove it (LIM (B.54)) do. Up to 20 letters
+    that is decided over all patterns; beyond, `response_from` is where a relaxation proves it, and `binary_until`
+    compares with the best mechanism found.
+
+    Parameters
+    ----------
+    prior : sequence of numbers
+        The probability of every letter, at most 400 of them unless they are all equal.
 
     Examples
     --------
@@ -81,31 +97,33 @@ def thresholds_for_information(prior: ArrayLike) -> Thresholds:
     (0.8656, 0.8656)
     """
     weights = prior_of(prior)
-    return _scan(
-        lambda e: for_information(weights, PureDP(e)).value,
-        lambda e: information(binary_for_information(weights, PureDP(e)), weights),
-        lambda e: information(randomized_response(len(weights), PureDP(e)), weights),
-    )
+    likely = weights[weights > 0]
+
+    def response_is_optimal(epsilon: float) -> bool:
+        if len(likely) in (1, len(weights)):
+            prices = response_prices(likely, offset(PureDP(epsilon)))
+            kept = information(randomized_response(len(likely), PureDP(epsilon)), likely)
+            return information_bound(likely, PureDP(epsilon), prices) <= kept * (1 + PROVED)
+        return False  # a letter that never occurs takes part of every answer
+
+    def binary_is_optimal(epsilon: float) -> bool:
+        kept = information(binary_for_information(weights, PureDP(epsilon)), weights)
+        return kept >= for_information(weights, PureDP(epsilon)).value * (1 - SAME)
+
+    return _scan(binary_is_optimal, response_is_optimal)
 
 
-def _scan(
-    best: Callable[[float], float], two: Callable[[float], float], response: Callable[[float], float]
-) -> Thresholds:
-    optimum = [best(e) for e in GRID.tolist()]
-
-    def reached(simple: Callable[[float], float], epsilon: float, value: float | None = None) -> bool:
-        return simple(epsilon) >= (best(epsilon) if value is None else value) * (1 - SAME)
-
-    up = [reached(two, e, v) for e, v in zip(GRID.tolist(), optimum, strict=True)]
-    until = math.inf if all(up) else 0.0
-    if not all(up) and up[0]:
-        i = up.index(False)
-        until = _bisect(lambda e: reached(two, e), float(GRID[i - 1]), float(GRID[i]))
-    on = [reached(response, e, v) for e, v in zip(GRID.tolist(), optimum, strict=True)]
-    since = 0.0 if all(on) else math.inf
-    if not all(on) and on[-1]:
-        i = len(on) - 1 - on[::-1].index(False)
-        since = _bisect(lambda e: not reached(response, e), float(GRID[i]), float(GRID[i + 1]))
+def _scan(binary_is_optimal: Callable[[float], bool], response_is_optimal: Callable[[float], bool]) -> Thresholds:
+    """Up from the least epsilon while the binary mechanism is optimal, down from the largest while the response is."""
+    grid = GRID.tolist()
+    first = next((i for i, e in enumerate(grid) if not binary_is_optimal(e)), len(grid))
+    until = math.inf if first == len(grid) else 0.0
+    if 0 < first < len(grid):
+        until = _bisect(binary_is_optimal, grid[first - 1], grid[first])
+    last = next((i for i in range(len(grid) - 1, -1, -1) if not response_is_optimal(grid[i])), -1)
+    since = 0.0 if last < 0 else math.inf
+    if 0 <= last < len(grid) - 1:
+        since = _bisect(lambda e: not response_is_optimal(e), grid[last], grid[last + 1])
     return Thresholds(until, since)
 
 

@@ -248,7 +248,8 @@ def discrete_staircase(
     dimension : how many numbers an answer has; for more than one, the cost is named
 
     In one dimension a theorem (Geng and Viswanath 2016): no private noise costs less. For vectors it is the discrete
-    form of LIM Theorem 2.3.1 and of the conjecture after it, and labelled as a conjecture.
+    form of a theorem about densities (Melbourne, Diaz and Asoodeh 2026); on a lattice nothing is proved, and the
+    certificate says so.
 
     Examples
     --------
@@ -296,7 +297,7 @@ def _certificate(dimension: int, method: str) -> Certificate:
     if dimension == 1:
         reason = "Geng and Viswanath 2016, discrete staircase: no private noise on the integers costs less"
         return Certificate("theorem", reason, "expected cost", method, notes=notes)
-    reason = "conjecture: LIM 2.3.2 on a lattice (no private noise on integer vectors is known to cost less)"
+    reason = "open on a lattice (a theorem for densities, arXiv 2601.14597): no private noise is known to cost less"
     return Certificate("unproved", reason, "expected cost", method, notes=notes)
 
 

@@ -51,7 +51,7 @@ class NoiseMechanism:
     cost : "l1", the l1 norm of the noise, or "l2", its squared Euclidean norm
     radius : the law of the l1 norm, in units of the sensitivity
     expected_cost : the mean cost
-    certificate : why no other noise is better, or that this is conjectured or not claimed
+    certificate : why no other noise is better, or that this is open or not claimed
     """
 
     level: ApproxDP
@@ -192,16 +192,17 @@ def staircase(
     cost : "l1", the l1 norm of the noise, or "l2", its squared Euclidean norm
     gamma : the share of each period on its upper step; None for the best
 
-    No private noise costs less in one dimension (Geng and Viswanath 2016) and, for the l1 cost, in two (LIM Theorem
-    2.3.1). Beyond, that is a conjecture of LIM, and the certificate says so; that no gamma is better is proved always.
+    No private noise costs less in one dimension (Geng and Viswanath 2016) and, for the l1 cost, in any (LIM Theorem
+    2.3.1 for two; Melbourne, Diaz and Asoodeh 2026 for all). With the l2 cost of several numbers that is open, and the
+    certificate says so; that no gamma is better is proved always.
 
     Examples
     --------
     >>> best = staircase(8.0, dimension=2)
     >>> round(best.gamma, 6), round(best.expected_cost, 6), laplace(8.0, dimension=2).expected_cost
     (0.087079, 0.091255, 0.25)
-    >>> best.certificate.claim, staircase(8.0, dimension=3).certificate.claim
-    ('theorem', 'unproved')
+    >>> [staircase(8.0, dimension=3, cost=cost).certificate.claim for cost in ("l1", "l2")]
+    ['theorem', 'unproved']
     """
     level, unit, size = _checked(privacy, sensitivity, dimension, cost)
     if gamma is None:
@@ -242,10 +243,12 @@ def _certificate(dimension: int, cost: str, best: bool) -> Certificate:
         reason = "Geng and Viswanath 2016: no private noise on the real line costs less"
         return Certificate("theorem", reason, _quantity(cost), "gamma in closed form")
     method = "minimisation over gamma, proved to a relative 1e-12 by Bernstein coefficients in ball arithmetic"
-    if dimension == 2 and cost == "l1":
+    if cost == "l1":
         reason = "LIM Theorem 2.3.1: no private noise in the plane costs less"
+        if dimension > 2:
+            reason = "Melbourne, Diaz and Asoodeh 2026 (arXiv 2601.14597): no private noise in any dimension costs less"
         return Certificate("theorem", reason, _quantity(cost), method)
-    reason = "conjecture: LIM 2.3.2 expects that no private noise costs less; only staircases have been compared"
+    reason = "open for the squared Euclidean cost of an l1 sensitivity: only staircases have been compared"
     return Certificate("unproved", reason, _quantity(cost), method)
 
 

@@ -1,0 +1,154 @@
+"""Which priors are regular where a matrix is singular or does not fit: against rationals, products and dense solves."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import fmpq, fmpq_mat
+
+import utmost as um
+from utmost.design.finite.phi import solve_phi
+from utmost.design.finite.structured import solve_for_prior
+from utmost.errors import TooLarge
+from utmost.mechanism.decaying import DecayingMechanism, row_sums, sum_error
+from utmost.space.edge_levels import on_edges
+
+
+def with_antipodes(people):
+    """The cube with opposite corners joined; Phi is singular at e^epsilon = 3 (three people) and 2 (four, five)."""
+    cube = um.hamming(people, 2)
+    opposite = [(p, tuple(1 - x for x in p)) for p in cube.points if p[0] == 0]
+    return um.Space.from_edges([*cube.edges, *opposite], points=cube.points)
+
+
+def rational_phi(space, ratio):
+    return fmpq_mat([[fmpq(1) / fmpq(ratio) ** int(d) for d in row] for row in space.distances()])
+
+
+@pytest.mark.parametrize(("people", "ratio"), [(3, 3), (4, 2), (5, 2)])
+def test_a_singular_phi_is_decided_exactly(people, ratio):
+    """Priors made of coefficients are regular; a step of 1e-9 or 1e-13 out of the range of Phi is not."""
+    space, level = with_antipodes(people), um.PureDP.from_ratio(ratio)
+    exact = rational_phi(space, ratio)
+    n = len(space.points)
+    assert exact.rank() < n
+    phi = float(ratio) ** -space.distances()
+    rng = np.random.default_rng(people)
+    out = rng.normal(size=n)
+    out -= phi @ np.linalg.pinv(phi, rcond=1e-9) @ out  # what no coefficients make
+    for _ in range(3):
+        y = rng.dirichlet(np.ones(n))
+        prior = y @ phi / (y @ phi).sum()
+        found = um.finite.regularity(prior, space, level)
+        assert (found >= 0).all()
+        assert found @ phi == pytest.approx(prior, abs=1e-15)
+        for step in (1e-9, 1e-13):
+            moved = prior + step * out / np.abs(out).max()
+            assert um.finite.regularity(moved / moved.sum(), space, level) is None
+    corners = um.finite.corner_priors(space, level)
+    assert um.finite.regularity(corners[0], space, level) is not None
+    beyond = corners[0] + 1e-9 * (corners[0] - corners[1])
+    weights = np.linalg.lstsq(phi, beyond, rcond=None)[0]
+    assert weights.min() < 0  # one solution is negative; that there is no other is what rationals decide
+    assert um.finite.regularity(beyond / beyond.sum(), space, level) is None
+
+
+def test_one_eighth_and_a_little():
+    """The 3-cube with antipodes: the uniform prior is regular, and 1e-9 more at every second corner is not."""
+    space, level = with_antipodes(3), um.PureDP.from_ratio(3)
+    parity = np.array([(-1) ** sum(point) for point in space.points])
+    exact = rational_phi(space, 3)
+    null = fmpq_mat([[fmpq(int(x)) for x in parity]]) * exact
+    assert all(null[0, j] == 0 for j in range(8))  # parity is a left null vector: every prior y Phi has none of it
+    assert um.finite.regularity(None, space, level) is not None
+    assert um.finite.regularity(1 / 8 + 1e-9 * parity, space, level) is None
+    assert um.finite.tight_constraints(space, level).certificate.notes == ()
+
+
+def test_points_at_distance_zero_are_one():
+    """Where epsilon is 0, rows of Phi are alike: a prior is regular if it is even there and regular on the rest."""
+    space = um.path(4)
+    levels = um.per_edge(space, epsilon=[0.0, 1.0, 0.0])
+    y = um.finite.regularity([0.3, 0.3, 0.2, 0.2], space, levels)
+    assert y @ np.exp(-levels.lengths()) == pytest.approx([0.3, 0.3, 0.2, 0.2], abs=1e-15)
+    assert um.finite.regularity([0.3, 0.3 + 1e-9, 0.2, 0.2 - 1e-9], space, levels) is None
+    assert um.finite.regularity([0.45, 0.45, 0.05, 0.05], space, levels) is None
+    assert um.finite.regularity([0.25 + 1e-9, 0.25, 0.25, 0.25 - 1e-9], space, 0) is None
+    assert um.finite.regularity(None, space, 0) is not None
+
+
+PRODUCTS = [
+    um.path(2), um.counts(6), um.grid((3, 4), "manhattan"), um.grid((2, 1, 3), "manhattan"), um.grid((1, 5)),
+    um.hamming(3, 2), um.hamming(2, "abc"), um.complete(5), um.differences(3, "add-remove"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("space", PRODUCTS, ids=repr)
+@pytest.mark.parametrize("epsilon", [0.01, 0.7, 3.0, 40.0])
+def test_the_inverse_of_a_product_is_that_of_the_matrix(space, epsilon):
+    """Coefficients and signs from sides agree with the dense solver, and rationals lie within the stated error."""
+    rng, n = np.random.default_rng(len(space.points)), len(space.points)
+    level = um.PureDP(epsilon)
+    prior = rng.dirichlet(np.ones(n))
+    found, moved = solve_for_prior(space, level, prior, 2000)
+    dense = solve_phi(on_edges(space, level), prior)
+    for mine, other in zip(found.signs, dense.signs, strict=True):
+        assert mine == other or mine is None
+    assert (moved >= 0).all()
+    ratio = Fraction(math.exp(epsilon)).limit_denominator(10**6)
+    exact = fmpq_mat(
+        [[fmpq(int(ratio.denominator), int(ratio.numerator)) ** int(d) for d in row] for row in space.distances()]
+    )
+    right = fmpq_mat([[fmpq(*Fraction(float(p)).as_integer_ratio())] for p in prior])
+    truth = np.array([float(Fraction(int(v.p), int(v.q))) for v in exact.solve(right).entries()])
+    found, moved = solve_for_prior(space, um.PureDP.from_ratio(ratio), prior, 2000)
+    assert (np.abs(found.y - truth) <= moved).all()
+
+
+def test_row_sums_of_databases_with_different_peaks():
+    """Sums over sides equal the matrix product, within their stated error."""
+    for space in (um.hamming(3, 3), um.complete(7), um.hamming(1, 4)):
+        z = np.random.default_rng(1).random(len(space.points))
+        exact = [math.fsum(row * z) for row in np.exp(-0.8 * space.distances())]
+        level = um.PureDP(0.8)
+        assert np.abs(row_sums(space, level, z) - exact).max() <= sum_error(space, level, z) + 1e-15
+
+
+def test_large_counts_and_databases():
+    """12,001 counts, 25,001 sums, 16,384 databases: decided without a matrix; coefficients come back as put in."""
+    rng = np.random.default_rng(2)
+    for space, epsilon in ((um.counts(12_000), 1.0), (um.sums(5000, 5), 1.5)):
+        n = len(space.points)
+        y = rng.dirichlet(np.ones(n))
+        prior = row_sums(space, um.PureDP(epsilon), y)
+        found = um.finite.regularity(prior / prior.sum(), space, epsilon)
+        assert found == pytest.approx(y / prior.sum(), abs=1e-12)
+        tilted = np.arange(1.0, n + 1) ** 2
+        tilted[n // 2] *= 30
+        assert um.finite.regularity(tilted / tilted.sum(), space, epsilon) is None
+    shares, prior = np.array([0.3, 0.27, 0.23, 0.2]), np.ones(1)
+    for _ in range(7):
+        prior = np.kron(prior, shares)
+    for epsilon, regular in ((0.48, False), (0.6931, False), (0.6932, True), (1.0, True)):
+        assert (um.finite.regularity(prior, um.hamming(7, 4), epsilon) is not None) == regular
+    one = um.finite.utility_bound(shares, um.complete(4), 1.0)  # people are independent, so coefficients multiply
+    assert um.finite.utility_bound(prior, um.hamming(7, 4), 1.0) == pytest.approx(one**7, rel=1e-12)
+    with pytest.raises(TooLarge):
+        um.finite.regularity(np.arange(12_001) / np.arange(12_001).sum(), um.cycle(12_001), 1.0)
+
+
+@pytest.mark.parametrize("space", [um.counts(4000), um.hamming(6, 4)], ids=repr)
+def test_a_regular_prior_on_many_results_is_solved_by_theorem(space, tmp_path):
+    """The optimum for a prior that is not uniform, its proof by coefficients, also from a file; forged ones fail."""
+    y = np.random.default_rng(3).dirichlet(np.ones(len(space.points)))
+    prior = row_sums(space, um.PureDP(1), y)
+    prior /= prior.sum()
+    best = um.finite.optimal(space, 1.0, prior)
+    assert isinstance(best.mechanism, DecayingMechanism)
+    assert best.certificate.reason.startswith("REG Theorem 3")
+    assert 1 - best.value == pytest.approx(um.finite.utility_bound(prior, space, 1.0), abs=1e-12)
+    loaded = um.Solution.load(best.save(tmp_path / "best.json"))
+    assert loaded.verify(), loaded.verify()
+    best.certificate.evidence["coefficients"][0] /= 2
+    assert not best.verify()
