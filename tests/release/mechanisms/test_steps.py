@@ -6,7 +6,7 @@ import pytest
 from oracles.programs import binary_lp
 
 import utmost as um
-from utmost.release.mechanisms.alternatives import choice_alternatives
+from utmost.release.alternatives import choice_alternatives
 from utmost.release.mechanisms.steps import best_steps
 from utmost.space.integers import Line
 

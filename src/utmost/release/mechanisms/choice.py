@@ -27,10 +27,10 @@ from utmost.design.noise.discrete import discrete_laplace, discrete_staircase
 from utmost.errors import CannotCertify, InvalidInput, SolverFailed, UnsupportedLevel
 from utmost.mechanism import loss_table
 from utmost.privacy import ApproxDP, Level
-from utmost.release.mechanisms.alternatives import choice_alternatives, number_alternatives
+from utmost.release.alternatives import choice_alternatives, number_alternatives
+from utmost.release.costs import shown_with, tolerance
+from utmost.release.levels import require_pure_release, require_releasable
 from utmost.release.mechanisms.cache import Wanted, cached
-from utmost.release.mechanisms.levels import require_pure_release, require_releasable
-from utmost.release.mechanisms.losses import shown_with, tolerance
 from utmost.release.mechanisms.noisy_line import NoisyLine
 from utmost.release.mechanisms.steps import Steps, best_steps
 from utmost.solution import Solution

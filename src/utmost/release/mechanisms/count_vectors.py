@@ -15,11 +15,11 @@ from utmost.errors import TooLarge
 from utmost.mechanism import loss_table
 from utmost.mechanism.decaying import DecayingMechanism
 from utmost.privacy import ApproxDP
-from utmost.release.mechanisms.alternatives import expected_cut_off, worst_cut_off
+from utmost.release.alternatives import expected_cut_off, worst_cut_off
+from utmost.release.costs import cost
 from utmost.release.mechanisms.balls import BallNoise
 from utmost.release.mechanisms.beliefs import Belief, belief, cube_beliefs, exchange_beliefs
 from utmost.release.mechanisms.choice import Design
-from utmost.release.mechanisms.losses import cost
 from utmost.solution import Solution
 from utmost.space.integers import Line
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from utmost.design.noise.discrete import discrete_laplace, discrete_staircase
 from utmost.privacy import ApproxDP
-from utmost.release.mechanisms.alternatives import tails
+from utmost.release.alternatives import tails
+from utmost.release.costs import cost
 from utmost.release.mechanisms.choice import MOST_POINTS, Design, Proof, design_number, why_private
-from utmost.release.mechanisms.losses import cost
 from utmost.release.mechanisms.noisy_line import NoisyLine
 from utmost.release.mechanisms.steps import Steps
 from utmost.space.integers import Line

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from utmost.design.noise.discrete import IntegerNoise
 from utmost.errors import TooLarge
-from utmost.release.mechanisms.losses import cost, tolerance
+from utmost.release.costs import cost, tolerance
 from utmost.space.integers import Line
 
 Floats = NDArray[np.float64]

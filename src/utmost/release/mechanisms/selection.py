@@ -43,6 +43,7 @@ from utmost.mechanism.decay import decay_above, keeps_level
 from utmost.mechanism.draws import Uniform, below
 from utmost.mechanism.sampling import uniform_integer
 from utmost.privacy import ApproxDP, Level
+from utmost.release.levels import require_releasable
 from utmost.release.mechanisms.choice import Proof
 from utmost.release.mechanisms.contests import (
     Contest,
@@ -54,7 +55,6 @@ from utmost.release.mechanisms.contests import (
     prior_tallies,
 )
 from utmost.release.mechanisms.hardest import hardest
-from utmost.release.mechanisms.levels import require_releasable
 from utmost.release.mechanisms.pure_within import implies, pure_within
 
 FAR, MOST_ON_LINES = 45.0, 60_000

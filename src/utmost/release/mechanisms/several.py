@@ -40,12 +40,12 @@ from numpy.typing import NDArray
 from utmost.design.finite import optimal, tight_constraints
 from utmost.errors import CannotCertify, NoSuchMechanism, SolverFailed, TooLarge, UnsupportedLevel
 from utmost.privacy import ApproxDP, Level
-from utmost.release.mechanisms.alternatives import expected_cut_off, tails
+from utmost.release.alternatives import expected_cut_off, tails
+from utmost.release.costs import shown_with, tolerance
+from utmost.release.levels import require_pure_release, share_of
 from utmost.release.mechanisms.balls import Shape, ball_noise
 from utmost.release.mechanisms.choice import DUALITY, PROVED, Design, Proof, design_number
 from utmost.release.mechanisms.count_vectors import Alone, Board, Floats, Together, any_wrong, tuple_losses
-from utmost.release.mechanisms.levels import require_pure_release, share_of
-from utmost.release.mechanisms.losses import shown_with, tolerance
 from utmost.solution import Solution
 from utmost.space import Space
 from utmost.space.families import grid
