@@ -201,6 +201,27 @@ def distances_to_ends(source: Source, column: str, grid: Grid, where: Any) -> tu
     return above, Contribution(above.taking_part, above.most - above.value, 0, above.most)
 
 
+def outside(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
+    """1 for every value that lies outside the range of a grid; null, NaN and infinities are no values."""
+    import ibis
+
+    value = number_column(source, column).cast("float64")
+    low, high = (ibis.literal(float(end), "float64") for end in (grid.lower, grid.upper))
+    out = value.notnull() & ~value.isnan() & ~value.isinf() & ((value < low) | (value > high))
+    return Contribution(out if where is None else as_condition(where, source) & out, 1, 1, 1)
+
+
+def people_with_more(source: Source, unit: Unit, where: Any, name: str) -> Statement:
+    """How many people have more than `rows_each` rows with a condition: one person moves it by one."""
+    require_id(source, unit.id)
+    table = source.table if where is None else source.table.filter(as_condition(where, source))
+    rows = table.select(who=table[unit.id])
+    rows = rows.filter(rows.who.notnull())
+    people = rows.group_by("who").aggregate(rows=rows.count())
+    more = people.filter(people.rows > unit.rows_each)
+    return source.statement(more.aggregate(**{name: more.count()}))
+
+
 def number_column(source: Source, column: str) -> Any:
     """A column of numbers; undeclared text is read as numbers, and what cannot be read is null."""
     value = source.column(column)

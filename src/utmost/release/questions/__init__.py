@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 from utmost.release.asked import Made
+from utmost.release.questions.clamped import AsksClamped, Clamped
 from utmost.release.questions.count import AsksCount, Count
 from utmost.release.questions.counts import AsksCounts, Counts
 from utmost.release.questions.histogram import AsksHistogram, Histogram
+from utmost.release.questions.left_out import AsksLeftOut, LeftOut
 from utmost.release.questions.majority import AsksMajority, Majority
 from utmost.release.questions.mean import AsksMean, Mean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
@@ -21,7 +23,11 @@ from utmost.release.questions.threshold import AsksThreshold, Threshold
 __all__ = ["QUESTIONS", "Question", "Questions", "Terms"]
 
 QUESTIONS: dict[str, type[Question]] = {
-    asked.name: asked for asked in (Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Plurality, Quantile)
+    asked.name: asked
+    for asked in (
+        *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Plurality, Quantile),
+        *(Clamped, LeftOut),
+    )
 }
 """Every question by its name, in the order in which they are listed to people."""
 
@@ -36,5 +42,7 @@ class Questions(
     AsksHistogram[Made],
     AsksPlurality[Made],
     AsksQuantile[Made],
+    AsksClamped[Made],
+    AsksLeftOut[Made],
 ):
     """All questions, each with the same arguments in `session`, in `session.plan` and in a schedule."""
