@@ -59,7 +59,7 @@ COVERED = {
     "checking/partitions": LOCAL,
     "checking/patterns": LOCAL,
     "checking/rainbow": (*CHECKING, "design/rainbow/test_regions"),
-    "design/noise/decay": ("design/noise/test_discrete", "release/test_winners", "release/test_questions"),
+    "mechanism/decay": ("design/noise/test_discrete", "release/test_winners", "release/test_questions"),
     "release/mechanisms/selection": ("release/test_winners", "release/test_questions"),
     "release/mechanisms/balls": ("release/test_several_counts", "release/test_questions"),
     "release/mechanisms/pure_within": ("release/test_winners",),
@@ -472,7 +472,7 @@ def try_all(minutes: float, only: str, again: str) -> None:
                     break
                 target.write_text(mutant.text())
                 covering = those_that_run(tests, str(path.relative_to(ROOT / "src" / "utmost")), mutant.inside)
-                limit = 60 + 3 * sum(tests[test]["seconds"] for test in covering)
+                limit = 40 + 1.5 * sum(tests[test]["seconds"] for test in covering)
                 outcome, failed, took = tree.run(["-x", *covering], limit)
                 target.write_text(original)
                 verdict = "survived" if outcome == "passed" else "killed"

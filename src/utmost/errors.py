@@ -119,6 +119,10 @@ class BudgetMismatch(InvalidInput):
     """A data set is opened with another budget, unit, neighbours or filter than its account was made with."""
 
 
+class LedgerFailed(UtmostError):
+    """A ledger's disk or server failed, or stayed busy; the message says what was recorded and what to do."""
+
+
 class UnknownDataset(InvalidInput):
     """A ledger has no account of this name."""
 

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -14,9 +13,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles.spenders import spend_at_once
 
 import utmost as um
-from utmost.accounting import chain, sqlite
+from utmost.accounting import chain, ledger_file
+from utmost.accounting.lines import Index, next_digest
 from utmost.errors import (
     BadFile,
     BudgetMismatch,
@@ -160,15 +161,12 @@ def test_bad_arguments_are_named():
 
 
 def test_files_that_are_no_ledger_are_refused_and_untouched(tmp_path):
-    """Text, nothing, someone else's database, another version, damaged pages, a missing index: bytes unchanged."""
+    """Text, nothing, someone else's database, another version, a cut or damaged file: bytes unchanged."""
     good = tmp_path / "good.db"
     account = opened(good)
     for i in range(30):
         spend(account, 0.01, i, "x" * 200)
-    um.Ledger(good).close()
-    account._storage.close()
     whole = good.read_bytes()
-    assert not good.with_name("good.db-wal").exists()
 
     def altered(name, change):
         path = tmp_path / name
@@ -179,19 +177,16 @@ def test_files_that_are_no_ledger_are_refused_and_untouched(tmp_path):
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE t (x)")
     connection.close()
-    missing = altered("missing.db", bytes)
-    with sqlite3.connect(missing) as connection:
-        connection.execute("DROP INDEX utmost_questions")
-    connection.close()
-    page = 4096
     cases = {
         altered("text.db", lambda _: b"epsilon: 1\n"): "is not a ledger",
+        altered("json.db", lambda _: b'{"version": 2}'): "is not a ledger",
         altered("empty.db", lambda _: b""): "is not a ledger",
         altered("cut.db", lambda b: b[: len(b) // 2]): "damaged",
+        altered("short.db", lambda b: b[:-1]): "damaged",
         other: "is not a ledger",
-        altered("newer.db", lambda b: b[:60] + (7).to_bytes(4, "big") + b[64:]): "version 7",
-        altered("pages.db", lambda b: b[: 2 * page] + os.urandom(4 * page) + b[6 * page :]): "damaged",
-        missing: "damaged",
+        altered("newer.db", lambda b: b.replace(b'"version":2', b'"version":7', 1)): "version 7",
+        altered("marks.db", lambda b: b[:512] + os.urandom(1024) + b[1536:]): "damaged",
+        altered("lines.db", lambda b: b[:4096] + os.urandom(4096) + b[8192:]): "damaged",
     }
     for path, message in cases.items():
         before = path.read_bytes()
@@ -200,52 +195,86 @@ def test_files_that_are_no_ledger_are_refused_and_untouched(tmp_path):
         assert path.read_bytes() == before, path
     with pytest.raises(BadFile, match="not a folder"):
         um.Ledger(tmp_path / "nowhere" / "budget.db")
+    with pytest.raises(BadFile, match="cannot be read"):
+        um.Ledger(tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {p.name for p in cases} | {"good.db"}  # nothing left lying about
 
 
-def tamper(path, statement, *values):
-    with sqlite3.connect(path) as connection:
-        connection.execute(statement, values)
-    connection.close()
+def tamper(path, change, number=None):
+    """Change the text of an event, or of all lines, as someone would who also puts the marks right."""
+    whole = path.read_bytes()
+    lines = whole[ledger_file.BEGIN :].splitlines(keepends=True)
+    if number is not None:
+        old = lines[number]
+        lines[number] = change(old)
+        assert lines[number] != old
+    else:
+        lines = change(lines)
+    digest = Index().digest
+    for line in lines:
+        digest = next_digest(digest, line)
+    text = b"".join(lines)
+    mark = ledger_file._write_mark(ledger_file.Mark(len(lines), ledger_file.BEGIN + len(text), digest))
+    with path.open("r+b") as file:  # the same file, as others may have it open
+        file.truncate(0)
+        file.write(whole[: ledger_file.BLOCK] + mark + mark + text)
+
+
+def replacing(old, new):
+    return lambda line: line.replace(old, new)
 
 
 @pytest.mark.parametrize(
-    "statement",
+    ("number", "change"),
     [
-        "UPDATE utmost_events SET body = replace(body, '1/10', '1/100') WHERE number = 3",
-        "UPDATE utmost_events SET time = '2020-01-01T00:00:00.000+00:00' WHERE number = 2",
-        "UPDATE utmost_events SET entry = 1 WHERE number = 3",
-        "DELETE FROM utmost_events WHERE number = 3",
-        "UPDATE utmost_events SET head = '0' WHERE number = 4",
+        (3, replacing(b'"1/10"', b'"1/100"')),
+        (2, replacing(b'"20', b'"19')),
+        (3, replacing(b'"reserve",2,', b'"reserve",1,')),
+        (None, lambda lines: lines[:3] + lines[4:]),
+        (None, lambda lines: [*lines[:3], lines[4], lines[3], *lines[5:]]),
+        (None, lambda lines: [*lines, lines[-1]]),
+        (None, lambda lines: lines[1:]),
+        (4, lambda line: line.replace(line[-20:-4], b"0" * 16)),
+        (0, replacing(b'"secret":"', b'"secret":"00')),
+        (0, lambda line: line.replace(line[-10:-4], b"000000" if line[-10:-4] != b"000000" else b"111111")),
+        (5, replacing(b":", b": ")),
+        (5, lambda line: b"[" * 100_000 + line),
+        (5, lambda line: b"\xff" + line),
+        (5, lambda line: b"{}\n"),
+        (5, lambda line: b'{"event":[[],{},1,2,3,4,5],"head":7}\n'),
     ],
 )
-def test_a_changed_event_is_found(tmp_path, statement):
-    """Whatever is changed in the past breaks the chain from there on."""
+def test_a_changed_event_is_found(tmp_path, number, change):
+    """Whatever is changed in the past breaks the chain: who opens it is refused, and who has it open."""
     path = tmp_path / "budget.db"
     account = opened(path)
     for i in range(3):
         spend(account, 0.1, i)
     assert account.check()
-    account._storage.close()
-    tamper(path, statement)
-    assert not um.Ledger(path).account("survey").check()
+    tamper(path, change, number)
+    with pytest.raises(BadFile, match="nothing can be spent"):
+        um.Ledger(path)
+    with pytest.raises(BadFile, match="nothing can be spent"):
+        account.reserve(0.1, "q")
+    with pytest.raises(BadFile, match="nothing can be spent"):
+        account.check()
 
 
 def test_a_changed_last_event_or_opening_stops_spending(tmp_path):
-    """The last event, which carries the sums, is checked at every spend; the first one at every opening."""
+    """The last event, which carries the sums, and the first, which carries the budget and the secret."""
     path = tmp_path / "budget.db"
     account = opened(path)
     spend(account, 0.9)
-    tamper(path, "UPDATE utmost_events SET body = replace(body, '9/10', '1/10') WHERE number = 2")
-    with pytest.raises(BadFile, match="event 2"), account.reserve(0.5, "q"):
-        pass
-    tamper(path, "UPDATE utmost_events SET body = replace(body, '\"1\"', '\"100\"') WHERE number = 0")
-    with pytest.raises(BadFile, match="event 0"):
-        opened(path)
-    tamper(path, "UPDATE utmost_events SET body = replace(body, '\"100\"', '\"1\"') WHERE number = 0")
-    tamper(path, "UPDATE utmost_accounts SET secret = zeroblob(32)")
-    with pytest.raises(BadFile, match="event 0"):
-        opened(path)
+    whole = path.read_bytes()
+    for number, old, new in ((2, b'"9/10"', b'"1/10"'), (0, b'"1"', b'"9"'), (0, b'"secret":"', b'"secret":"f')):
+        tamper(path, replacing(old, new), number)
+        with pytest.raises(BadFile, match=f"event {number}|not one that Utmost wrote"):
+            opened(path)
+        with pytest.raises(BadFile, match="damaged"):
+            account.reserve(0.1, "q")
+        path.write_bytes(whole)
+        assert opened(path).check()
+    assert epsilon_spent(account) == Fraction(9, 10)
 
 
 def test_a_printed_head_finds_a_backup_that_was_put_back(tmp_path):
@@ -253,14 +282,13 @@ def test_a_printed_head_finds_a_backup_that_was_put_back(tmp_path):
     path, backup = tmp_path / "budget.db", tmp_path / "backup.db"
     account = opened(path)
     early = spend(account, 0.1, 1).head
-    account._storage.close()
     shutil.copy(path, backup)
-    account = opened(path)
     late = spend(account, 0.1, 2).head
     assert account.check(early)
     assert account.check(late.upper())
-    account._storage.close()
     shutil.copy(backup, path)
+    with pytest.raises(BadFile, match="were read before"):
+        account.reserve(0.1, 3)  # whoever has it open knows better
     restored = opened(path)
     assert restored.check()
     assert restored.check(early)
@@ -291,8 +319,6 @@ def test_a_file_that_lost_its_name_is_not_spent_from(tmp_path, change):
     assert reservation.complete(1).answer == 1
     with pytest.raises(BadFile, match="deleted or replaced"), account._storage.write("survey"):
         path.unlink()
-    with pytest.raises(BadFile, match="log of a ledger"):
-        um.Ledger(path)  # SQLite would play the old log into the new file
 
 
 def test_tampered_answers_are_not_returned(tmp_path):
@@ -302,7 +328,8 @@ def test_tampered_answers_are_not_returned(tmp_path):
     spend(account, 0.1, "x", 41)
     spend(account, 0.1, "y", 7)
     assert account.ask(0.1, {"ask": "x"}, lambda: 0).answer == {"answer": 41}
-    tamper(path, "UPDATE utmost_events SET body = replace(body, '41', '99') WHERE number = 2")
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'{"answer":41}', b'{"answer":99}'))  # of the same length, so the marks stay
     for use in (
         lambda: account.find({"ask": "x"}),
         lambda: account.ask(0.1, {"ask": "x"}, lambda: 0),
@@ -310,25 +337,40 @@ def test_tampered_answers_are_not_returned(tmp_path):
     ):
         with pytest.raises(BadFile, match="event 2"):
             use()
+    with pytest.raises(BadFile, match="damaged"):
+        account.check()
     assert account.find({"ask": "y"}).answer == {"answer": 7}
-    tamper(path, "UPDATE utmost_events SET body = replace(body, '99', '41') WHERE number = 2")
-    tamper(path, "UPDATE utmost_events SET body = replace(body, '1/10', '1/20') WHERE number = 1")
+    path.write_bytes(whole.replace(b'"1/10"', b'"1/20"', 1))
     with pytest.raises(BadFile, match="event 1"):
         account.find({"ask": "x"})
+    path.write_bytes(whole)
+    assert account.check()
 
 
-def test_a_check_recomputes_costs_and_questions(tmp_path):
-    """A chain may be whole and still lie: too small a cost, or a question filed where nobody looks."""
-    path = tmp_path / "budget.db"
-    account = opened(path)
-    spend(account, 0.5)
-    tamper(path, "UPDATE utmost_events SET question = 'elsewhere' WHERE number = 2")
-    assert "filed under another question" in str(account.check())
+def test_an_answer_filed_under_another_question_is_not_returned():
+    """Even where chain and hashes are whole: what is found under a key must have been asked so."""
+    account = opened(None)
+    asked, other = {"ask": "x"}, {"ask": "y"}
+    spend(account, 0.1, "x", 41)
+    schedule = account.reserve_schedule(0.1, 2, "slots")
+    schedule.slot({"ask": "z"}).complete({"answer": 5})
+    filed = account._storage._index.tracks["survey"].answers
+    for wrong in (asked, {"ask": "z"}):
+        filed[chain.question_key(other)] = filed[chain.question_key(wrong)]
+        for use in (lambda: account.find(other), lambda: account.ask(0.1, other, lambda: 0)):
+            with pytest.raises(BadFile, match="was changed"):
+                use()
+    assert account.find(asked).answer == {"answer": 41}
+    assert account.find({"ask": "z"}).answer == {"answer": 5}
+
+
+def test_a_check_recomputes_costs():
+    """A chain may be whole and still lie: too small a cost."""
     levels, cost = [um.PureDP(0.5).to_json()], [["1/10", "1"]]
     body = {"levels": levels, "slots": 0, "cost": cost, "question": 1, "spent": cost, "entries": 1}
-    forged = opened(tmp_path / "forged.db")
-    with forged._storage.write("survey") as run:
-        chain.append(run, forged._last(run), "reserve", 1, 0, body, chain.question_key(1))
+    forged = opened(None)
+    with forged._storage.write("survey") as book:
+        book.add(chain.following(book.last("survey"), "reserve", 1, 0, body), chain.question_key(1))
     assert "less than its level costs" in str(forged.check())
 
 
@@ -383,7 +425,7 @@ def test_reserving_charges_with_or_without_a_block(place):
 
 
 def test_wrong_uses_are_named(tmp_path):
-    """Entries that are not there, one level as a batch, an account without events, a closed ledger: in words."""
+    """Entries that are not there, one level as a batch, a closed ledger: in words."""
     path = tmp_path / "budget.db"
     account = opened(path, um.ApproxDP(1, 1e-5))
     for number in (0, -1, "1", None):
@@ -397,10 +439,6 @@ def test_wrong_uses_are_named(tmp_path):
     with pytest.raises(InvalidInput, match="delta is -1;"):
         account.reserve_batch([0.1], "q", delta=-1)
     assert account.reserve_schedule(0.1, np.int64(2), "q").left == 2
-    tamper(path, "DELETE FROM utmost_events")
-    for use in (lambda: opened(path), lambda: account.left, account.check):
-        with pytest.raises(BadFile, match="event 0"):
-            use()
     account._storage.close()
     with pytest.raises(UtmostError, match="is closed") as wrong:
         account.entries()
@@ -497,22 +535,6 @@ def test_a_file_is_shared_with_a_fork(tmp_path):
     assert account.check()
 
 
-def spend_until_refused(url, level, seed, results):
-    """Spend with pauses of none, until the budget says no; report what was answered."""
-    account = um.Ledger(url).account("survey")
-    answered = 0
-    try:
-        while True:
-            with account.reserve(level, {"by": seed, "n": answered}) as entry:
-                if answered % 7 != 6:  # every seventh is left unfinished
-                    entry.complete({"n": answered})
-            answered += 1
-    except BudgetSpent:
-        results.put((seed, answered, 0))
-    except UtmostError as wrong:  # pragma: no cover
-        results.put((seed, answered, str(wrong)))
-
-
 def many_spend(url, seconds, processes=8):
     """Processes spend at once; the budget is made large enough to last about so many seconds."""
     account = um.Ledger(url).account("survey")
@@ -521,25 +543,14 @@ def many_spend(url, seconds, processes=8):
         spend(account, "1e-9", i)
     pace = 20 / (time.monotonic() - start)
     level = Fraction(1, max(100, round(seconds * pace / 4)))  # at once they get about a quarter of it in all
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pytest", "utmost"])
-    results = context.Queue()
-    workers = [
-        context.Process(target=spend_until_refused, args=(url, str(level), i, results)) for i in range(processes)
-    ]
-    for worker in workers:
-        worker.start()
-    found = [results.get(timeout=600) for _ in workers]
-    for worker in workers:
-        worker.join()
-    assert [problem for *_, problem in found] == [0] * processes
+    answered = spend_at_once([url] * processes, str(level))
     before = 20 * Fraction(1, 10**9)
     fit = (1 - before) // level
     entries = account.entries()
-    assert sum(answered for _, answered, _ in found) == fit == len(entries) - 20  # nothing more, nothing lost
+    assert sum(answered) == fit == len(entries) - 20  # nothing more, nothing lost
     assert epsilon_spent(account) == before + fit * level <= 1
     unfinished = sum(entry.state == "reserved" for entry in entries)
-    assert unfinished == sum(answered // 7 for _, answered, _ in found)
+    assert unfinished == sum(count // 7 for count in answered)
     assert account.check()
 
 
@@ -577,26 +588,39 @@ def in_a_child(work):
     return status == 0, words
 
 
-def kill_at(last):
-    """A callback for the trace of a connection: kill -9 before the n-th statement."""
+def killed_at(last):
+    """Let every write, cut and sync of a ledger's file be a step, writes also in halves: kill -9 before the n-th."""
     count = itertools.count(1)
 
-    def step(statement):
+    def step():
         if next(count) == last:
             os.kill(os.getpid(), signal.SIGKILL)
 
+    def stepping(work):
+        def stepped(handle, *how):
+            step()
+            if work is write and len(how[0]) > 1:
+                text, place = how
+                write(handle, text[: len(text) // 2], place)
+                step()
+            work(handle, *how)
+
+        return stepped
+
+    write = ledger_file._write_at
+    for name in ("_write_at", "_cut", "_sync"):
+        setattr(ledger_file, name, stepping(getattr(ledger_file, name)))
     return step
 
 
 def spend_twice(path, last):
     def work(report):
         account = opened(path)
-        step = kill_at(last)
-        account._storage._connection.set_trace_callback(step)
+        step = killed_at(last)
         for level, question in (("0.25", "first"), ("0.5", "second")):
             with account.reserve(level, {"ask": question}) as entry:
                 report("reserved")
-                step("the draw")
+                step()
                 entry.complete({"answer": 7})
             report("completed")
 
@@ -604,7 +628,7 @@ def spend_twice(path, last):
 
 
 def test_killed_at_every_step(tmp_path):
-    """kill -9 before each statement: what was reported as reserved is charged, what was completed is on record.
+    """kill -9 at each step: what was reported as reserved is charged, what was completed is on record.
 
     Whatever the step, the ledger opens again, is intact, and pays for what is left.
     """
@@ -623,7 +647,7 @@ def test_killed_at_every_step(tmp_path):
         spend(account, str(1 - charged), "the rest")
         assert not account.left.allows("1e-20")
         step += 1
-    assert step > 15  # two reservations and two completions of several statements each
+    assert step > 4 * 6  # two reservations and two completions: a line and a mark, in halves, and synced
 
 
 def test_killed_while_the_file_is_made(tmp_path):
@@ -631,23 +655,17 @@ def test_killed_while_the_file_is_made(tmp_path):
 
     def make(path, last):
         def work(report):
-            connect = sqlite._connect
-
-            def traced(name):
-                connection = connect(name)
-                connection.set_trace_callback(kill_at(last))
-                return connection
-
-            sqlite._connect = traced
+            killed_at(last)
             um.Ledger(path)
 
         return work
 
-    for step in range(1, 11):
+    for step in range(1, 4):
         path = tmp_path / str(step) / "budget.db"
         path.parent.mkdir()
         finished, _ = in_a_child(make(path, step))
         assert not finished
+        assert not path.exists()
         assert opened(path).check()
 
 
@@ -667,6 +685,14 @@ def test_postgres_keeps_a_ledger(postgres):
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE utmost_events SET body = replace(body, '3/5', '2/5') WHERE dataset = 'other'")
     assert not other.check()
+    assert "sums" not in str(other.check())  # of a broken chain they mean nothing
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE utmost_events SET body = '{}' WHERE dataset = 'other'")
+    assert not other.check()
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE utmost_events SET body = '{' WHERE dataset = 'other'")
+    with pytest.raises(BadFile, match="event 0"):
+        other.check()
     fresh = um.Ledger(url)
     assert fresh.datasets() == ["other", "survey"]
     assert "utmost@" not in fresh.where
@@ -679,6 +705,22 @@ def test_postgres_with_eight_processes(postgres):
         connection.execute("DROP TABLE IF EXISTS utmost_events, utmost_accounts, utmost_version")
     opened(url)
     many_spend(url, 2)
+
+
+def test_postgres_answers_filed_under_another_question(postgres):
+    """The key of a question stands beside the chain, not in it: an answer found under a wrong one is not returned."""
+    url, psycopg = postgres
+    account = opened(url, dataset="filed")
+    spend(account, 0.1, "x", 41)
+    wrong = chain.question_key({"ask": "y"})
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE utmost_events SET question = %s WHERE dataset = 'filed' AND number = 2", [wrong])
+    assert account.find({"ask": "x"}) is None
+    for use in (lambda: account.find({"ask": "y"}), lambda: account.ask(0.1, {"ask": "y"}, lambda: 0)):
+        with pytest.raises(BadFile, match="event 2"):
+            use()
+    assert "filed under another question" in str(account.check())
+    assert epsilon_spent(account) == Fraction(1, 10)
 
 
 @pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])

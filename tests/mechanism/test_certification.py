@@ -25,7 +25,8 @@ from utmost.mechanism.certification import (
     growth_floor,
     most_weight,
 )
-from utmost.mechanism.rounding import carry_down
+from utmost.mechanism.decaying import row_sums, sum_error
+from utmost.mechanism.rounding import carry_down, round_rows
 from utmost.release.mechanisms.choice import design_choice, design_number
 from utmost.space.edge_levels import on_edges
 from utmost.space.integers import Line
@@ -511,6 +512,68 @@ def test_carrying_down_lowers_no_more_than_it_must(seed):
         assert w == min([start, *(most_weight(levels[0], u, total) for u in around)])
 
 
+@pytest.mark.parametrize(("n", "epsilon"), [(3000, 1e-4), (3000, 1e-2), (60, 1.0)])
+def test_sums_of_decaying_rows_are_as_near_as_they_say(n, epsilon):
+    """Row sums of a long path against 200-bit arithmetic: thousands of additions err by more than a few units."""
+    space, level, peaks = um.path(n), um.PureDP(epsilon), np.random.default_rng(n).random(n)
+    found, stated = row_sums(space, level, peaks), sum_error(space, level, peaks)
+    with ctx.workprec(200):
+        b = (-arb(as_fmpq(level.exponent))).exp()
+        sides = []
+        for order in (peaks.tolist(), peaks[::-1].tolist()):
+            beyond = [arb(0)]
+            for peak in order[:0:-1]:
+                beyond.append(b * (peak + beyond[-1]))
+            sides.append(beyond[::-1])
+        exact = [
+            peak + ahead + behind for peak, ahead, behind in zip(peaks.tolist(), sides[0], sides[1][::-1], strict=True)
+        ]
+        off = max(abs(float(e - f)) for e, f in zip(exact, found.tolist(), strict=True))
+    assert off <= stated <= 1e-8
+    if n * epsilon < 1:
+        assert off > 9 * 2.0**-52 * found.max()  # so that it takes more than a few units to cover it
+
+
+def test_a_recipe_may_reach_what_its_law_says_is_highest():
+    """A row whose largest entry is just the law's highest is proper; a little above it, it is not."""
+    for factor, fine in ((1.0, True), (1 + 1e-7, False)):
+        law = Law(um.PureDP(1), um.path(8), "even", 1e-14, 0.125 / factor)
+        certified = CertifiedRecipe(
+            um.RecipeMechanism(range(8), range(8), lambda i: np.full(8, 0.125), law), on_edges(um.path(8), 1)
+        )
+        if fine:
+            assert certified.weights_at(3).sum() == 2**62
+        else:
+            with pytest.raises(CannotCertify, match="law"):
+                certified.weights_at(3)
+
+
+@pytest.mark.parametrize("bits", [40, 62, 63, 90])
+def test_rounded_rows_add_up_to_the_unit(bits):
+    """With a floor and without: integers that add up exactly, zeros kept, near the truth."""
+    rng = np.random.default_rng(bits)
+    matrix = rng.dirichlet(np.ones(7), 50)
+    matrix[:, 2] = 0
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    floors = np.tile([0.25, 0.125, 0, 0.125, 0.125, 0.125, 0.25], (50, 1))
+    for eta in (0.0, 2.0**-30, 0.01):
+        weights = round_rows(matrix, floors, eta, bits)
+        assert {sum(map(int, row)) for row in weights} == {2**bits}
+        assert not weights[:, 2].any()
+        assert np.abs((weights / 2**bits).astype(float) - (1 - eta) * matrix - eta * floors).max() < 2.0**-37
+
+
+def test_a_gaussian_level_with_an_output_that_nobody_uses():
+    """An output of probability 0 everywhere asks for no floor."""
+    ends = np.r_[-np.inf, -0.8, 0.5, np.inf]
+    table = np.array([[*np.diff(norm.cdf(ends, mean)), 0.0] for mean in (0, 1)])
+    certified = um.certify(um.FiniteMechanism(table, (0, 1), "abcd"), um.path(2), um.GaussianDP(1))
+    assert certified.moved < 1e-12
+    assert not certified.weights[:, 3].any()
+    with pytest.raises(CannotCertify, match=r"needs epsilon = 1\.09861"):
+        um.certify(um.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], (0, 1), "ab"), um.path(2), um.GaussianDP(1))
+
+
 def test_sums_that_wrap_around_are_caught():
     """Five weights of 2^62 add up to 2^62 modulo 2^64: no distribution, and refused."""
     weights = np.full((2, 5), 2**62, dtype=np.int64)
@@ -626,3 +689,13 @@ def test_integers_on_a_complete_space_are_never_passed_when_broken():
     weights[7] = (2**62 - third, third)
     assert find_violation(weights, 62, levels) is not None  # 2^62 - third is one unit above 2 third
     assert "edge_indices" not in space.__dict__
+
+
+def test_an_epsilon_missed_by_rounding_is_told_apart():
+    """Probabilities with nine digits of e^0.7 need a little more: the digits are shown, and from_ratio is named."""
+    ratio = 2.013752710
+    mechanism = um.FiniteMechanism(np.array([[ratio, 1], [1, ratio]]) / (1 + ratio), [0, 1], [0, 1])
+    with pytest.raises(CannotCertify, match=r"needs epsilon = 0\.70000000\d+: the same up to .*from_ratio\(2\)"):
+        um.certify(mechanism, um.path(2), 0.7)
+    with pytest.raises(CannotCertify, match=r"needs epsilon = 0\.7\. Allow that"):
+        um.certify(mechanism, um.path(2), 0.5)

@@ -334,3 +334,23 @@ def test_within_k():
     assert FiniteMechanism(np.eye(3), pairs, pairs).expected_loss(loss="within 1", remap=[(1, 1)] * 3) == 0
     with pytest.raises(InvalidInput, match="within 2"):
         FiniteMechanism(np.eye(3), range(3), range(3)).expected_loss(loss="within reason")
+
+
+def test_expected_loss_of_guesses_at_random():
+    """A remap may be a matrix: the loss is that of the mechanism followed by it; wrong ones are named."""
+    rng = np.random.default_rng(4)
+    mechanism = FiniteMechanism(rng.dirichlet(np.ones(4), size=3), range(3), "abcd")
+    guesses, prior = rng.dirichlet(np.ones(3), size=4), [0.5, 0.3, 0.2]
+    loss = rng.random((3, 3))
+    expected = 0.0
+    for i, o, g in product(range(3), range(4), range(3)):
+        expected += prior[i] * mechanism.matrix[i, o] * guesses[o, g] * loss[i, g]
+    assert mechanism.expected_loss(prior, loss, guesses) == pytest.approx(expected)
+    best = [[float(p == g) for p in range(3)] for g in mechanism.best_remap(prior, loss)]
+    assert mechanism.expected_loss(prior, loss, best) == pytest.approx(mechanism.expected_loss(prior, loss))
+    with pytest.raises(InvalidInput, match="a row per output and a column per point"):
+        mechanism.expected_loss(prior, loss, guesses.T)
+    with pytest.raises(InvalidInput, match="row 2 of the remap, for the output 'c'"):
+        mechanism.expected_loss(prior, loss, guesses - [[0] * 3, [0] * 3, [0.1] * 3, [0] * 3])
+    pairs = FiniteMechanism([[0.5, 0.5], [0.5, 0.5]], [(0, 0), (0, 1)], "ab")
+    assert pairs.expected_loss(remap=[(0, 0), (0, 1)]) == 0.5  # points that are tuples are guesses, not rows

@@ -9,6 +9,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from oracles.words import words_of_a_child
 from scipy.stats import chisquare
 
 import utmost as um
@@ -98,6 +99,20 @@ def test_one_and_many_answers():
     assert certified.sample("x") == ("a", 1)
     assert certified.sample("y", 3) == [("a", 1)] * 3
     assert certified.sample("y", 0) == []
+
+
+@pytest.mark.parametrize("size", [None, 1, 2, 1000])
+def test_an_answer_takes_the_randomness_of_one(size):
+    """Eight bytes for each answer: none is drawn that is not given."""
+    certified, asked = um.certify(um.finite.geometric(5, 1.0), um.path(5), 1.0), []
+
+    def source(count):
+        asked.append(count)
+        return bytes(count)
+
+    with insecure_source_for_tests_only(source):
+        certified.sample(2, size)
+    assert sum(asked) == 8 * (size or 1)
 
 
 def test_bytes_are_never_handed_out_twice_to_threads():
@@ -210,10 +225,6 @@ def test_no_size_rewinds_the_buffer():
     before = source._buffer
     source(16)
     assert source._buffer != before
-
-
-def words_of_a_child(_):
-    return [sampling._source(16) for _ in range(1000)]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

@@ -7,11 +7,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 
 import utmost as um
 from utmost.checking import dual_bound, mechanism_bound
 from utmost.checking.chains import bounded
 from utmost.errors import BadFile, CannotCertify, InvalidInput
+from utmost.exact import as_fmpq
 from utmost.exact.saved import canonical
 from utmost.solution import Solution
 from utmost.space.edge_levels import on_edges
@@ -150,13 +152,15 @@ def test_a_value_above_its_bound_is_no_proof():
 @pytest.mark.parametrize("ratio", ["3", "3/2"])
 def test_bounds_count_their_own_rounding(ratio, delta):
     """Whatever the prices, the bound in floats is at least the sum that it stands for, in rationals."""
-    space = um.Space.from_edges([(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (1, 4)], points=range(5))
+    edges = [(i, i + 1) for i in range(39)] + [(0, i) for i in range(2, 40, 3)]
+    space = um.Space.from_edges(edges, points=range(40))
     levels = on_edges(space, um.ApproxDP.from_ratio(ratio, delta))
     growth, share, k = Fraction(ratio), Fraction(delta), 3
     nearest = []
-    for seed in range(200):
+    for seed in range(40):  # with few prices, or small ones, only the sums are rounded
         rng = np.random.default_rng(seed)
-        gains, duals = rng.normal(size=(5, k)), np.maximum(rng.normal(size=(2, 6, k)), 0)
+        size = (0.0, 1e-12, 1e-3, 1.0)[seed % 4]
+        gains, duals = rng.normal(size=(40, k)), size * np.maximum(rng.normal(size=(2, len(space.edges), k)), 0)
         left = [[Fraction(x) for x in row] for row in gains.tolist()]
         total = Fraction(0)
         for e, (a, b) in enumerate(space.edge_indices.tolist()):
@@ -171,6 +175,36 @@ def test_bounds_count_their_own_rounding(ratio, delta):
         assert Fraction(found) >= total
         nearest.append(float(Fraction(found) - total))
     assert max(nearest) < 1e-10  # and no more than rounding above it
+
+
+@pytest.mark.parametrize("epsilon", ["1/2", "5", "40", "600"])
+def test_binary_bounds_count_their_own_rounding(epsilon):
+    """Whatever prices and slopes, at large epsilon too: the bound is at least its sum in a thousand bits."""
+    space, level = um.Space.from_edges([(0, 1), (1, 2), (0, 2), (2, 3)], points=range(4)), um.PureDP(epsilon)
+    levels, truth = on_edges(space, level), np.array([0, 1, 1, 0])
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        edges, forward = rng.integers(0, 4, 6), rng.random(6) < 0.5
+        slopes = np.exp(level.log_growth * rng.choice([-1, -0.5, 0.5, 1], 6)) * rng.choice([1, 1, 0.9], 6)
+        duals = np.maximum(rng.normal(size=6), 0) / np.maximum(slopes, 1)
+        weights = rng.dirichlet(np.ones(4))
+        found = dual_bound(
+            levels, truth, weights, {"edges": edges, "forward": forward, "slopes": slopes, "duals": duals}
+        )
+        with ctx.workprec(1000):
+            growth = arb(as_fmpq(level.exponent)).exp()
+            left = [arb(w if t else -w) for w, t in zip(weights.tolist(), truth.tolist(), strict=True)]
+            total = sum((arb(w) for w, t in zip(weights.tolist(), truth.tolist(), strict=True) if not t), arb(0))
+            for e, ahead, slope, dual in zip(
+                edges.tolist(), forward.tolist(), slopes.tolist(), duals.tolist(), strict=True
+            ):
+                tail, head = space.edge_indices[e].tolist()[:: 1 if ahead else -1]
+                corner = 1 / (1 + growth)  # `upper` rises from 0 to (corner, 1 - corner) to (1, 1)
+                total += dual * max(arb(0), 1 - corner - slope * corner, arb(1) - slope, key=lambda x: float(x.mid()))
+                left[tail] -= dual
+                left[head] += arb(dual) * slope
+            total += sum((x for x in left if x > 0), arb(0))
+            assert arb(found) >= total
 
 
 def test_letters_that_are_not_all_neighbours_are_not_local(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -203,3 +204,35 @@ def test_levels_that_no_edge_has_do_not_count():
     """A default that no edge needs, or a level left behind by `take`, is not required of a theory."""
     mixed = per_edge(path(3), {(0, 1): 1, (1, 2): GaussianDP(1)})
     mixed.take(np.array([0]), path(2)).require(ApproxDP, "only (epsilon, delta)")
+
+
+def test_levels_from_a_function_of_two_neighbours():
+    """HET writes epsilon(u, v): a function gives what the mapping of all its values gives, for numbers and levels."""
+    space = sums(4, 2)
+
+    def level(a, b):
+        return ApproxDP(1, 0.1) if abs(a - b) == 2 else Fraction(min(a, b) + 1, 10)
+
+    asked = per_edge(space, level)
+    listed = per_edge(space, {(a, b): level(a, b) for a, b in space.edges})
+    assert [asked[e] for e in range(len(space.edges))] == [listed[e] for e in range(len(space.edges))]
+    assert asked.to_json() == listed.to_json()
+    assert per_edge(path(3), lambda a, b: np.float64(0.5)).single == PureDP(0.5)
+
+
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [
+        (lambda a, b: a + 1, r"1-DP from 0 to 1 and 2-DP from 1 to 0.*smaller"),
+        (lambda a, b: None, r"neighbours 0 and 1.*privacy is None"),
+        (lambda a, b: -1, r"neighbours 0 and 1.*0 or more"),
+        (lambda a, b: a < 5, r"neighbours 0 and 1"),
+        ([1, 2], "a function of two neighbours"),
+    ],
+)
+def test_functions_of_levels_that_are_none(levels, message):
+    """An order that matters, no level, a negative epsilon, a truth value, a list."""
+    with pytest.raises(InvalidInput, match=message):
+        per_edge(path(3), levels)
+    with pytest.raises(InvalidInput, match="default="):
+        per_edge(path(3), lambda a, b: 1, default=1)

@@ -1,9 +1,10 @@
 """How promises add up: exact composition, privacy regions, filters, and a ledger that never overspends."""
 
 from utmost.accounting import events, filters, theorems
+from utmost.accounting.account import Account, Schedule
 from utmost.accounting.composition import Composition, compose, how_many, largest_epsilon
 from utmost.accounting.entries import Entry, LedgerCheck
-from utmost.accounting.ledger import Account, Ledger, Schedule
+from utmost.accounting.ledger import Ledger
 from utmost.accounting.losses import Loss, loss_between, loss_of
 from utmost.accounting.regions import Region, region, region_between, simulating_channel
 

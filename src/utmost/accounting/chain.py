@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from utmost.accounting.amounts import Amount
-from utmost.accounting.storage import Run
-from utmost.errors import BadFile, InvalidInput
+from utmost.errors import BadFile, InvalidInput, shown
 from utmost.mechanism.certification import Check
 
 START = "0" * 64
 """What stands before the first event of a chain."""
-COLUMNS = "dataset, number, kind, entry, slot, time, body, head"
 
 
 class Event(NamedTuple):
@@ -43,51 +41,18 @@ class Event(NamedTuple):
         return hashlib.sha256(canonical([previous, *self[:-1]])).hexdigest()
 
 
-def append(run: Run, last: Event, kind: str, entry: int, slot: int, body: Any, question: str | None) -> Event:
-    """The next link of the chain, stored."""
+def following(last: Event, kind: str, entry: int, slot: int, body: Any) -> Event:
+    """The next link of the chain, still to be stored."""
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     event = Event(last.dataset, last.number + 1, kind, entry, slot, time, body, "")
-    event = event._replace(head=event.hashed(last.head))
-    text = canonical(event.body).decode()
-    values = (*event[:6], text, question, event.head)
-    run("INSERT INTO utmost_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *values)
-    return event
-
-
-def read(run: Run, dataset: str, condition: str, *values: Any) -> list[Event]:
-    """The events of a data set that fulfil a condition; `BadFile` if the hash of one is wrong."""
-    before = "SELECT head FROM utmost_events AS b WHERE b.dataset = e.dataset AND b.number = e.number - 1"
-    events = []
-    for *row, previous in _rows(run, f"{COLUMNS}, ({before})", dataset, condition, *values):
-        event = _event(row)
-        if event.hashed(START if event.number == 0 else str(previous)) != event.head:
-            raise changed(dataset, event.number)
-        events.append(event)
-    return events
-
-
-def read_unchecked(run: Run, dataset: str) -> tuple[list[Event], list[str | None]]:
-    """All events of a data set as they stand there, for `check_chain` and its like, and what each is filed under."""
-    rows = _rows(run, f"{COLUMNS}, question", dataset, "number >= 0 ORDER BY number")
-    return [_event(row[:-1]) for row in rows], [row[-1] for row in rows]
-
-
-def _rows(run: Run, columns: str, dataset: str, condition: str, *values: Any) -> list[tuple[Any, ...]]:
-    return run(f"SELECT {columns} FROM utmost_events AS e WHERE dataset = ? AND {condition}", dataset, *values)
-
-
-def _event(row: Sequence[Any]) -> Event:
-    try:
-        return Event._make((*row[:6], json.loads(row[6]), row[7]))
-    except (TypeError, ValueError):
-        raise changed(row[0]) from None
+    return event._replace(head=event.hashed(last.head))
 
 
 def changed(dataset: str, number: int | None = None) -> BadFile:
     """The error for an event whose hash is wrong."""
     where = "an event" if number is None else f"event {number}"
     return BadFile(
-        f"{where} of the account {dataset!r} was changed after it was written; nothing can be spent from it. "
+        f"{where} of the account {shown(dataset)} was changed after it was written; nothing can be spent from it. "
         "Restore the ledger from a backup and compare its head with the latest report."
     )
 

@@ -2,35 +2,114 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from utmost.accounting.storage import TABLES, VERSION, Run, Storage
-from utmost.errors import BadFile, UtmostError
+from utmost.accounting.chain import START, Event, canonical, changed
+from utmost.accounting.storage import Book, Storage
+from utmost.errors import BadFile, LedgerFailed, UtmostError
 
+Run: TypeAlias = Callable[..., list[tuple[Any, ...]]]
+"""Runs one statement with values and returns its rows."""
+
+VERSION = 1
+TABLES = (
+    "CREATE TABLE utmost_version (version INTEGER NOT NULL)",
+    "CREATE TABLE utmost_accounts (dataset TEXT PRIMARY KEY, secret BYTEA NOT NULL)",
+    """CREATE TABLE utmost_events (
+        dataset TEXT NOT NULL REFERENCES utmost_accounts (dataset), number INTEGER NOT NULL, kind TEXT NOT NULL,
+        entry INTEGER NOT NULL, slot INTEGER NOT NULL, time TEXT NOT NULL, body TEXT NOT NULL, question TEXT,
+        head TEXT NOT NULL, PRIMARY KEY (dataset, number))""",
+    "CREATE INDEX utmost_entries ON utmost_events (dataset, entry)",
+    "CREATE INDEX utmost_questions ON utmost_events (dataset, question)",
+)
+COLUMNS = "dataset, number, kind, entry, slot, time, body, head"
 LOCK = 0x55746D73
 """Whose turn it is to make the tables."""
 
 
+class Tables(Book):
+    """The ledger's tables, as one transaction sees them; every event that is read is compared with its hash."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def datasets(self) -> list[str]:
+        return sorted(row[0] for row in self._run("SELECT dataset FROM utmost_accounts"))
+
+    def secret(self, dataset: str) -> bytes | None:
+        found = self._run("SELECT secret FROM utmost_accounts WHERE dataset = %s", dataset)
+        return bytes(found[0][0]) if found else None
+
+    def first(self, dataset: str) -> Event | None:
+        return next(iter(self._read(dataset, "number = 0")), None)
+
+    def last(self, dataset: str) -> Event | None:
+        return next(iter(self._read(dataset, "number >= 0 ORDER BY number DESC LIMIT 1")), None)
+
+    def events(self, dataset: str) -> list[Event]:
+        return self._read(dataset, "number >= 0 ORDER BY number")
+
+    def of_entry(self, dataset: str, entry: int) -> list[Event]:
+        return self._read(dataset, "entry = %s ORDER BY number", entry)
+
+    def answers(self, dataset: str, key: str) -> list[Event]:
+        return self._read(dataset, "question = %s AND kind = 'complete' ORDER BY number DESC", key)
+
+    def stored(self, dataset: str) -> tuple[list[Event], list[str | None]]:
+        rows = self._rows(f"{COLUMNS}, question", dataset, "number >= 0 ORDER BY number")
+        return [_event(row[:-1]) for row in rows], [row[-1] for row in rows]
+
+    def add(self, event: Event, key: str | None, secret: bytes | None = None) -> None:
+        if secret is not None:
+            self._run("INSERT INTO utmost_accounts VALUES (%s, %s)", event.dataset, secret)
+        values = (*event[:6], canonical(event.body).decode(), key, event.head)
+        self._run("INSERT INTO utmost_events VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)", *values)
+
+    def _read(self, dataset: str, condition: str, *values: Any) -> list[Event]:
+        """The events that fulfil a condition; `BadFile` if the hash of one is wrong."""
+        before = "SELECT head FROM utmost_events AS b WHERE b.dataset = e.dataset AND b.number = e.number - 1"
+        events = []
+        for *row, previous in self._rows(f"{COLUMNS}, ({before})", dataset, condition, *values):
+            event = _event(row)
+            if event.hashed(START if event.number == 0 else str(previous)) != event.head:
+                raise changed(dataset, event.number)
+            events.append(event)
+        return events
+
+    def _rows(self, columns: str, dataset: str, condition: str, *values: Any) -> list[tuple[Any, ...]]:
+        statement = f"SELECT {columns} FROM utmost_events AS e WHERE dataset = %s AND {condition}"
+        return self._run(statement, dataset, *values)
+
+
+def _event(row: Sequence[Any]) -> Event:
+    try:
+        return Event._make((*row[:6], json.loads(row[6]), row[7]))
+    except (TypeError, ValueError, RecursionError):
+        raise changed(row[0], row[1]) from None
+
+
 class PostgreSQL(Storage):
-    """The ledger's tables in a PostgreSQL database; a writer locks the row of its data set."""
+    """The ledger's tables in a PostgreSQL database; a writer locks its data set."""
 
     def __init__(self, url: str) -> None:
         address = urlsplit(url)
         self.where = f"postgresql://{address.hostname or ''}{address.path}"  # no user, no password
         self._url, self._lock, self._owner = url, threading.RLock(), os.getpid()
         self._connection = self._connect()
-        with self.read() as run:
-            run("SELECT pg_advisory_xact_lock(?)", LOCK)
-            if not run("SELECT 1 FROM pg_tables WHERE tablename = 'utmost_version' AND schemaname = current_schema()"):
+        with self._transaction():
+            self._run("SELECT pg_advisory_xact_lock(%s)", LOCK)
+            made = "SELECT 1 FROM pg_tables WHERE tablename = 'utmost_version' AND schemaname = current_schema()"
+            if not self._run(made):
                 for table in TABLES:
-                    run(table.format(bytes="BYTEA"))
-                run("INSERT INTO utmost_version VALUES (?)", VERSION)
-            found = run("SELECT version FROM utmost_version")
+                    self._run(table)
+                self._run("INSERT INTO utmost_version VALUES (%s)", VERSION)
+            found = self._run("SELECT version FROM utmost_version")
         if found != [(VERSION,)]:
             versions = ", ".join(str(row[0]) for row in found) or "none"
             raise BadFile(f"{self.where} holds a ledger of version {versions}; this Utmost keeps version {VERSION}.")
@@ -47,18 +126,22 @@ class PostgreSQL(Storage):
             connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
             connection.execute("SET synchronous_commit = on")
         except psycopg.Error as problem:
-            reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-            raise UtmostError(f"the ledger at {self.where} cannot be reached: {reason}") from None
+            raise LedgerFailed(f"the ledger at {self.where} cannot be reached: {_first_words(problem)}") from None
         return connection
 
     @contextmanager
-    def write(self, dataset: str) -> Iterator[Run]:
-        with self.read() as run:
-            run("SELECT pg_advisory_xact_lock(?, hashtext(?))", LOCK, dataset)
-            yield run
+    def write(self, dataset: str) -> Iterator[Book]:
+        with self._transaction():
+            self._run("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", LOCK, dataset)
+            yield Tables(self._run)
 
     @contextmanager
-    def read(self) -> Iterator[Run]:
+    def read(self) -> Iterator[Book]:
+        with self._transaction():
+            yield Tables(self._run)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
         import psycopg
 
         if self._owner != os.getpid():  # a connection must not be carried across a fork
@@ -69,18 +152,16 @@ class PostgreSQL(Storage):
                 self._connection = self._connect()
             try:
                 with self._connection.transaction():
-                    yield self._run
+                    yield
             except psycopg.Error as problem:
-                reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-                raise UtmostError(f"the ledger at {self.where} could not be used: {reason}") from None
+                raise LedgerFailed(
+                    f"the ledger at {self.where} could not be used: {_first_words(problem)}. If the connection was "
+                    "lost, it may have been recorded all the same: look at `entries()`."
+                ) from None
 
     def _run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        cursor = self._connection.execute(statement.replace("?", "%s"), values)
-        return (
-            [tuple(bytes(v) if isinstance(v, memoryview) else v for v in row) for row in cursor]
-            if (cursor.description)
-            else []
-        )
+        cursor = self._connection.execute(statement, values)
+        return cursor.fetchall() if cursor.description else []
 
     def close(self) -> None:
         if self._owner == os.getpid():
@@ -89,3 +170,7 @@ class PostgreSQL(Storage):
 
 _LEFT_TO_PARENTS: list[Any] = []
 """Connections inherited by a fork: closing them here would end the parent's."""
+
+
+def _first_words(problem: Exception) -> str:
+    return str(problem).splitlines()[0].rstrip(".") if str(problem) else type(problem).__name__

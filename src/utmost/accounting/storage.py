@@ -1,35 +1,62 @@
-"""Where a ledger is kept: tables behind one small interface, so that the ledger itself knows no database.
+"""Where a ledger is kept, behind one small interface, so that accounts know neither files nor databases.
 
-A storage opens transactions. One that writes excludes every other writer (of the data set, at least) from its first
-statement on and is on the disk when it ends. Statements use ? for values. `sqlite.py` and `postgres.py` are the two.
+A storage opens transactions. One that writes excludes every other writer (of the data set, at least) from its start on
+and is on the disk when it ends. What a transaction sees is a `Book`: the events of every account, in order, only ever
+added to. `ledger_file.py` keeps a book in a file or in memory, `postgres.py` in a database.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar
 
-Run: TypeAlias = Callable[..., list[tuple[Any, ...]]]
-"""Runs one statement with values and returns its rows."""
+from utmost.accounting.chain import Event
 
-VERSION = 1
-TABLES = (
-    "CREATE TABLE utmost_version (version INTEGER NOT NULL)",
-    "CREATE TABLE utmost_accounts (dataset TEXT PRIMARY KEY, secret {bytes} NOT NULL)",
-    """CREATE TABLE utmost_events (
-        dataset TEXT NOT NULL REFERENCES utmost_accounts (dataset), number INTEGER NOT NULL, kind TEXT NOT NULL,
-        entry INTEGER NOT NULL, slot INTEGER NOT NULL, time TEXT NOT NULL, body TEXT NOT NULL, question TEXT,
-        head TEXT NOT NULL, PRIMARY KEY (dataset, number))""",
-    "CREATE INDEX utmost_entries ON utmost_events (dataset, entry)",
-    "CREATE INDEX utmost_questions ON utmost_events (dataset, question)",
-)
-"""Events are only ever added: opening an account, reserving, using a slot, completing."""
+
+class Book(ABC):
+    """The events of all accounts, as one transaction sees them; `BadFile` where one read was changed."""
+
+    @abstractmethod
+    def datasets(self) -> list[str]:
+        """The names of all accounts, sorted."""
+
+    @abstractmethod
+    def secret(self, dataset: str) -> bytes | None:
+        """The random bytes that were made with an account, or None if there is no such account."""
+
+    @abstractmethod
+    def first(self, dataset: str) -> Event | None:
+        """The opening of an account."""
+
+    @abstractmethod
+    def last(self, dataset: str) -> Event | None:
+        """The latest event of an account, which carries its sums."""
+
+    @abstractmethod
+    def events(self, dataset: str) -> list[Event]:
+        """All events of an account, oldest first."""
+
+    @abstractmethod
+    def of_entry(self, dataset: str, entry: int) -> list[Event]:
+        """The events of one entry, oldest first."""
+
+    @abstractmethod
+    def answers(self, dataset: str, key: str) -> Iterable[Event]:
+        """The completions filed under the key of a question, latest first."""
+
+    @abstractmethod
+    def stored(self, dataset: str) -> tuple[list[Event], list[str | None]]:
+        """All events as the disk has them now, not believed yet, and the key of the question each is filed under."""
+
+    @abstractmethod
+    def add(self, event: Event, key: str | None, secret: bytes | None = None) -> None:
+        """The next event, filed under the key of its question; with an account's opening comes its secret."""
 
 
 class Storage(ABC):
-    """A database that holds the ledger's tables."""
+    """A place that keeps a book."""
 
     kept: ClassVar[bool] = True
     """Whether it outlives the process."""
@@ -37,16 +64,16 @@ class Storage(ABC):
     """How people call it."""
 
     @abstractmethod
-    def write(self, dataset: str) -> AbstractContextManager[Run]:
-        """A transaction that alone writes this data set, and is durable when it ends without an error."""
+    def write(self, dataset: str) -> AbstractContextManager[Book]:
+        """A transaction that alone writes this data set; what it added is durable when it ends without an error."""
 
     @abstractmethod
-    def read(self) -> AbstractContextManager[Run]:
-        """A transaction that sees one state of the tables."""
+    def read(self) -> AbstractContextManager[Book]:
+        """A transaction that only reads."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the file or database."""
 
     def __del__(self) -> None:
         with suppress(Exception):  # an object that was never quite made has nothing to close

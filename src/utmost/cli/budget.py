@@ -107,7 +107,7 @@ def check(
     head: Annotated[str | None, typer.Option(help="A head from an earlier report: the chain must hold it.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Recompute every chain and sum; exit code 1 if something was changed, or an older copy was put back."""
+    """Recompute every chain and sum; exit code 1 if one does not hold, 2 if the file is damaged and is not opened."""
     accounts = _accounts(ledger, dataset)
     if head is not None and len(accounts) != 1:
         raise InvalidInput("a head belongs to one data set; name it.")

@@ -148,7 +148,7 @@ def _present(protocol: Protocol, proof: Verification, out: Path | None, as_json:
                 "name": protocol.name,
                 "parties": len(protocol.levels),
                 "levels": [str(level) for level in protocol.levels],
-                "function": protocol.question.name,
+                "function": protocol.question.title,
                 "criterion": protocol.criterion,
                 "value": protocol.stated,
                 "optimal": proof.relies_on,

@@ -124,7 +124,7 @@ class CertifiedMechanism(Rows):
 
         One output, or a list of `size` of them.
         """
-        return _sample(self.weights[_private_index(self._space, point)], self.bits, self.outputs, size)
+        return sample_from(self.weights[_private_index(self._space, point)], self.bits, self.outputs, size)
 
     def select(self, indices: NDArray[Any], points: Sequence[Any]) -> FiniteMechanism:
         """The mechanism on other points whose rows are the rows at these positions; to be certified anew."""
@@ -208,7 +208,7 @@ class CertifiedRecipe(Rows):
 
     def sample(self, point: Hashable, size: int | None = None) -> Any:
         """Private answers at a point, as `CertifiedMechanism.sample`."""
-        return _sample(self.weights_at(point), self.bits, self.outputs, size)
+        return sample_from(self.weights_at(point), self.bits, self.outputs, size)
 
     def __repr__(self) -> str:
         return f"CertifiedRecipe of {len(self.points)} points and {len(self.outputs)} outputs at {self.level}"
@@ -258,7 +258,9 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
         )
     floors = floor_of(matrix, levels.space.components)
     tightest, along = _extremes(matrix, levels)
-    eta = max(2 * needed_floor(tightest, floors, along), word_floor(floors, along, matrix.shape[1]))
+    # Eight times what rounding needs, so that floats prove nearly every edge; a smaller floor would move less than
+    # anyone notices and leave all edges of a small epsilon to exact arithmetic.
+    eta = max(8 * needed_floor(tightest, floors, along), word_floor(floors, along, matrix.shape[1]))
     for _ in range(TRIES):
         bits = bits_for(eta, floors, along, matrix.shape[1])
         weights = round_rows(matrix, floors, min(eta, 0.5), bits)
@@ -399,7 +401,8 @@ def _private_index(space: Space, point: Hashable) -> int:
         raise UnknownPoint("that is not a point of this mechanism; its points are in `.points`.") from None
 
 
-def _sample(weights: Weights, bits: int, outputs: Sequence[Any], size: int | None) -> Any:
+def sample_from(weights: Weights, bits: int, outputs: Sequence[Any], size: int | None) -> Any:
+    """One output drawn exactly from integer weights over 2^bits, or a list of `size` of them."""
     if size is not None and (isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0):
         raise InvalidInput(f"size is {size!r}; give how many answers to draw, 0 or more.")
     positions = draw(weights, bits, 1 if size is None else size).tolist()
@@ -551,9 +554,20 @@ def _refuse_violations(matrix: Floats, outputs: Sequence[Any], levels: EdgeLevel
         )
         raise CannotCertify(
             f"not {levels[edge]} between {one!r} and {other!r}: the output {outputs[output]!r} has probability "
-            f"{here[output]:.6g} against {there[output]:.6g}, which needs epsilon = {needs:.6g}. Allow that, or mend "
-            "the mechanism."
+            f"{here[output]:.6g} against {there[output]:.6g}, which needs epsilon = {_told_apart(needs, levels[edge])}"
         )
+
+
+def _told_apart(needs: float, level: Level) -> str:
+    """An epsilon with as many digits as tell it from that of a level, and what to do."""
+    allowed = level.log_growth if isinstance(level, ApproxDP) else math.nan
+    text = next((t for t in (f"{needs:.{digits}g}" for digits in range(6, 18)) if float(t) != allowed), repr(needs))
+    if len(text) <= len(f"{needs:.6g}"):
+        return f"{text}. Allow that, or mend the mechanism."
+    return (
+        f"{text}: the same up to the rounding of the probabilities. If e^epsilon is meant to be a ratio, such as 2, "
+        "say um.PureDP.from_ratio(2); else allow a little more, or give the probabilities with more digits."
+    )
 
 
 def _least_positive(rows: Floats) -> Floats:

@@ -76,21 +76,50 @@ class Rows:
         loss : "zero-one", "absolute", "squared", "within k", an array (points x guesses), or a callable
         remap : what is guessed at each output
             "best" guesses the point with the least expected loss, "none" takes the output at its word, a sequence
-            gives one guess per output.
+            gives one guess per output. A matrix, with a row per output and a column per point, guesses at random:
+            row o holds the probabilities of guessing each point at output o.
 
         Examples
         --------
         >>> FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], [0, 1], [0, 1]).expected_loss()
         0.25
+        >>> FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], [0, 1], [0, 1]).expected_loss(remap=[[0.5, 0.5], [0, 1]])
+        0.375
         """
         weights = self._space.as_prior(prior)
         if isinstance(remap, str) and remap == "best":
             return math.fsum(self._costs(weights, loss).min(axis=0))
+        if not isinstance(remap, str) and (at_random := self._as_random_guesses(remap)) is not None:
+            return math.fsum((self._costs(weights, loss).T * at_random).ravel())
         if isinstance(remap, str) and remap != "none":
             raise InvalidInput(f"remap is {remap!r}; say 'best', 'none', or give one guess per output.")
         guesses = list(self.outputs) if isinstance(remap, str) else self._guesses(remap)
         table = loss_table(loss, self.points, guesses)
         return float(np.einsum("i,ij,ij->", weights, table, self.matrix))
+
+    def _as_random_guesses(self, remap: Sequence[Any]) -> Floats | None:
+        """A remap given as a matrix of probabilities, checked; None if it lists one guess per output."""
+        try:
+            table = np.array(remap, dtype=float)
+        except (TypeError, ValueError):
+            return None
+        shape = (len(self.outputs), len(self.points))
+        tuples = any(isinstance(guess, tuple) for guess in remap)  # points may be tuples of numbers
+        if table.ndim != 2 or tuples:
+            return None
+        if table.shape != shape:
+            raise InvalidInput(
+                f"the remap is a matrix of shape {table.shape}; give a row per output and a column per point, {shape}, "
+                "or one guess per output."
+            )
+        sums = table.sum(axis=1)
+        if not ((table >= 0) & (table <= 1)).all() or not np.allclose(sums, 1, rtol=0, atol=1e-9):
+            o = int(np.argmax(((table < 0) | ~(table <= 1)).any(axis=1) | ~(np.abs(sums - 1) <= 1e-9)))
+            raise InvalidInput(
+                f"row {o} of the remap, for the output {self.outputs[o]!r}, is not a distribution (it adds up to "
+                f"{float(sums[o])!r}); give the probabilities of guessing each point."
+            )
+        return table
 
     def best_remap(self, prior: Any = None, loss: Loss = "zero-one") -> tuple[Any, ...]:
         """The best guess at each output: the point with the least expected loss."""

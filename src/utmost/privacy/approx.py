@@ -108,7 +108,7 @@ class ApproxDP(Level):
     def _lower(self, alpha: Floats) -> Floats:
         return approx_lower(self.growth, float(self.delta), alpha)
 
-    def _move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
+    def move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
         return approx_move(self.growth, float(self.delta), p, q)
 
     def _upper_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:

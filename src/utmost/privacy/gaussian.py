@@ -44,11 +44,11 @@ class GaussianDP(Level):
     def _lower(self, alpha: Floats) -> Floats:
         return gaussian_move(alpha, -to_float(self.mu))
 
-    def _move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
+    def move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
         from scipy.special import ndtr
 
         if math.isinf(to_float(self.mu)):
-            return super()._move(p, q)
+            return super().move(p, q)
         moved = as_quantile(p, q) + to_float(self.mu)
         return np.maximum(ndtr(moved), p), np.minimum(ndtr(-moved), q)
 

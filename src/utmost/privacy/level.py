@@ -60,7 +60,7 @@ class Level(ABC):
     @abstractmethod
     def _lower(self, alpha: Floats) -> Floats: ...
 
-    def _move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
+    def move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
         """Upper(p) and lower(q) where q = 1 - p, each accurate where it is small.
 
         The smaller of p and q has all its digits, so both bounds are made from that one: errors of 1 - p would grow

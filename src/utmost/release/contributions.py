@@ -260,7 +260,7 @@ def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[st
         **{name: part.column for name, part in contributions.items()},
     )
     if unit.id is None:
-        return table.aggregate(**{name: table[name].sum() for name in contributions})
+        return table.aggregate(**_sums(table, contributions))
     taking_part = ibis.literal(False)
     for name in contributions:
         taking_part = taking_part | table[name].notnull()
@@ -273,15 +273,27 @@ def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[st
     return kept_rows.aggregate(**{name: kept_rows[name].sum() for name in contributions})
 
 
+def _sums(table: Any, contributions: Mapping[str, Contribution]) -> dict[str, Any]:
+    """The sums of columns; who takes part in another sum is counted there, and not looked at twice."""
+    sums, others = {}, {name: part for name, part in contributions.items() if not part.is_count}
+    for name, part in contributions.items():
+        alike = [other for other, found in others.items() if found.taking_part is part.taking_part]
+        sums[name] = table[alike[0]].count() if part.is_count and alike else table[name].sum()
+    return sums
+
+
 def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes) -> Any:
-    """At most so many rows of each `who`, chosen by a keyed hash of the named integers."""
+    """At most so many rows of each `who`, chosen by a keyed hash of the named integers.
+
+    Who has no more rows than that keeps them all, and no hash of theirs is computed: it is what takes longest.
+    """
     import ibis
 
-    alike = table.mutate(nth=ibis.row_number().over(group_by=["who", *names]))
+    alike = table.mutate(nth=ibis.row_number().over(group_by=["who", *names]), many=table.count().over(group_by="who"))
     text = ibis.literal(secret.hex())
     for part in ("who", *names, "nth"):
         text = text + "|" + alike[part].cast("string").fill_null("-")
-    hashed = alike.mutate(key=_md5()(text))
+    hashed = alike.mutate(key=ibis.ifelse(alike.many > rows_each, _md5()(text), ibis.null("string")))
     ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *names, "nth"]))
     return ranked.filter(ranked.place < rows_each)  # Ibis counts from 0
 

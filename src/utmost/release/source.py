@@ -19,6 +19,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from utmost.errors import EngineFailed, InvalidInput, UtmostError, shown
 from utmost.release.plain import plain
 
@@ -34,14 +37,21 @@ COLUMNS = (
 )
 ROWS = "private_rows"
 """What files and frames are called in DuckDB."""
+KEYS = "public_keys"
+"""What the public keys of a group-by are called in a statement."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL that yields one row of integers under these names; it may hold the data set's secret, and is never shown."""
+    """SQL that yields integers under these names; it may hold the data set's secret, and is never shown.
+
+    It yields one row; or one for each of some public keys, at the place that its column `cell` says.
+    """
 
     sql: str = field(repr=False)
     columns: tuple[str, ...]
+    keys: Any = field(default=None, repr=False, compare=False)
+    size: int = 1
 
 
 @dataclass(frozen=True)
@@ -113,13 +123,16 @@ class Source:
             if name in self.refused:
                 raise InvalidInput(f"column {name!r} {self.refused[name]}.")
 
-    def statement(self, query: Any) -> Statement:
-        """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public."""
+    def statement(self, query: Any, keys: Any = None, size: int = 1) -> Statement:
+        """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public.
+
+        `keys` is an Arrow table that the query joins under the name `KEYS`, and `size` how many groups there may be.
+        """
         self.require_unchanged()
         try:
             read = self._read(query).op().replace(_exactly).to_expr()
-            made = Statement(self.connection.compile(read), tuple(query.columns))
-            self.rehearse(read, made.sql)
+            made = Statement(self.connection.compile(read), tuple(query.columns), keys, size)
+            self.rehearse(read, made)
             return made
         except UtmostError:
             raise
@@ -151,24 +164,24 @@ class Source:
     def _read(self, query: Any) -> Any:
         return query.op().replace(self.places).to_expr() if self.places else query
 
-    def rehearse(self, query: Any, sql: str) -> None:
+    def rehearse(self, query: Any, statement: Statement) -> None:
         """Run it on made-up rows of the same columns, so that what always fails does so before anything is spent.
 
         These stand in as a common table expression of the table's name, which a full name passes over: then the query
         is compiled once more.
         """
         operations = import_ibis().expr.operations
-        (base,) = query.op().find(operations.DatabaseTable)
-        rows = self.made_up_rows(base)
+        (base,) = (base for base in query.op().find(operations.DatabaseTable) if base.name != KEYS)
+        rows, sql = self.made_up_rows(base), statement.sql
+        few = None if statement.keys is None else statement.keys.slice(0, 3)
         if rows is None:
             raise InvalidInput(GONE)
         if base.namespace.database is not None:
             stand_in = base.copy(name=ROWS, namespace=operations.Namespace())
             sql = self.connection.compile(query.op().replace({base: stand_in}).to_expr())
-        first = f"WITH {quoted_name(ROWS)} AS ({rows})"
-        self.run(f"{first}, {sql.removeprefix('WITH ')}" if sql.startswith("WITH ") else f"{first} {sql}")
+        self.run(with_table(ROWS, rows, sql), few)
         if self.frame is not None:  # Arrow computes with some types in other ways than DuckDB
-            with self.cursor(self.frame.slice(0, 0)) as cursor:
+            with self.cursor(self.frame.slice(0, 0), few) as cursor:
                 cursor.execute(sql).fetchone()
 
     def made_up_rows(self, base: Any) -> str | None:
@@ -204,16 +217,36 @@ class Source:
             pass
         raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
 
-    def run(self, sql: str) -> Any:
+    def integer_columns(self, statement: Statement) -> dict[str, npt.NDArray[np.int64]]:
+        """The rows of an aggregation by public keys, in the order of the keys; where there is none, 0."""
+        try:
+            cell, *found = self.all_rows(statement)
+            sums = {}
+            for name, column in zip(statement.columns[1:], found, strict=True):
+                sums[name] = np.zeros(statement.size, dtype=np.int64)
+                sums[name][cell] = column
+            return sums
+        except Exception:
+            pass
+        raise EngineFailed(FAILED)
+
+    def run(self, sql: str, keys: Any = None) -> Any:
         """The first row of a statement, which nobody else can fetch."""
-        with self.cursor() as cursor:
+        with self.cursor(keys=keys) as cursor:
             return cursor.execute(sql).fetchone()
 
+    def all_rows(self, statement: Statement) -> list[npt.NDArray[np.int64]]:
+        """The columns of a statement by keys, as whole numbers."""
+        with self.cursor(keys=statement.keys) as cursor:
+            found = cursor.execute(statement.sql).to_arrow_table()
+        return [np.asarray(column.to_numpy(), dtype=np.int64) for column in found.columns]
+
     @contextmanager
-    def cursor(self, frame: Any = None) -> Iterator[Any]:
+    def cursor(self, frame: Any = None, keys: Any = None) -> Iterator[Any]:
         """A cursor for one statement, with DuckDB's own settings whatever the connection's are.
 
-        Of a frame it sees the rows, or those of another frame that is given in its place.
+        Of a frame it sees the rows, or those of another frame that is given in its place; and public keys, if there
+        are any.
 
         Where tables have their full names, nothing else is looked up in the user's schemas: a macro there that is
         called isnan, say, would take the place of DuckDB's own.
@@ -224,7 +257,15 @@ class Source:
                 cursor.execute("SET search_path = 'temp.main'")  # which is empty for every cursor
             if self.frame is not None:
                 cursor.register(ROWS, self.frame if frame is None else frame)
+            if keys is not None:
+                cursor.register(KEYS, keys)
             yield cursor
+
+
+def with_table(name: str, rows: str, sql: str) -> str:
+    """A statement in which a table of this name is these rows."""
+    first = f"WITH {quoted_name(name)} AS ({rows})"
+    return f"{first}, {sql.removeprefix('WITH ')}" if sql.startswith("WITH ") else f"{first} {sql}"
 
 
 def _exactly(node: Any, parts: Any) -> Any:

@@ -8,7 +8,7 @@ A mechanism with levels per edge spends the weakest of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -165,7 +165,7 @@ class EdgeLevels:
             if not isinstance(level, ApproxDP):
                 assert self._which is not None
                 mine = self._which[edges] == number
-                higher[mine], lower[mine] = level._move(p[mine], q[mine])
+                higher[mine], lower[mine] = level.move(p[mine], q[mine])
                 keeps[mine] = level.keeps_positive
         return higher, held(lower, keeps & (q > 0))
 
@@ -210,18 +210,21 @@ class EdgeLevels:
 
 def per_edge(
     space: Space,
-    levels: Mapping[Any, Level | Number] | None = None,
+    levels: Mapping[Any, Level | Number] | Callable[[Any, Any], Level | Number] | None = None,
     *,
     epsilon: ArrayLike | None = None,
     delta: ArrayLike | None = None,
     default: Level | Number | None = None,
 ) -> EdgeLevels:
-    """A level for each edge: from a mapping of pairs of neighbours, or from arrays aligned with `space.edges`.
+    """A level for each edge: from a mapping of pairs of neighbours, a function of them, or arrays like `space.edges`.
 
     Parameters
     ----------
-    levels : mapping
-        {(a, b): level}; every edge must be named, in either direction, unless there is a `default`.
+    space : the space whose edges get the levels
+    levels : mapping or callable
+        {(a, b): level}; every edge must be named, in either direction, unless there is a `default`. Or a function of
+        two neighbours that gives their level or epsilon, the same in either direction; it is asked once for each
+        direction of each edge.
     epsilon, delta : arrays
         One entry per edge; `delta` is 0 if left out.
     default : level or number
@@ -232,11 +235,24 @@ def per_edge(
     >>> from utmost.space.families import path
     >>> per_edge(path(3), {(0, 1): 0.5, (2, 1): 1})
     EdgeLevels(per edge: 0.5-DP, 1-DP)
+    >>> per_edge(path(4), lambda a, b: 0.5 if 0 in (a, b) else 1)
+    EdgeLevels(per edge: 0.5-DP, 1-DP)
     """
     if (levels is None) == (epsilon is None):
-        raise InvalidInput("per_edge takes either a mapping {(a, b): level} or an array epsilon, and one of them.")
-    if (levels is not None and delta is not None) or (epsilon is not None and default is not None):
+        raise InvalidInput(
+            "per_edge takes either a mapping {(a, b): level}, a function of two neighbours, or an array epsilon."
+        )
+    if (levels is not None and delta is not None) or (
+        default is not None and (epsilon is not None or callable(levels))
+    ):
         raise InvalidInput("delta= goes with epsilon=, and default= with a mapping; drop the other one.")
+    if callable(levels):
+        return _from_function(space, levels)
+    if levels is not None and not isinstance(levels, Mapping):
+        raise InvalidInput(
+            f"the levels are a {type(levels).__name__}; give a mapping {{(a, b): level}}, a function of two "
+            "neighbours, or epsilon= with one number per edge of space.edges."
+        )
     if levels is not None:
         return _from_mapping(space, levels, default)
     m = len(space.edge_indices)
@@ -299,6 +315,35 @@ def levels_from_json(space: Space, data: Any) -> EdgeLevels:
         case {"epsilon": epsilon, "delta": delta}:
             return per_edge(space, epsilon=[float(e) for e in epsilon], delta=delta)
     raise InvalidInput(f"{data!r} does not describe privacy levels.")
+
+
+def _from_function(space: Space, level_of: Callable[[Any, Any], Level | Number]) -> EdgeLevels:
+    """The levels that a function of two neighbours gives; it must not depend on their order."""
+    known: dict[Any, Level] = {}
+
+    def ask(a: Any, b: Any) -> Level:
+        given = level_of(a, b)
+        try:
+            if not isinstance(given, Hashable):
+                return as_level(given)
+            kind = (type(given), given)  # True is 1 otherwise
+            if kind not in known:
+                known[kind] = as_level(given)
+            return known[kind]
+        except InvalidInput as reason:
+            raise InvalidInput(f"for the neighbours {a!r} and {b!r} the function of levels fails: {reason}") from None
+
+    numbers: dict[Level, int] = {}
+    which = np.zeros(len(space.edge_indices), dtype=np.int32)
+    for edge, (a, b) in enumerate(space.edges):
+        level, back = ask(a, b), ask(b, a)
+        if level != back:
+            raise InvalidInput(
+                f"the function of levels gives {level} from {a!r} to {b!r} and {back} from {b!r} to {a!r}; a promise "
+                "holds in both directions, so give the smaller one."
+            )
+        which[edge] = numbers.setdefault(level, len(numbers))
+    return EdgeLevels(space, named=list(numbers), which=which)
 
 
 def _from_mapping(space: Space, levels: Mapping[Any, Level | Number], default: Level | Number | None) -> EdgeLevels:

@@ -14,8 +14,18 @@ from oracles.programs import binary_lp, extension_by_iteration
 
 import utmost as um
 from utmost.design.binary import carry
-from utmost.errors import InvalidInput, NeedsFloor, NoExtension, NotBoundaryHitting, TooLarge, UnknownPoint
+from utmost.errors import (
+    CannotCertify,
+    InvalidInput,
+    NeedsFloor,
+    NoExtension,
+    NotBoundaryHitting,
+    TooLarge,
+    UnknownPoint,
+)
 from utmost.exact import ExpSum, as_rational
+from utmost.mechanism.certification import find_violation
+from utmost.space.edge_levels import on_edges
 
 
 def compare_with_lp(seed):
@@ -420,6 +430,50 @@ def test_at_needs_a_floor_and_stops_at_its_limit():
     assert um.binary.at(2**22 - 1, privacy=um.ApproxDP(1, 0.1), **ask) > 0.6
 
 
+@pytest.mark.parametrize("level", [um.PureDP.from_ratio(3), um.PureDP(20), um.GaussianDP(1)])
+def test_at_far_from_the_boundary_is_small_and_not_0(level):
+    """On the line of integers, hundreds of steps away: what `extend` says on a path, never a float 0."""
+    known = {0: 0.4, 1: 0.6}
+    steps = [1, 2, 3, 10, 33, 34, 35, 60, 800]
+    path = um.Space.from_edges([(i, i + 1) for i in range(-900, 900)])
+    whole = um.binary.extend(path, lambda v: v > 0, known, level).mechanism
+    for yes in (*steps, *(1 - d for d in steps)):
+        value = um.binary.at(yes, lambda v: [v - 1, v + 1], lambda v: v > 0, known, level, floor=0.4)
+        assert 0 < value <= 1
+        assert value == pytest.approx(whole.probability(yes, True), rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    "level", [um.PureDP.from_ratio(3), um.PureDP("0.01"), um.ApproxDP(1, 1e-6), um.GaussianDP("0.5")]
+)
+def test_what_at_certifies_is_private_all_together(level):
+    """Integers made at one dataset at a time, on a line: the exact check of all of them finds no broken promise."""
+    known = lambda v: {0: "0.499", 1: "0.501"}.get(v)  # noqa: E731
+    line = range(-60, 61)
+    certified = [
+        um.binary.at(v, lambda v: [v - 1, v + 1], lambda v: v > 0, known, level, floor="0.4").certified for v in line
+    ]
+    weights = np.array([answer.weights for answer in certified])
+    assert find_violation(weights, 62, on_edges(um.path(121), level)) is None
+    path = um.Space.from_edges([(i, i + 1) for i in range(-3000, 3000)])
+    whole = um.binary.extend(path, lambda v: v > 0, known, level).mechanism
+    exact = np.array([whole.probability(v, True) for v in line])
+    assert np.abs(weights[:, 1] / 2.0**62 - exact).max() <= certified[0].moved + 1e-13
+    assert {answer.moved for answer in certified} == {certified[0].moved}
+    assert certified[0].moved < 1e-12
+    assert certified[-1].sample() in (True, False)
+    assert set(certified[60].sample(200)) == {True, False}
+
+
+def test_at_is_not_certified_without_one_concave_level():
+    """Of edges that nobody looked at, nothing is known, so there is no slack to count on."""
+    ask = (1, lambda v: [v - 1, v + 1], lambda v: v > 0, {0: 0.5, 1: 0.5}.get)
+    with pytest.raises(CannotCertify, match="one concave level"):
+        um.binary.at(5, *ask[1:], lambda a, b: 1.0, floor=0.5).certified  # noqa: B018
+    with pytest.raises(CannotCertify, match="no slack"):
+        um.binary.at(*ask, um.PureDP(0), floor=0.5).certified  # noqa: B018
+
+
 def test_at_finds_contradictions_in_its_ball():
     """Known values near the dataset that contradict each other are refused."""
     with pytest.raises(NoExtension):
@@ -587,3 +641,13 @@ def test_known_values_that_floats_do_not_tell_from_0_or_1_are_refused(value):
     """A known 1e-400 is not 0, and is not quietly taken for it."""
     with pytest.raises(InvalidInput, match="floats do not tell"):
         um.binary.extend(um.path(2), [True, True], {0: value}, 1)
+
+
+def test_best_boundary_on_a_grid_of_ten_thousand_points():
+    """The value lies within 1e-9 of a bound recomputed from prices, though every point weighs 1e-4."""
+    space = um.grid((100, 100), metric="manhattan")
+    solution = um.binary.best_boundary(space, [i + j > 100 for i, j in space.points], 1.0)
+    assert solution.verify()
+    assert solution.certificate.gap < 1e-9
+    with pytest.raises(TooLarge, match="lines"):
+        um.binary.best_boundary(um.path(300_000), np.arange(300_000) > 7, 1.0)

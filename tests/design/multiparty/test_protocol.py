@@ -849,6 +849,33 @@ def test_parties_see_what_they_are_promised(tmp_path):
     assert "promises nothing" in um.multiparty.optimal("and", [ApproxDP(1, 1)]).promise(0)
 
 
+def test_a_function_is_called_what_it_is(tmp_path):
+    """A file may call any table a majority; what its entries do not bear out is quoted as a name."""
+    path = um.multiparty.optimal("majority", [1, 1, 1]).save(tmp_path / "p.json")
+    assert str(um.multiparty.Protocol.load(path)).startswith("majority of 3 parties")
+
+    def pretend(content):
+        content["problem"]["function"]["positions"] = [0, 1, 1, 1]
+        content["value"] = um.multiparty.optimal("or", [1, 1, 1]).value()
+
+    rewrite(path, pretend)
+    assert um.multiparty.Protocol.load(path).verify()  # a protocol for OR it is
+    shown = utmost("verify", path)
+    assert shown.stdout.startswith("a function called 'majority' of 3 parties")
+    rewrite(path, lambda content: content["problem"]["function"].update(name="or\nverified: private"))
+    assert utmost("verify", path).stdout.count("\nverified: private") == 1
+
+    def xor(bits):
+        return sum(bits) % 2
+
+    def first(bits):
+        return bits[0]
+
+    assert um.multiparty.optimal(xor, [1] * 4).question.title == "xor"
+    assert um.multiparty.optimal(first, [1] * 4).question.title == "a function called 'first'"
+    assert um.multiparty.optimal([0, 1, 1, 0], [1] * 2).question.title == "a table"
+
+
 def test_verify_takes_protocols(tmp_path):
     """`utmost verify` of a protocol proves what `utmost party verify` does, and finds a false value."""
     path = um.multiparty.optimal("majority", [1, 1, 2]).save(tmp_path / "p.json")

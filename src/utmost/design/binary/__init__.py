@@ -8,11 +8,12 @@ Pr[truth at w] = the least bound carried to w from any known point along any pat
 
 from utmost.design.binary.choice import best_boundary
 from utmost.design.binary.extension import balanced, extend
-from utmost.design.binary.nearby import LocalProbability, at
+from utmost.design.binary.nearby import CertifiedAnswer, LocalProbability, at
 from utmost.design.binary.question import Boundary, boundary, dominates, hitting_set, is_hitting
 
 __all__ = [
     "Boundary",
+    "CertifiedAnswer",
     "LocalProbability",
     "at",
     "balanced",

@@ -17,7 +17,7 @@ from utmost.design.binary.carry import carry
 from utmost.design.binary.extension import carry_from
 from utmost.design.binary.question import Floats, Outputs, as_truth, boundary_edges
 from utmost.design.linear_program import TIGHT
-from utmost.errors import InvalidInput, SolverFailed
+from utmost.errors import InvalidInput, SolverFailed, TooLarge
 from utmost.mechanism import FiniteMechanism
 from utmost.privacy import ApproxDP, GaussianDP, SuitablePair
 from utmost.solution import Certificate, Problem, Solution
@@ -28,7 +28,9 @@ from utmost.space.sparse import coo_array, vstack
 MOST_ROUNDS = 40
 MARGINS = (0.0, 1e-12, 1e-9, 1e-7, 1e-5)
 CLOSED = 1e-10
-"""Tangent cuts are added until bound and value are this close."""
+"""Tangent cuts are added until bound and value are this close, or three rounds have not brought them closer by this."""
+MOST_LINES = {False: 10**6, True: 10**5}
+"""Linear programs with more lines, straight or (True) tangents to curves, would take hours: they are refused."""
 
 
 def best_boundary(
@@ -127,7 +129,12 @@ def _solve_by_cuts(
     edges, forward, slopes = _first_cuts(levels)
     curved = _curved(levels)
     n = len(truth)
-    rounds = 0
+    if len(edges) > MOST_LINES[bool(len(curved))]:
+        raise TooLarge(
+            f"the best boundary on {len(levels)} edges is a linear program of {len(edges)} lines, more than "
+            f"{MOST_LINES[bool(len(curved))]}; use binary.balanced, or fix the boundary and use binary.extend."
+        )
+    rounds, bounds = 0, [np.inf] * 3
     while True:
         rounds += 1
         evidence = {"edges": edges, "forward": forward, "slopes": slopes}
@@ -138,7 +145,10 @@ def _solve_by_cuts(
         matrix = complete(wished)
         told = matrix[np.arange(n), truth]
         value = float(told.min(initial=1.0)) if worst else average(told, weights)
-        if not len(curved) or rounds == MOST_ROUNDS or dual_bound(levels, truth, favoured, evidence) - value <= CLOSED:
+        if not len(curved) or rounds == MOST_ROUNDS:
+            break
+        bounds.append(dual_bound(levels, truth, favoured, evidence))
+        if bounds[-1] - value <= CLOSED or bounds[-4] - bounds[-1] <= CLOSED:
             break
         new = _violated(levels, curved, wished)
         if not len(new[0]):
@@ -172,7 +182,8 @@ def _solve(
     entries = (np.concatenate([scale, -slopes * scale]), (rows, np.concatenate([tails, heads])))
     limits = intercepts(levels, edges, slopes) * scale
     matrix = coo_array(entries, shape=(m, n + worst))
-    cost = np.concatenate([np.zeros(n), [-1.0]]) if worst else -sign * weights
+    unit = 1.0 if worst else float(weights.max())  # costs of 1/n are below the solver's tolerances for large n
+    cost = np.concatenate([np.zeros(n), [-1.0]]) if worst else -sign * weights / unit
     if worst:  # the last variable is at most the probability of the truth at every point
         here = np.arange(n)
         told = coo_array(
@@ -186,7 +197,7 @@ def _solve(
     )
     if result.x is None:
         raise SolverFailed(f"the linear program for the boundary failed ({result.message}); try a level nearer to 1.")
-    duals = -result.ineqlin.marginals if len(limits) else np.zeros(0)
+    duals = -result.ineqlin.marginals * unit if len(limits) else np.zeros(0)
     favoured = np.maximum(duals[m:], 0.0) if worst else weights
     if worst:
         favoured = favoured / favoured.sum() if favoured.sum() > 0 else np.full(n, 1 / n)
@@ -203,15 +214,18 @@ def _curved(levels: EdgeLevels) -> NDArray[np.int64]:
 def _first_cuts(levels: EdgeLevels) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
     """All lines of straight levels and a few tangents of curved ones, in both directions."""
     several = np.array([0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
-    edges: list[int] = []
-    slopes: list[float] = []
-    for e in range(len(levels)):
-        lines = levels[e].lines()
-        mine = [s for s, _ in lines] if lines is not None else levels[e].tangent(several).tolist()
-        edges += [e] * len(mine)
-        slopes += mine
-    both = np.tile(np.array(edges, dtype=np.int64), 2)
-    return both, np.repeat([True, False], len(edges)), np.tile(np.array(slopes, dtype=float), 2)
+    edges: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
+    slopes: list[Floats] = [np.zeros(0)]
+    numbers = levels.numbers()
+    for number in np.unique(numbers).tolist():
+        mine = np.flatnonzero(numbers == number)
+        level = levels[int(mine[0])]
+        lines = level.lines()
+        touching = np.array([s for s, _ in lines], dtype=float) if lines is not None else level.tangent(several)
+        edges.append(np.repeat(mine, len(touching)))
+        slopes.append(np.tile(touching, len(mine)))
+    both = np.tile(np.concatenate(edges), 2)
+    return both, np.repeat([True, False], len(both) // 2), np.tile(np.concatenate(slopes), 2)
 
 
 def _violated(

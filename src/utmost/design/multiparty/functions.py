@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -24,6 +25,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Accuracy: TypeAlias = str | ArrayLike | Callable[[Any, Any], float]
 MOST_BITS_OF_A_TABLE = 22
+UNNAMED = TABLE, FUNCTION, COUNT = ("a table", "a function", "a function of the count")
 NAMED: dict[str, Callable[[int, int], int]] = {
     "xor": lambda ones, parties: ones % 2,
     "and": lambda ones, parties: int(ones == parties),
@@ -74,6 +76,31 @@ class Question:
     positions: Integers
     counted: bool
 
+    @cached_property
+    def title(self) -> str:
+        """What it is, as far as its entries show; a name that they do not bear out is quoted, for it may be anybody's.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> first = read_function([0, 0, 1, 1], 2)
+        >>> read_function("majority", 3).title, replace(first, name="majority").title
+        ('majority', "a function called 'majority'")
+        """
+        if self.name in UNNAMED or self._is_what_it_is_called():
+            return self.name
+        return f"a function called {self.name!r}"
+
+    def _is_what_it_is_called(self) -> bool:
+        try:
+            named = read_function(self.name, self.parties)
+        except InvalidInput:
+            return False
+        ones = np.arange(self.parties + 1)
+        if not self.counted:  # the number of ones at every setting of the bits
+            ones = reduce(lambda found, _: np.concatenate([found, found + 1]), range(self.parties), ones[:1])
+        return self.values == named.values and np.array_equal(self.positions, named.positions[ones])
+
     def to_json(self) -> dict[str, Any]:
         """The function as plain data; `question_from_json` reads it back."""
         return {
@@ -96,7 +123,7 @@ def read_function(function: Any, parties: int) -> Question:
             raise InvalidInput(
                 f"{len(values)} values by count for {parties} parties; give one for 0 to {parties} ones."
             )
-        return _listed("a function of the count", parties, values, True)
+        return _listed(COUNT, parties, values, True)
     if parties > MOST_BITS_OF_A_TABLE:
         raise TooLarge(
             f"a table over {parties} bits has 2^{parties} entries; beyond {MOST_BITS_OF_A_TABLE} parties give a name, "
@@ -105,7 +132,7 @@ def read_function(function: Any, parties: int) -> Question:
     if callable(function):
         name = getattr(function, "__name__", "function")
         values = [function(bits) for bits in product((0, 1), repeat=parties)]
-        return _listed("a function" if name == "<lambda>" else name, parties, values, False)
+        return _listed(FUNCTION if name == "<lambda>" else name, parties, values, False)
     if not isinstance(function, np.ndarray | Sequence):
         raise InvalidInput(f"the function is {function!r}; give a name, a table, a callable or by_count(...).")
     table = function.ravel() if isinstance(function, np.ndarray) else list(function)
@@ -116,8 +143,8 @@ def read_function(function: Any, parties: int) -> Question:
         )
     if isinstance(table, np.ndarray) and table.dtype.kind in "iu":  # the same as below, for a million entries
         distinct, positions = np.unique(table, return_inverse=True)
-        return Question("a table", parties, tuple(distinct.tolist()), positions.astype(np.int64), False)
-    return _listed("a table", parties, list(table), False)
+        return Question(TABLE, parties, tuple(distinct.tolist()), positions.astype(np.int64), False)
+    return _listed(TABLE, parties, list(table), False)
 
 
 def question_from_json(data: Any) -> Question:

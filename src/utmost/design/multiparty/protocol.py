@@ -286,7 +286,7 @@ class Protocol:
         return _from_plain(read_checked(path, FORMAT, VERSION, "protocol"))
 
     def __str__(self) -> str:
-        lines = [f"{self.question.name} of {len(self.levels)} parties at {_summary(self.levels)}"]
+        lines = [f"{self.question.title} of {len(self.levels)} parties at {_summary(self.levels)}"]
         try:
             c = self.certificate
         except TooLarge as reason:
@@ -296,7 +296,7 @@ class Protocol:
         return "\n".join(lines + [f"  note: {note}" for note in c.notes])
 
     def __repr__(self) -> str:
-        return f"Protocol({self.question.name}, {len(self.levels)} parties, {self.criterion} accuracy)"
+        return f"Protocol({self.question.title}, {len(self.levels)} parties, {self.criterion} accuracy)"
 
     @cached_property
     def _groups(self) -> Groups:

@@ -1,19 +1,23 @@
 """Noise for numeric queries: the staircase in any dimension (LIM chapter 2), and its safe release.
 
-`staircase` is the best noise for real answers, `discrete_staircase` for whole numbers; `laplace` and `discrete_laplace`
+`staircase` is the best noise for real answers, `discrete_staircase` for whole numbers, `canonical` for counts at every
+concave level; `laplace` and `discrete_laplace`
 are what others add. `release` draws from an exact law on a declared grid: the only way from an answer to the public.
 `smallest_epsilon` says what an accuracy costs.
 """
 
 from utmost.design.noise.accuracy import smallest_epsilon
+from utmost.design.noise.canonical import CanonicalNoise, canonical
 from utmost.design.noise.discrete import IntegerNoise, discrete_laplace, discrete_staircase
 from utmost.design.noise.staircase import NoiseMechanism, laplace, staircase
 from utmost.mechanism.layers import LayerLaw
 
 __all__ = [
+    "CanonicalNoise",
     "IntegerNoise",
     "LayerLaw",
     "NoiseMechanism",
+    "canonical",
     "discrete_laplace",
     "discrete_staircase",
     "laplace",

@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from utmost.design.rainbow.regions import find_regions, one_concave_level, solve_inside
 from utmost.errors import InvalidInput
+from utmost.exact import LEAST
 from utmost.privacy import Level
 from utmost.solution import Solution
 from utmost.space import Space
@@ -116,15 +119,18 @@ def plurality(
 def _even_boundary(level: Level, candidates: int) -> tuple[Fraction, Fraction]:
     """The probability of the winner and of each other at the boundary: the most that treats all alike.
 
-    Two neighbouring regions allow the winner alpha = upper((1 - alpha)/(m - 1)): the root, by bisection.
+    Two neighbouring regions allow the winner alpha = upper((1 - alpha)/(m - 1)). The root is found for 1 - alpha, by
+    bisection of its logarithm: it may be far below what 1 - alpha resolves in floats.
     """
-    low, high = Fraction(1, candidates), Fraction(1)
+    low, high = math.log(LEAST) / 2, math.log((candidates - 1) / candidates)
     for _ in range(80):
         middle = (low + high) / 2
-        fits = middle <= Fraction(float(level.upper(float((1 - middle) / (candidates - 1)))))
-        low, high = (middle, high) if fits else (low, middle)
-    share = Fraction(float(low))
-    return share, (1 - share) / (candidates - 1)
+        rest = math.exp(middle)
+        other = np.array([rest / (candidates - 1)])
+        fits = rest >= float(level.move(other, 1 - other)[1][0])
+        low, high = (low, middle) if fits else (middle, high)
+    rest_of_all = Fraction(math.exp(high))
+    return 1 - rest_of_all, rest_of_all / (candidates - 1)
 
 
 def _longest(level: Level, farthest: int) -> int:

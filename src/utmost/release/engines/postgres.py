@@ -25,9 +25,12 @@ from functools import partial
 from typing import Any, NoReturn
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
+import numpy.typing as npt
+
 from utmost.errors import InvalidInput, NotRowWise, UtmostError
 from utmost.release.conditions import as_read, computed_with, origins
-from utmost.release.source import CHANGED, Source, quoted_name
+from utmost.release.source import CHANGED, KEYS, Source, Statement, quoted_name, with_table
 
 SCHEMES = ("postgresql://", "postgres://")
 TYPES = frozenset(
@@ -37,6 +40,8 @@ TYPES = frozenset(
     )
 )
 MOST_DIGITS = 38
+ARRAYS = {"string": "text", "bool": "boolean", "date32[day]": "date", "int64": "bigint", "double": "double precision"}
+"""How keys of an Arrow type are sent."""
 KINDS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 FAMILY = """WITH RECURSIVE family(id, depth) AS (
     SELECT to_regclass(%s)::oid, 0
@@ -68,10 +73,21 @@ class PostgresSource(Source):
         return f"SELECT {columns}" if found else None
 
     @contextmanager
-    def cursor(self, frame: Any = None) -> Iterator[Any]:
+    def cursor(self, frame: Any = None, keys: Any = None) -> Iterator[Any]:
         """A cursor for one statement."""
         with self.link.cursor() as cursor:
             yield cursor
+
+    def run(self, sql: str, keys: Any = None) -> Any:
+        """The first row of a statement."""
+        with self.cursor() as cursor:
+            return _executed(cursor, sql, keys).fetchone()
+
+    def all_rows(self, statement: Statement) -> list[npt.NDArray[np.int64]]:
+        """The columns of a statement by keys, as whole numbers."""
+        with self.cursor() as cursor:
+            found = np.array(_executed(cursor, statement.sql, statement.keys).fetchall(), dtype=np.int64)
+        return list(found.reshape(-1, len(statement.columns)).T)
 
     def adapted(self, condition: Any) -> Any:
         """A condition that means the same here as in DuckDB, or `NotRowWise`."""
@@ -277,6 +293,16 @@ def _odd_columns(rows: list[tuple[Any, ...]]) -> dict[str, str]:
         elif kind not in TYPES or not own:
             odd[name] = f"is of type {kind}, which Utmost does not know; make it one it knows, such as text"
     return odd
+
+
+def _executed(cursor: Any, sql: str, keys: Any) -> Any:
+    """A statement, sent; keys go with it as an array for each column: a connection that only reads makes no table."""
+    if keys is None:
+        return cursor.execute(sql)
+    arrays = ", ".join(f"%s::{ARRAYS[str(kind)]}[]" for kind in keys.schema.types)
+    rows = f"SELECT * FROM unnest({arrays}) AS k({', '.join(map(quoted_name, keys.column_names))})"
+    asked = with_table(KEYS, rows, sql.replace("%", "%%"))
+    return cursor.execute(asked, [column.to_pylist() for column in keys.columns])
 
 
 def _rows(link: Link, query: str, base: Any) -> list[tuple[Any, ...]]:

@@ -1,0 +1,394 @@
+"""A ledger in one file that is only ever added to, under one lock.
+
+The file has a first line that says what it is, two *marks*, and then a line for every event. A mark says how far the
+file is written: the end in bytes, the number of lines, a hash over all of them, and a hash over the mark itself. To add
+an event its line is written and synced to the disk, then the older of the two marks is overwritten and synced. So
+
+- power that fails at any moment leaves a valid mark and all that it speaks of; what lies behind is half a line that
+  nobody was told of, and is dropped, or a whole one, which counts;
+- a file that lost its end is shorter than its mark says, and is refused;
+- any changed bit breaks a hash, and is refused, or is in a mark, whose line is then found by the other one.
+
+There is no log beside the file and no index in it, so nothing beside it can be lost, and what name the file is opened
+by makes no difference: the lock (`flock`) and all that is written belong to the file, not to its name.
+
+The file is made whole under another name and then linked to its own, so a crash while it is made leaves no half ledger.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from utmost.accounting import first_version
+from utmost.accounting.chain import canonical
+from utmost.accounting.lines import Index, Lines
+from utmost.accounting.storage import Book, Storage
+from utmost.errors import BadFile, LedgerFailed
+
+VERSION = 2
+BLOCK = 512
+"""First line and marks take a block each: a disk writes at least so much in one piece."""
+MARKS = (BLOCK, 2 * BLOCK)
+"""Where the two marks are."""
+BEGIN = 3 * BLOCK
+"""Where the first event is."""
+PATIENCE = 60.0
+"""For how many seconds one waits for the others."""
+PIECE = 2**20
+"""How many bytes are read at once."""
+
+
+class Mark(NamedTuple):
+    """How far a file is written."""
+
+    lines: int
+    end: int
+    digest: str
+
+
+class File(Storage):
+    """A book in one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.where, self._path = str(path), path.absolute()
+        self._lock, self._handle, self._busy = threading.RLock(), -1, False
+        if not self._path.exists():
+            make(self._path, [])
+        if first_version.is_one(self._path):
+            first_version.convert(self._path, make)
+        self._index, self._marks = Index(BEGIN), b""
+        self._open()
+        with self.read():
+            pass
+
+    def _open(self) -> None:
+        """Open the file for this process: those who inherit an opening share its lock, so a fork needs its own."""
+        try:
+            self._handle = os.open(self._path, os.O_RDWR)
+        except OSError as problem:
+            if problem.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise BadFile(f"{self._path} cannot be read: {problem.strerror}.") from None
+            try:
+                self._handle = os.open(self._path, os.O_RDONLY)  # enough to look at what was spent
+            except OSError as second:
+                raise BadFile(f"{self._path} cannot be read: {second.strerror}.") from None
+        self._owner = os.getpid()
+        found = os.fstat(self._handle)
+        self._identity = found.st_dev, found.st_ino
+        _require_ledger(_read_at(self._handle, 0, BLOCK), self._path)
+
+    @contextmanager
+    def write(self, dataset: str) -> Iterator[Book]:
+        with self._transaction(fcntl.LOCK_EX) as book:
+            yield book
+            self._require_same_file()
+            if book.added:
+                self._add(book.added)
+
+    @contextmanager
+    def read(self) -> Iterator[Book]:
+        with self._transaction(fcntl.LOCK_SH) as book:
+            yield book
+            self._require_same_file()
+
+    @contextmanager
+    def _transaction(self, kind: int) -> Iterator[Lines]:
+        if self._handle < 0:
+            raise LedgerFailed(f"the ledger {self.where} is closed; open it again.")
+        if self._owner != os.getpid():
+            os.close(self._handle)  # the parent keeps its own, and its lock
+            self._lock, self._busy = threading.RLock(), False
+            self._open()
+        with self._lock:
+            assert not self._busy, "one transaction inside another would let go of its lock"
+            self._take_turn(kind)
+            self._busy = True
+            try:
+                self._require_same_file()
+                self._catch_up()
+                yield Lines(self._index, lambda start, size: _read_at(self._handle, start, size), self._reread)
+            except OSError as problem:
+                raise LedgerFailed(
+                    f"the ledger {self.where} could not be read ({problem.strerror}); nothing was recorded."
+                ) from None
+            finally:
+                self._busy = False
+                with suppress(OSError):
+                    fcntl.flock(self._handle, fcntl.LOCK_UN)
+
+    def _take_turn(self, kind: int) -> None:
+        """Wait for the lock on the file: by whatever name others opened it, it is the same lock."""
+        until, pause = time.monotonic() + PATIENCE, 0.0001
+        while True:
+            try:
+                return fcntl.flock(self._handle, kind | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):
+                if time.monotonic() > until:
+                    raise LedgerFailed(
+                        f"the ledger {self.where} stayed busy for {PATIENCE:g} s; nothing was recorded; try again."
+                    ) from None
+            except OSError as problem:
+                raise LedgerFailed(
+                    f"the ledger {self.where} cannot be locked ({problem.strerror}), and without a lock two could "
+                    "spend at once; keep it on a file system that has locks."
+                ) from None
+            time.sleep(pause * random.uniform(0.5, 1))  # not all at the same moment
+            pause = min(2 * pause, 0.01)
+
+    def _require_same_file(self) -> None:
+        """Refuse to go on with a file that no longer has the ledger's name: others spend from what has it now."""
+        try:
+            found = os.stat(self._path)
+            same = (found.st_dev, found.st_ino) == self._identity
+        except OSError:
+            same = False
+        if not same:
+            raise BadFile(
+                f"the ledger {self.where} was deleted or replaced while it was open; nothing was charged. Open it "
+                "anew, and compare its head with the latest report."
+            )
+
+    def _catch_up(self) -> None:
+        """Read what others have added since this process last looked."""
+        marks, size = _read_at(self._handle, BLOCK, 2 * BLOCK), os.fstat(self._handle).st_size
+        if marks == self._marks and size == self._index.end:
+            return
+        latest = _latest(marks, self.where)
+        if latest.lines < self._index.lines:
+            self._index = self._reread()  # an older copy, which is refused, or the mark of the last event was lost
+        else:
+            _extend(self._index, self._handle, self.where)
+        self._marks = marks
+
+    def _reread(self) -> Index:
+        """The whole file as the disk has it now."""
+        _require_ledger(_read_at(self._handle, 0, BLOCK), self._path)
+        index = Index(BEGIN)
+        _extend(index, self._handle, self.where)
+        if not index.continues(self._index):
+            raise _damaged(self.where, "its events are not those that were read before")
+        return index
+
+    def _add(self, lines: list[bytes]) -> None:
+        """Write lines and their mark, each on the disk before the next step; on the disk when this returns."""
+        end, text = self._index.end, b"".join(lines)
+        try:
+            if os.fstat(self._handle).st_size > end:
+                _cut(self._handle, end)  # half a line that a crash left
+            _write_at(self._handle, text, end)
+            _sync(self._handle)
+        except OSError as problem:
+            try:
+                _cut(self._handle, end)
+            except OSError:
+                raise self._failed(problem, "It may have been recorded all the same: look at `entries()`.") from None
+            raise self._failed(problem, "Nothing was recorded.") from None
+        for line in lines:
+            self._index.take(line)
+        mark = Mark(self._index.lines, self._index.end, self._index.digest)
+        first, second = _marks(self._marks)
+        older = 0 if first is None or (second is not None and first <= second) else 1
+        blocks = [self._marks[:BLOCK], self._marks[BLOCK:]]
+        blocks[older] = _write_mark(mark)
+        try:
+            _write_at(self._handle, blocks[older], MARKS[older])
+            _sync(self._handle)
+        except OSError as problem:
+            raise self._failed(problem, "It may have been recorded all the same: look at `entries()`.") from None
+        self._marks = b"".join(blocks)
+
+    def _failed(self, problem: OSError, recorded: str) -> LedgerFailed:
+        return LedgerFailed(f"the ledger {self.where} could not be written ({problem.strerror}). {recorded}")
+
+    def close(self) -> None:
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+
+def _extend(index: Index, handle: int, where: str) -> None:
+    """Take all further lines of a file into an index; `BadFile` if they are not what its marks say.
+
+    A line behind the latest mark counts if it is whole. If it is not, a crash left it, and nobody was told of it; but
+    a crash does not also damage a mark: then the line may be the one that the damaged mark spoke of.
+    """
+    raw, size = _read_at(handle, BLOCK, 2 * BLOCK), os.fstat(handle).st_size
+    latest = _latest(raw, where)
+    if size < latest.end:
+        raise _damaged(where, f"it has {size} bytes where {latest.end} were written")
+    _require_mark(index, latest, where)
+    for line in _lines(handle, index.end, size):
+        try:
+            index.take(line)
+        except BadFile as problem:
+            if index.end < latest.end or None in _marks(raw):
+                raise _damaged(where, f"the line at byte {index.end}: {str(problem).partition(';')[0]}") from None
+            return
+        _require_mark(index, latest, where)
+    if index.lines < latest.lines:
+        raise _damaged(where, f"it has {index.lines} events where {latest.lines} were written")
+
+
+def _require_mark(index: Index, mark: Mark, where: str) -> None:
+    if index.lines == mark.lines and (index.end, index.digest) != (mark.end, mark.digest):
+        raise _damaged(where, f"its first {mark.lines} events are not those that were written")
+
+
+def _lines(handle: int, start: int, end: int) -> Iterator[bytes]:
+    """The lines of a part of a file; the last one may lack its end."""
+    rest = b""
+    while start < end:
+        piece = _read_at(handle, start, min(PIECE, end - start))
+        start += len(piece)
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from (line + b"\n" for line in whole)
+    if rest:
+        yield rest
+
+
+def _write_mark(mark: Mark) -> bytes:
+    content = {"digest": mark.digest, "end": mark.end, "lines": mark.lines}
+    return _block({**content, "sha256": hashlib.sha256(canonical(content)).hexdigest()})
+
+
+def _marks(raw: bytes) -> tuple[Mark | None, Mark | None]:
+    """The two marks; None for one that is damaged, or was being written when power failed."""
+    first, second = (_as_mark(raw[at : at + BLOCK]) for at in (0, BLOCK))
+    return first, second
+
+
+def _as_mark(raw: bytes) -> Mark | None:
+    try:
+        content = json.loads(raw)
+        mark = Mark(content["lines"], content["end"], content["digest"])
+        return mark if _write_mark(mark) == raw else None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _latest(raw: bytes, where: str) -> Mark:
+    valid = [mark for mark in _marks(raw) if mark]
+    if not valid:
+        raise _damaged(where, "neither of its marks says how far it was written")
+    return max(valid)
+
+
+def _block(content: dict[str, object]) -> bytes:
+    """A line of text that fills a block."""
+    return canonical(content).ljust(BLOCK - 1) + b"\n"
+
+
+def _first_line() -> bytes:
+    return _block({"file": "ledger of Utmost", "version": VERSION})
+
+
+def _require_ledger(block: bytes, path: Path) -> None:
+    """Refuse a file whose first line is not that of a ledger of this version."""
+    if block == _first_line():
+        return
+    try:
+        content = json.loads(block)
+        version = content["version"] if content["file"] == "ledger of Utmost" else None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        version = None
+    if isinstance(version, int) and version != VERSION:
+        raise BadFile(
+            f"{path} is a ledger of version {version}; this Utmost keeps version {VERSION}. It was left as it is."
+        )
+    raise BadFile(f"{path} is not a ledger of Utmost; it was left as it is. Name another file, or restore it.")
+
+
+def _damaged(where: str, how: str) -> BadFile:
+    return BadFile(
+        f"the ledger {where} is damaged and was left as it is; nothing can be spent from it: {how.rstrip('.')}. "
+        "Restore it from a backup and compare its head with the latest report."
+    )
+
+
+def make(path: Path, lines: list[bytes], replace: bool = False) -> None:
+    """A new ledger, complete when it appears under its name; where another process was first, its ledger stays.
+
+    With `replace` it takes the place of the file that has the name.
+    """
+    if not path.parent.is_dir():
+        raise BadFile(f"{path.parent} is not a folder; make it, or keep the ledger elsewhere.")
+    index = Index(BEGIN)
+    for line in lines:
+        index.take(line)
+    mark = _write_mark(Mark(index.lines, index.end, index.digest))
+    name = None
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.new-")
+        try:
+            _write_at(handle, b"".join([_first_line(), mark, mark, *lines]), 0)
+            _sync(handle)
+        finally:
+            os.close(handle)
+        _give_name(name, path, replace)
+        _sync_folder(path.parent)
+    except OSError as problem:
+        raise BadFile(f"no ledger can be made in {path.parent}: {problem.strerror}.") from None
+    finally:
+        if name is not None:
+            Path(name).unlink(missing_ok=True)
+
+
+def _give_name(name: str, path: Path, replace: bool) -> None:
+    if replace:
+        os.chmod(name, os.stat(path).st_mode & 0o777)
+        os.rename(name, path)
+        return
+    try:
+        os.link(name, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without links
+        if not path.exists():
+            os.rename(name, path)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _read_at(handle: int, place: int, size: int) -> bytes:
+    """So many bytes from a place, fewer only where the file ends."""
+    pieces = []
+    while size and (piece := os.pread(handle, size, place)):
+        pieces.append(piece)
+        place, size = place + len(piece), size - len(piece)
+    return b"".join(pieces)
+
+
+def _write_at(handle: int, text: bytes, place: int) -> None:
+    while text:
+        done = os.pwrite(handle, text, place)
+        text, place = text[done:], place + done
+
+
+def _cut(handle: int, size: int) -> None:
+    os.ftruncate(handle, size)
+
+
+def _sync(handle: int) -> None:
+    """Wait until all that was written is on the disk."""
+    if hasattr(fcntl, "F_FULLFSYNC"):  # macOS, where fsync stops at the disk's own cache
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+    else:
+        os.fdatasync(handle)

@@ -1,0 +1,202 @@
+"""A book as lines of text, one event each: how they are written and read, and where every event is found.
+
+A line is read once, when it is met, and is believed only if it is, byte for byte, the line that its content writes and
+if its hash continues the chain of its account. From then on an index says where the events of an account, an entry
+and a question lie; an event that is needed again is read again, and compared with its hash again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from utmost.accounting.chain import START, Event, canonical, changed, question_key
+from utmost.accounting.storage import Book, Storage
+from utmost.errors import BadFile, InvalidInput
+
+KINDS = (str, int, str, int, int, str, dict, str)
+"""What the parts of an event are."""
+Fetch = Callable[[int, int], bytes]
+"""Reads so many bytes from a place."""
+
+
+@dataclass
+class Track:
+    """What is known of one account: its secret, where its events lie and what their heads are, and what they answer."""
+
+    secret: bytes
+    places: list[tuple[int, int]] = field(default_factory=list)
+    heads: list[bytes] = field(default_factory=list)
+    entries: dict[int, list[int]] = field(default_factory=dict)
+    asked: dict[tuple[int, int], str] = field(default_factory=dict)
+    answers: dict[str, list[int]] = field(default_factory=dict)
+    last: Event | None = None
+
+    def head_before(self, number: int) -> str:
+        """The head of the chain before an event."""
+        return self.heads[number - 1].hex() if number else START
+
+
+class Index:
+    """Where every event of a book lies, up to the byte `end`; `digest` is a hash over all lines so far."""
+
+    def __init__(self, start: int = 0) -> None:
+        self.end, self.lines, self.digest = start, 0, START
+        self.tracks: dict[str, Track] = {}
+
+    def take(self, line: bytes) -> Event:
+        """The event of the next line, from now on part of the index; `BadFile` if it does not continue its chain."""
+        event, secret = read_line(line)
+        track = self.tracks.get(event.dataset)
+        if track is None and secret is not None and event.body.get("secret") == hashlib.sha256(secret).hexdigest():
+            track = Track(secret)
+        elif secret is not None or track is None:
+            raise changed(event.dataset, event.number)
+        if event.number != len(track.heads) or event.hashed(track.head_before(event.number)) != event.head:
+            raise changed(event.dataset, event.number)
+        try:
+            self._file(track, event)
+        except KeyError:  # an answer to what was never asked
+            raise changed(event.dataset, event.number) from None
+        self.tracks[event.dataset] = track
+        track.places.append((self.end, len(line)))
+        track.heads.append(bytes.fromhex(event.head))
+        track.last = event
+        self.end, self.lines, self.digest = self.end + len(line), self.lines + 1, next_digest(self.digest, line)
+        return event
+
+    def continues(self, earlier: Index) -> bool:
+        """Whether this index has all that an earlier one of the same book had."""
+        return all(
+            dataset in self.tracks and self.tracks[dataset].heads[: len(track.heads)] == track.heads
+            for dataset, track in earlier.tracks.items()
+        )
+
+    @staticmethod
+    def _file(track: Track, event: Event) -> None:
+        """Put an event where its entry and its question are looked for."""
+        if event.kind == "open":
+            return
+        track.entries.setdefault(event.entry, []).append(event.number)
+        if event.kind == "complete":
+            track.answers.setdefault(track.asked[event.entry, event.slot], []).append(event.number)
+        else:
+            track.asked[event.entry, event.slot] = question_key(event.body["question"])
+
+
+def write_line(event: Event, secret: bytes | None) -> bytes:
+    """An event as a line of text; an opening takes the account's secret along."""
+    content = {"event": event[:-1], "head": event.head}
+    return canonical(content if secret is None else {**content, "secret": secret.hex()}) + b"\n"
+
+
+def read_line(line: bytes) -> tuple[Event, bytes | None]:
+    """The event of a line, and the secret of its account if it opens one; `BadFile` if no event writes this line."""
+    try:
+        content = json.loads(line)
+        event = Event._make((*content["event"], content["head"]))
+        secret = bytes.fromhex(content["secret"]) if "secret" in content else None
+        if write_line(event, secret) == line and tuple(map(type, event)) == KINDS:
+            return event, secret
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    raise BadFile("a line is not one that Utmost wrote")
+
+
+def next_digest(digest: str, line: bytes) -> str:
+    """The hash over all lines, with one more."""
+    return hashlib.sha256(digest.encode() + line).hexdigest()
+
+
+class Lines(Book):
+    """A book whose lines are found by an index; what is added waits in `added` until the transaction ends."""
+
+    def __init__(self, index: Index, fetch: Fetch, reread: Callable[[], Index]) -> None:
+        self._index, self._fetch, self._reread = index, fetch, reread
+        self.added: list[bytes] = []
+
+    def datasets(self) -> list[str]:
+        return sorted(self._index.tracks)
+
+    def secret(self, dataset: str) -> bytes | None:
+        return self._index.tracks[dataset].secret if dataset in self._index.tracks else None
+
+    def first(self, dataset: str) -> Event | None:
+        return self._event(dataset, 0) if dataset in self._index.tracks else None
+
+    def last(self, dataset: str) -> Event | None:
+        return self._index.tracks[dataset].last if dataset in self._index.tracks else None
+
+    def events(self, dataset: str) -> list[Event]:
+        return [self._event(dataset, number) for number in range(len(self._index.tracks[dataset].heads))]
+
+    def of_entry(self, dataset: str, entry: int) -> list[Event]:
+        return [self._event(dataset, number) for number in self._index.tracks[dataset].entries.get(entry, ())]
+
+    def answers(self, dataset: str, key: str) -> Iterator[Event]:
+        numbers = self._index.tracks[dataset].answers.get(key, ())
+        return (self._event(dataset, number) for number in reversed(numbers))
+
+    def stored(self, dataset: str) -> tuple[list[Event], list[str | None]]:
+        index = self._reread()
+        track = index.tracks[dataset]
+        events = [read_line(self._fetch(*place))[0] for place in track.places]
+        return events, [track.asked.get((event.entry, event.slot)) for event in events]
+
+    def add(self, event: Event, key: str | None, secret: bytes | None = None) -> None:
+        self.added.append(write_line(event, secret))
+
+    def _event(self, dataset: str, number: int) -> Event:
+        """An event, read again and compared with what was believed before."""
+        track = self._index.tracks[dataset]
+        try:
+            event, _ = read_line(self._fetch(*track.places[number]))
+        except BadFile:
+            raise changed(dataset, number) from None
+        if event.head != track.heads[number].hex() or event.hashed(track.head_before(number)) != event.head:
+            raise changed(dataset, number)
+        return event
+
+
+class Memory(Storage):
+    """A book in memory: nothing outlives the process, and a fork has no part in it."""
+
+    kept = False
+
+    def __init__(self) -> None:
+        self.where = "memory"
+        self._lock, self._owner = threading.RLock(), os.getpid()
+        self._text, self._index = bytearray(), Index()
+
+    @contextmanager
+    def write(self, dataset: str) -> Iterator[Book]:
+        with self.read() as book:
+            yield book
+            assert isinstance(book, Lines)
+            for line in book.added:
+                self._text += line
+                self._index.take(line)
+
+    @contextmanager
+    def read(self) -> Iterator[Book]:
+        if self._owner != os.getpid():
+            raise InvalidInput(
+                "an account in memory belongs to the process that opened it: a copy in another process could spend "
+                "the budget twice. Give the ledger a file."
+            )
+        with self._lock:
+            yield Lines(self._index, lambda start, length: bytes(self._text[start : start + length]), self._reread)
+
+    def _reread(self) -> Index:
+        index = Index()
+        for line in bytes(self._text).splitlines(keepends=True):
+            index.take(line)
+        return index
+
+    def close(self) -> None:
+        """Nothing is held."""
