@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.tables import UNITS, as_table, neighbour_of, session, tables
 from utmost.release.answer import describe, make_answer
-from utmost.release.histograms import histogram
-from utmost.release.quantiles import Ranks, quantile
-from utmost.release.several_counts import counts
-from utmost.release.winners import Votes, plurality
+from oracles.questions import histogram
+from oracles.questions import quantile
+from oracles.questions import counts
+from oracles.questions import plurality
 
 import utmost as um
 from utmost.errors import InvalidInput, NotRowWise, UnsupportedLevel
@@ -28,7 +28,7 @@ from utmost.release.mechanisms.balls import ball_noise
 from utmost.release.mechanisms.choice import design_number
 from utmost.release.mechanisms.count_vectors import Board, Together
 from utmost.release.mechanisms.several import design_disjoint, design_overlapping
-from utmost.release.questions import Setting, count, majority, mean, threshold, total
+from oracles.questions import Setting, count, majority, mean, threshold, total
 from utmost.space.integers import Line
 
 SECRET = b"s" * 32

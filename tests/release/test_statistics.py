@@ -23,7 +23,7 @@ import utmost as um
 from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
 from utmost.release.contributions import as_grid, statement, values
-from utmost.release.questions import Setting, count, majority, mean, threshold, total
+from oracles.questions import Setting, count, majority, mean, threshold, total
 from utmost.release.source import FAILED, Source
 
 SECRET = b"s" * 32

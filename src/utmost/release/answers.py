@@ -80,9 +80,14 @@ class Plan:
         return self.question.solution
 
     @cached_property
-    def accuracy(self) -> Before:
-        """The expected loss, on average under the prior and at the worst point."""
+    def before(self) -> Before:
+        """How accurate an answer would be: on average under the prior, and at the worst point."""
         return self.question.before()
+
+    @property
+    def accuracy(self) -> dict[str, dict[str, Any]]:
+        """The same as plain data, under "before"."""
+        return {"before": asdict(self.before)}
 
     def verify(self) -> Verification:
         """Prove the mechanism private, and the claim about its optimality, again."""
@@ -94,7 +99,7 @@ class Plan:
         return {**describe(self.question, self.dataset), "ledger": {"left": self.left}}
 
     def __str__(self) -> str:
-        lines = _lines(self.question, self.accuracy, None)
+        lines = _lines(self.question, self.before, None)
         end = [f"  ledger: {self.left} left", "  nothing was read, nothing is spent"]
         return "\n".join([f"plan: {self.question.words}", *lines, *end])
 
@@ -151,6 +156,11 @@ class Answer:
         return self.question.after(self.released)
 
     @property
+    def accuracy(self) -> dict[str, dict[str, Any]]:
+        """Both as plain data, under "before" and "after"."""
+        return {"before": asdict(self.before), "after": plain_after(self.after)}
+
+    @property
     def interval(self) -> tuple[Any, Any] | None:
         """Where the truth lies with 95 %; None for yes or no, for a winner and for several counts: see `intervals`."""
         found = list(self.after.intervals.values())
@@ -172,7 +182,7 @@ class Answer:
         first = {
             "value": self.value,
             "words": self.question.words,
-            "accuracy": {"before": asdict(self.before), "after": plain_after(self.after)},
+            "accuracy": self.accuracy,
         }
         described = describe(self.question, self.dataset)
         rest = {name: part for name, part in described.items() if name not in first}

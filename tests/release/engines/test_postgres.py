@@ -8,16 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles.tables import UNITS, as_table, tables
-from utmost.release.histograms import histogram
-from utmost.release.quantiles import quantile
-from utmost.release.several_counts import counts
-from utmost.release.winners import plurality
+from oracles.questions import histogram
+from oracles.questions import quantile
+from oracles.questions import counts
+from oracles.questions import plurality
 
 import utmost as um
 from utmost.errors import EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
 from utmost.release.contributions import as_grid, statement, values
-from utmost.release.questions import Setting, count, majority, mean, threshold, total
+from oracles.questions import Setting, count, majority, mean, threshold, total
 from utmost.release.source import FAILED
 
 SECRET = b"s" * 32
