@@ -11,11 +11,11 @@ from pathlib import Path
 import duckdb
 import pyarrow
 from timing import seconds
+from utmost.release.statistics import ones
 
 import utmost as um
 from utmost.release.engines import open_table
 from utmost.release.groups import grouped_statement
-from utmost.release.statistics import ones
 
 ROWS, KEYS = 10_000_000, 1_000_000
 

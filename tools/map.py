@@ -12,7 +12,22 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE, SOURCE = ROOT / "docs" / "architecture.md", ROOT / "src" / "utmost"
 FIRST, LAST = "<!-- the tree, made by tools/map.py -->", "<!-- end of the tree -->"
-ORDER = "exact privacy space mechanism checking solution design accounting release survey serve reproduce plot cli".split()
+ORDER = [
+    "exact",
+    "privacy",
+    "space",
+    "mechanism",
+    "checking",
+    "solution",
+    "design",
+    "accounting",
+    "release",
+    "survey",
+    "serve",
+    "reproduce",
+    "plot",
+    "cli",
+]
 """From the bottom of the house to its top: imports point downwards."""
 
 
@@ -20,7 +35,9 @@ def tree() -> str:
     """The tree as Markdown: one item a folder, in the order of the layers."""
     lines = []
     packages = [name for name in ORDER if (SOURCE / name).is_dir()]
-    for name in packages + sorted(p.name for p in SOURCE.iterdir() if (p / "__init__.py").is_file() and p.name not in ORDER):
+    for name in packages + sorted(
+        p.name for p in SOURCE.iterdir() if (p / "__init__.py").is_file() and p.name not in ORDER
+    ):
         lines += _folder(SOURCE / name, 0)
     top = sorted(p.stem for p in SOURCE.glob("*.py") if p.stem not in ("__init__", "__main__"))
     return "\n".join([*lines, f"- beside them: {', '.join(f'`{name}`' for name in top)}"])

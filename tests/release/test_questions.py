@@ -12,12 +12,9 @@ import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.questions import Setting, count, counts, histogram, majority, mean, plurality, quantile, threshold, total
 from oracles.tables import UNITS, as_table, neighbour_of, session, tables
 from utmost.release.answer import describe, make_answer
-from oracles.questions import histogram
-from oracles.questions import quantile
-from oracles.questions import counts
-from oracles.questions import plurality
 
 import utmost as um
 from utmost.errors import InvalidInput, NotRowWise, UnsupportedLevel
@@ -28,7 +25,6 @@ from utmost.release.mechanisms.balls import ball_noise
 from utmost.release.mechanisms.choice import design_number
 from utmost.release.mechanisms.count_vectors import Board, Together
 from utmost.release.mechanisms.several import design_disjoint, design_overlapping
-from oracles.questions import Setting, count, majority, mean, threshold, total
 from utmost.space.integers import Line
 
 SECRET = b"s" * 32

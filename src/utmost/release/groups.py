@@ -22,8 +22,8 @@ import numpy as np
 from utmost.errors import InvalidInput, shown
 from utmost.release.conditions import nearest_single
 from utmost.release.conditions.row_wise import kind_of
-from utmost.release.source import KEYS, Source, Statement
 from utmost.release.contributions import Contribution, keep_rows, require_id
+from utmost.release.source import KEYS, Source, Statement
 from utmost.release.units import Unit
 
 if TYPE_CHECKING:

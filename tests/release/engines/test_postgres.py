@@ -7,17 +7,13 @@ import weakref
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracles.questions import Setting, count, counts, histogram, majority, mean, plurality, quantile, threshold, total
 from oracles.tables import UNITS, as_table, tables
-from oracles.questions import histogram
-from oracles.questions import quantile
-from oracles.questions import counts
-from oracles.questions import plurality
 
 import utmost as um
 from utmost.errors import EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
 from utmost.release.contributions import as_grid, statement, values
-from oracles.questions import Setting, count, majority, mean, threshold, total
 from utmost.release.source import FAILED
 
 SECRET = b"s" * 32
