@@ -11,9 +11,9 @@ from pathlib import Path
 import duckdb
 import pyarrow
 from timing import seconds
-from utmost.release.statistics import ones
 
 import utmost as um
+from utmost.release.contributions import ones
 from utmost.release.engines import open_table
 from utmost.release.groups import grouped_statement
 

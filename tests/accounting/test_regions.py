@@ -1,6 +1,7 @@
 """Regions, who simulates whom, and the theorems that stand beside the exact one."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -181,3 +182,16 @@ def test_the_closed_form_at_a_total_delta():
     assert theorems.closed_form_within(levels, 0.01) == math.inf
     assert theorems.closed_form_within([um.ApproxDP(0.1, 1)], 0.5) == math.inf
     assert theorems.closed_form_within([0.1], 1) == theorems.closed_form_of([0.1], 1)
+
+
+def test_a_simulation_of_many_outputs_takes_little_memory():
+    """120 outputs each: the program is written sparsely; all its entries would take several times as much."""
+    rng = np.random.default_rng(0)
+    source = um.FiniteMechanism(rng.dirichlet(np.ones(120), size=2), range(2), range(120))
+    target = um.FiniteMechanism(source.matrix @ rng.dirichlet(np.ones(120), size=120), range(2), range(120))
+    tracemalloc.start()
+    channel = simulating_channel(source, target)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.abs(source.matrix @ channel - target.matrix).max() < 1e-8
+    assert peak < 3e7, peak

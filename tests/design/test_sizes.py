@@ -27,7 +27,7 @@ def balanced(n, level):
 
 def extended(n, level):
     """Known at the boundary and at one end."""
-    return um.binary.extend(*sides(n), {n // 2 - 1: "0.499", n // 2: "0.501", 0: "0.3"}, level)
+    return um.binary.extend(*sides(n), {n // 2 - 1: "0.499", n // 2: "0.501", 0: "0.499"}, level)
 
 
 def best(n, level):

@@ -691,6 +691,19 @@ def test_integers_on_a_complete_space_are_never_passed_when_broken():
     assert "edge_indices" not in space.__dict__
 
 
+def test_what_lists_no_probabilities_is_told_how():
+    """A measurement of another library draws; the error says what to write down instead."""
+
+    class Measurement:
+        def __call__(self, value):
+            return value
+
+    with pytest.raises(InvalidInput, match=r"a Measurement cannot be certified.*FiniteMechanism"):
+        um.certify(Measurement(), um.path(3), 1.0)
+    with pytest.raises(InvalidInput, match="lists its probabilities"):
+        um.certify(Measurement())
+
+
 def test_an_epsilon_missed_by_rounding_is_told_apart():
     """Probabilities with nine digits of e^0.7 need a little more: the digits are shown, and from_ratio is named."""
     ratio = 2.013752710

@@ -13,7 +13,7 @@ from oracles.words import words_of_a_child
 from scipy.stats import chisquare
 
 import utmost as um
-from utmost.errors import UtmostError
+from utmost.errors import InvalidInput, UtmostError
 from utmost.mechanism import sampling
 from utmost.mechanism.sampling import SystemBytes, draw, insecure_source_for_tests_only, uniform_below, uniform_words
 
@@ -113,6 +113,13 @@ def test_an_answer_takes_the_randomness_of_one(size):
     with insecure_source_for_tests_only(source):
         certified.sample(2, size)
     assert sum(asked) == 8 * (size or 1)
+
+
+@pytest.mark.parametrize("size", [True, -1, 2.0, "3"])
+def test_how_many_answers_is_a_whole_number(size):
+    """True is no number of answers; nor is a float, a text, or less than none."""
+    with pytest.raises(InvalidInput, match="how many answers"):
+        um.certify(um.finite.geometric(5, 1.0), um.path(5), 1.0).sample(2, size)
 
 
 def test_bytes_are_never_handed_out_twice_to_threads():

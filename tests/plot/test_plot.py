@@ -95,3 +95,95 @@ def test_local_pictures_show_their_numbers():
         (line,) = um.plot.local_shares(instances, epsilons).axes[0].get_lines()
         assert ((line.get_ydata() > 0.6) & (line.get_ydata() <= 1 + 1e-9)).all()
         assert len(um.plot.scaling(instances, 0.1).axes[0].collections) == 4
+
+
+def test_priors_may_stand_alone_in_pictures_of_local_mechanisms():
+    """A list of priors is a list of instances for information; what is neither is refused in words."""
+    prior, epsilons = [0.5, 0.3, 0.2], [0.5, 3.0]
+    for instances in ([prior], [np.array(prior)], [(prior, None)]):
+        (line,) = um.plot.local_shares(instances, epsilons).axes[0].get_lines()
+        best = um.local.for_information(prior, 0.5).value
+        simple = um.local.binary_for_information(prior, 0.5), um.local.randomized_response(3, 0.5)
+        assert line.get_ydata()[0] == pytest.approx(max(um.local.information(m, prior) for m in simple) / best)
+    assert um.plot.scaling([[0.5, 0.5], prior], 1.0).axes[0].get_xlabel() == "H(X)"
+    with pytest.raises(InvalidInput, match="a pair"):
+        um.plot.local_shares([(prior, prior, prior)], epsilons)
+
+
+def test_noise_and_protocols_are_drawn():
+    """The bars of noise are its probabilities, those of a protocol the accuracies of its listeners."""
+    noise = um.noise.discrete_staircase(1.0, 5)
+    heights = [bar.get_height() for bar in um.plot.draw(noise).axes[0].patches]
+    assert heights[len(heights) // 2] == noise.probability(0)
+    assert um.plot.draw(um.noise.staircase(1.0)).axes[0].get_ylabel() == "density"
+    protocol = um.multiparty.optimal("majority", [1.0, 1.0, 2.0])
+    bars = [bar.get_height() for bar in um.plot.draw(protocol).axes[0].patches]
+    assert bars == [protocol.value(), *(protocol.value(i) for i in range(3))]
+    assert um.plot.draw(um.finite.geometric(3, 1.0)).axes[0].get_images()
+    with pytest.raises(InvalidInput, match="int has no picture"):
+        um.plot.draw(3)
+    with pytest.raises(InvalidInput, match="2 whole numbers"):
+        um.plot.draw(um.noise.discrete_staircase(1.0, dimension=2))
+
+
+def test_a_notebook_shows_a_picture():
+    """Figures know their PNG, so that a notebook shows what a cell returns."""
+    assert um.plot.draw(um.finite.geometric(3, 1.0))._repr_png_().startswith(b"\x89PNG")
+
+
+def test_heat_maps_name_their_outputs():
+    """Sets of letters by their members, every one; of very many outputs every so many."""
+    axes = um.plot.heat_map(um.local.subset(4, 1.0, size=2)).axes[0]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["01", "02", "03", "12", "13", "23"]
+    axes = um.plot.heat_map(um.finite.geometric(100, 1.0)).axes[0]
+    assert [tick.get_text() for tick in axes.get_xticklabels()][:3] == ["0", "4", "8"]
+
+
+def test_a_path_is_drawn_straight():
+    """Whatever its points are called, and from left to right."""
+    space = um.Space.from_edges([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")])
+    places = um.plot.layout(space)
+    assert (places[:, 1] == 0).all()
+    assert (np.diff(places[:, 0]) > 0.99).all()
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        um.path(40),
+        um.cycle(40),
+        um.complete(12),
+        um.grid((6, 6)),
+        um.hamming(5, 2),
+        um.histograms(7, 3),
+        um.Space.from_edges([(i, (i * i + 1) % 40) for i in range(40) if i != (i * i + 1) % 40], points=range(40)),
+    ],
+)
+def test_points_of_a_graph_do_not_overlap(space):
+    """Up to 40 points: on the page, no two of them are nearer than they are wide."""
+    solution = um.binary.balanced(space, [i % 3 > 0 for i in range(len(space.points))], 1.0)
+    figure = um.plot.graph(solution)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    drawn = [dots for dots in axes.collections if len(dots.get_offsets())]
+    at = axes.transData.transform(np.array([dots.get_offsets()[0] for dots in drawn])) * 72 / figure.dpi
+    width = max(float(np.sqrt(dots.get_sizes()[0])) for dots in drawn)
+    places = np.unique(at.round(6), axis=0)
+    assert len(places) == len(space.points)
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    assert apart[~np.eye(len(places), dtype=bool)].min() >= width
+    assert width > 12  # and they can still be read
+
+
+def test_rainbow_lines_mark_where_growth_ends():
+    """RAIN's example: tau_R = 5 and tau_B = 12."""
+    axes = um.plot.rainbow([3 / 55, 9 / 55, 43 / 55], um.PureDP.from_ratio("6/5"), 20, ("blue", "red", "green")).axes[0]
+    marks = {text.get_text(): text.xy[0] for text in axes.texts}
+    assert marks == {"τ(blue)": 12, "τ(blue + red)": 5}
+
+
+def test_the_region_of_a_level_is_shaded_up_to_its_mirror():
+    """(1, 1) is outside, as (0, 0) is: no test of a private mechanism is wrong so often."""
+    (shade,) = um.plot.level_region(1, 0.1).axes[0].patches
+    for point, inside in (((0.5, 0.5), True), ((0.99, 0.99), False), ((0.01, 0.01), False), ((0.7, 0.7), True)):
+        assert shade.get_path().contains_point(point) == inside

@@ -204,3 +204,35 @@ def test_rows_in_all_are_counted_in_64_bits():
     table = pyarrow.table({"id": ["a"], "c": ["x"]})
     s = um.Session(table, "d", um.people("id", rows_each=10**6, at_most=10**12), "replace", budget=1)
     assert s.plan.plurality("c", ["x", "y", "z"], privacy=1).question.kind == "plurality"
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        np.array(["Ash", "Briar"]),
+        pd.Series(["Ash", "Briar"]),
+        pd.Index(["Ash", "Briar"]),
+        pd.Categorical(["Ash", "Briar"]),
+        pd.CategoricalDtype(["Ash", "Briar"]),
+        pyarrow.array(["Ash", "Briar"]),
+        ("Ash", "Briar"),
+    ],
+    ids=lambda c: type(c).__name__,
+)
+def test_categories_may_come_in_columns_of_libraries(categories):
+    """The plan is that of the same names in a list, and so are the keys of its ledger entry."""
+    plain = opened().plan.histogram("town", ["Ash", "Briar"], 1)
+    assert str(opened().plan.histogram("town", categories, 1)) == str(plain)
+    vote = opened().plan.plurality("town", ["Ash", "Briar"], 1)
+    assert str(opened().plan.plurality("town", categories, 1)) == str(vote)
+
+
+def test_too_many_candidates_are_counted_and_the_limit_named():
+    """211 candidates of a quantile, or of a vote: how many there are, how many there may be, what to do."""
+    with pytest.raises(InvalidInput, match=r"there are 211 candidates; give at most 200, such as candidates\[::2\]"):
+        opened().plan.quantile("age", 0.5, range(211), 1)
+    with pytest.raises(InvalidInput, match="there are 211 candidates; give 2 to 100"):
+        opened().plan.plurality("town", [str(i) for i in range(211)], 1)
+    few = opened().plan.quantile("age", 0.5, [20, 50, 80], 1)
+    for candidates in (np.array([20, 50, 80]), pd.Series([20, 50, 80])):
+        assert str(opened().plan.quantile("age", 0.5, candidates, 1)) == str(few)

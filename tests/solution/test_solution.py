@@ -133,6 +133,23 @@ def test_a_bound_is_the_one_that_the_evidence_gives(factor, tmp_path):
         assert [check.name for check in verification.checks if not check.passed] == ["bound"]
 
 
+def test_a_verification_states_the_gap_it_found():
+    """What is left between value and bound, whichever of them is the larger, and what the integers move."""
+    for solution in (
+        um.binary.best_boundary(um.counts(5), lambda yes: yes > 2, 1.0),
+        um.finite.optimal(um.cycle(5), 1.0, [0.4, 0.3, 0.1, 0.1, 0.1], method="linear-program"),
+    ):
+        apart = abs(solution.value - solution.certificate.bound)
+        assert apart <= solution.verify().gap <= apart + 2 * solution.certified.moved + 1e-12
+
+
+def test_nothing_at_all_is_verified():
+    """A space without points: no probability to be wrong about."""
+    nowhere = um.Space.from_edges([], points=[])
+    assert um.finite.tight_constraints(nowhere, 1.0).verify()
+    assert um.binary.balanced(nowhere, [], 1.0).verify()
+
+
 def test_a_value_above_its_bound_is_no_proof():
     """A bound below the value, or an infinite one, proves nothing, whatever the certificate states."""
     for bound, value, stated, fine in (

@@ -142,16 +142,17 @@ def simulating_channel(source: Rows, target: Rows, points: Sequence[Hashable] | 
     True
     """
     from scipy.optimize import linprog
+    from scipy.sparse import block_array, eye_array, kron
 
     chosen = list(source.points if points is None else points)
     if len(chosen) < 2:
         raise InvalidInput("a simulation is about two points or more; name them.")
     a, b = (np.array([mechanism.row(point) for point in chosen]) for mechanism in (source, target))
     n, k, m = len(chosen), a.shape[1], b.shape[1]
-    match = np.kron(a, np.eye(m))
-    rows = np.kron(np.eye(k), np.ones((1, m)))
-    errors = np.eye(n * m)
-    equal = np.block([[match, errors, -errors], [rows, np.zeros((k, 2 * n * m))]])
+    match = kron(a, eye_array(m))  # sparse: with 300 outputs each it has 2·10^10 entries, nearly all of them 0
+    rows = kron(eye_array(k), np.ones((1, m)))
+    errors = eye_array(n * m)
+    equal = block_array([[match, errors, -errors], [rows, None, None]], format="csc")
     cost = np.append(np.zeros(k * m), np.ones(2 * n * m))
     found = linprog(cost, A_eq=equal, b_eq=np.append(b.ravel(), np.ones(k)), bounds=(0, None), method="highs")
     if found.x is None:

@@ -235,7 +235,16 @@ def certify(
         certified: CertifiedMechanism = thing.certified
         return certified
     if space is None or privacy is None:
-        raise InvalidInput("certifying a mechanism needs its space and privacy: certify(mechanism, space, privacy).")
+        raise InvalidInput(
+            "certifying a mechanism needs its space and privacy: certify(mechanism, space, privacy), with a mechanism "
+            "that lists its probabilities, such as um.FiniteMechanism."
+        )
+    if not all(hasattr(thing, name) for name in ("points", "outputs", "matrix")):
+        raise InvalidInput(
+            f"a {type(thing).__name__} cannot be certified: it draws answers but does not list their probabilities, "
+            "and the proof is about those. Write them down as um.FiniteMechanism(matrix, points, outputs), a row for "
+            "every point of the space; the usual noises are proved as they are: see um.noise."
+        )
     levels = on_edges(space, privacy)
     if isinstance(thing, RecipeMechanism) and len(thing.points) * len(thing.outputs) > MOST_TABLE:
         return CertifiedRecipe(thing, levels)

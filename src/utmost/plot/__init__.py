@@ -7,12 +7,13 @@ from utmost.plot.accounting import budget, composition_regions, level_region, re
 from utmost.plot.canvas import save
 from utmost.plot.graphs import curve, draw, graph, layout
 from utmost.plot.local import information_shares, local_shares, scaling, simple_against_optimal
-from utmost.plot.multiparty import interaction
-from utmost.plot.noise import noise_costs, noise_density, noise_gamma
+from utmost.plot.multiparty import accuracies, interaction
+from utmost.plot.noise import noise_costs, noise_density, noise_gamma, noise_probabilities
 from utmost.plot.priors import region_of_priors
 from utmost.plot.probabilities import heat_map, losses, rainbow
 
 __all__ = [
+    "accuracies",
     "budget",
     "composition_regions",
     "curve",
@@ -28,6 +29,7 @@ __all__ = [
     "noise_costs",
     "noise_density",
     "noise_gamma",
+    "noise_probabilities",
     "rainbow",
     "region_of_priors",
     "regions",

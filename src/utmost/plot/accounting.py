@@ -40,7 +40,12 @@ def level_region(epsilon: Number, delta: Number) -> Figure:
     level = ApproxDP(epsilon, delta)
     figure = regions({str(level): region(level)}, f"Privacy region of {level}")
     axes, corner = figure.axes[0], (1 - theorems.total_variation(level)) / 2
-    axes.fill_between(*region(level).corners.T, 1, color=COLOURS[0], alpha=0.08)
+    lower = region(level).corners
+    outline = [
+        *lower.tolist(),
+        *(1 - lower).tolist(),
+    ]  # whoever errs always turns the guess round: so it ends above too
+    axes.fill(*zip(*outline, strict=True), color=COLOURS[0], alpha=0.08)
     axes.plot([0, 2 * corner], [2 * corner, 0], color=COLOURS[1], linestyle="--", linewidth=1)
     axes.plot([corner], [corner], "o", color=COLOURS[1], markersize=4)
     caption(figure, f"dashed: errors add up to {2 * corner:.3f}, so the total variation is {1 - 2 * corner:.3f}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,14 +15,27 @@ Figure: TypeAlias = Any
 
 def canvas(title: str, size: tuple[float, float] = (6.4, 5.2), three_dimensional: bool = False) -> tuple[Figure, Any]:
     """An empty figure with a title, and its axes."""
+    figure = _picture()(figsize=size, layout="constrained")
+    axes = figure.add_subplot(projection="3d" if three_dimensional else None)
+    axes.set_title(title, fontsize=11)
+    return figure, axes
+
+
+@cache
+def _picture() -> Any:
+    """Figures that a notebook shows, whatever its backend: they know their PNG."""
     try:
         from matplotlib.figure import Figure as Canvas
     except ImportError:
         raise UtmostError("pictures need matplotlib; install it with: pip install 'utmost[plot]'") from None
-    figure = Canvas(figsize=size, layout="constrained")
-    axes = figure.add_subplot(projection="3d" if three_dimensional else None)
-    axes.set_title(title, fontsize=11)
-    return figure, axes
+
+    class Picture(Canvas):
+        def _repr_png_(self) -> bytes:
+            written = BytesIO()
+            self.savefig(written, format="png", dpi=100, bbox_inches="tight")
+            return written.getvalue()
+
+    return Picture
 
 
 def caption(figure: Figure, text: str) -> None:

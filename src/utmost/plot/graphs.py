@@ -7,19 +7,48 @@ from typing import Any
 
 import numpy as np
 
+from utmost.design.multiparty import Protocol
+from utmost.design.noise import IntegerNoise, NoiseMechanism
 from utmost.errors import InvalidInput
+from utmost.mechanism import Rows
 from utmost.plot.canvas import Figure, canvas, caption
+from utmost.plot.multiparty import accuracies
+from utmost.plot.noise import noise_density, noise_probabilities
 from utmost.plot.probabilities import heat_map
 from utmost.solution import Solution
 from utmost.space import Space
 from utmost.space.points import Tuples
 
 COLOURS = ("#c44e52", "#4271ae")
-MOST_POINTS = 200
+MOST_POINTS, NODE = 200, 38.0
+"""How many points are drawn one by one, and how wide the largest are (points of a page)."""
 
 
-def draw(solution: Solution, title: str | None = None) -> Figure:
-    """The picture that suits a solution: yes/no questions as a curve or a graph, others as a heat map."""
+def draw(solution: Any, title: str | None = None) -> Figure:
+    """The picture that suits a thing: yes/no questions as a curve or a graph, others as a heat map, noise by its law.
+
+    In a notebook the returned figure shows itself.
+
+    Parameters
+    ----------
+    solution : Solution, mechanism, noise or Protocol
+        What to draw. Of a protocol of several parties, how often each listener is right.
+    title : str, optional
+        What stands above the picture.
+    """
+    if isinstance(solution, NoiseMechanism):
+        return noise_density(solution, title=title)
+    if isinstance(solution, IntegerNoise):
+        return noise_probabilities(solution, title=title)
+    if isinstance(solution, Protocol):
+        return accuracies(solution, title)
+    if isinstance(solution, Rows):
+        return heat_map(solution, title)  # type: ignore[arg-type]
+    if not isinstance(solution, Solution):
+        raise InvalidInput(
+            f"a {type(solution).__name__} has no picture here; draw a solution, a mechanism with rows, noise, or a "
+            "protocol. The pictures of um.plot take other things."
+        )
     if "truth" not in solution.problem.data:
         return heat_map(solution.mechanism, title)
     line = isinstance(solution.problem.space.points, range)
@@ -36,18 +65,26 @@ def graph(solution: Solution, title: str | None = None) -> Figure:
     n = len(space.points)
     if n > MOST_POINTS:
         raise InvalidInput(f"{n} points are too many to draw one by one (at most {MOST_POINTS}); use plot.curve.")
-    at = layout(space)
-    figure, axes = canvas(title or f"{problem.question} at {problem.privacy}")
+    at = _spread(layout(space))
+    figure, axes = canvas(title or f"{problem.question} at {problem.privacy}", size=_size(at))
     widths = _widths(solution)
     for (a, b), width in zip(space.edge_indices.tolist(), widths, strict=True):
         axes.plot(*at[[a, b]].T, color="#888888", linewidth=width, zorder=1)
     told = matrix[np.arange(n), truth]
+    for j in (0, 1):
+        axes.scatter([], [], s=120, color=COLOURS[j], label=f"truth: {outputs[j]}")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=2, frameon=False, fontsize=9)
+    axes.set_axis_off()
+    axes.margins(0.15)
+    axes.set_aspect("equal", adjustable="datalim")
+    caption(figure, f"number: Pr[{outputs[1]}]; shade: how often the truth is told; thicker edge: stronger promise")
+    room = _room(figure, axes, at)
     for i in range(n):
         share = float(told[i])
-        axes.scatter(*at[i], s=1500, color="white", zorder=2)
+        axes.scatter(*at[i], s=room**2, color="white", zorder=2)
         axes.scatter(
             *at[i],
-            s=1500,
+            s=room**2,
             color=COLOURS[truth[i]],
             alpha=0.15 + 0.8 * share,
             edgecolors="black",
@@ -55,14 +92,55 @@ def graph(solution: Solution, title: str | None = None) -> Figure:
             zorder=3,
         )
         label = f"{_name(space.points[i])}\n{matrix[i, 1]:.3f}"
-        axes.annotate(label, at[i], ha="center", va="center", fontsize=8, zorder=4)
-    for j in (0, 1):
-        axes.scatter([], [], s=120, color=COLOURS[j], label=f"truth: {outputs[j]}")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=2, frameon=False, fontsize=9)
-    axes.set_axis_off()
-    axes.margins(0.15)
-    caption(figure, f"number: Pr[{outputs[1]}]; shade: how often the truth is told; thicker edge: stronger promise")
+        axes.annotate(label, at[i], ha="center", va="center", fontsize=8 * min(1.0, room / NODE), zorder=4)
     return figure
+
+
+def _spread(at: Any) -> Any:
+    """Places of points in a picture, moved apart where they would lie on each other; a line stays as it is."""
+    n = len(at)
+    if n < 2 or np.ptp(at, axis=0).min() == 0:
+        return at
+    at = at / np.ptp(at, axis=0).max()
+    least = 0.75 / math.sqrt(n)
+    for _ in range(300):
+        apart = at[:, None] - at[None]
+        distance = np.linalg.norm(apart, axis=2)
+        np.fill_diagonal(distance, np.inf)
+        close = distance < least
+        if not close.any():
+            break
+        turned = np.where(
+            distance[..., None] > 1e-9,
+            apart,
+            np.array([1.0, 0.5]) * np.sign(np.subtract.outer(np.arange(n), np.arange(n)))[..., None],
+        )
+        length = np.maximum(np.linalg.norm(turned, axis=2), 1e-9)
+        push = np.where(close, least * 1.02 - distance, 0.0) / length / 2
+        at = at + 0.5 * (turned * np.where(np.isfinite(push), push, 0.0)[..., None]).sum(axis=1)
+    return at
+
+
+def _size(at: Any) -> tuple[float, float]:
+    """The size of a picture with so many points, in inches: a line is wide and low."""
+    if len(at) > 1 and np.ptp(at[:, 1]) == 0:
+        return max(6.4, min(20.0, 0.75 * len(at) + 1)), 2.6
+    side = max(1.0, math.sqrt(len(at) / 16))
+    return 6.4 * side, 5.2 * side
+
+
+def _room(figure: Figure, axes: Any, at: Any) -> float:
+    """The diameter of points, in the units of the page, at which no two of them touch; and no more than is needed."""
+    axes.update_datalim(at)
+    axes.autoscale_view()
+    figure.draw_without_rendering()
+    across, down = axes.get_xlim(), axes.get_ylim()
+    axes.set_aspect("auto")
+    axes.set(xlim=across, ylim=down)  # what is drawn from here on must not move the points
+    drawn = axes.transData.transform(at) * 72 / figure.dpi
+    apart = np.linalg.norm(drawn[:, None] - drawn[None], axis=2)
+    apart[np.diag_indices(len(at))] = np.inf
+    return float(min(NODE, 0.92 * apart.min(initial=np.inf)))
 
 
 def curve(solution: Solution, title: str | None = None) -> Figure:
@@ -106,7 +184,9 @@ def layout(space: Space) -> np.ndarray[Any, Any]:
     centred = np.eye(n) - 1 / max(n, 1)
     values, vectors = np.linalg.eigh(-0.5 * centred @ apart**2 @ centred)  # classical scaling
     order = np.argsort(values)[::-1][:2]
-    placed = vectors[:, order] * np.sqrt(np.maximum(values[order], 1e-9))
+    real = np.where(values[order] > 1e-9 * max(values.max(initial=0.0), 1e-300), values[order], 0.0)  # a line is flat
+    placed = vectors[:, order] * np.sqrt(real)
+    placed = placed * np.where(placed[:1] > placed[-1:], -1.0, 1.0) if n else placed  # the first point on the left
     return np.column_stack([placed, np.zeros((n, 2 - placed.shape[1]))])
 
 

@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.design import local
+from utmost.errors import InvalidInput
 from utmost.plot.canvas import Figure, canvas
 
 Floats: TypeAlias = NDArray[np.float64]
 Pairs: TypeAlias = Sequence[tuple[Any, Any]]
+Instances: TypeAlias = Sequence[Any]
+"""Pairs of distributions, or priors."""
 COLOURS = {"optimal": "#222222", "binary": "#1f77b4", "randomised response": "#d62728", "geometric": "#2ca02c"}
 
 
@@ -40,18 +43,26 @@ def information_shares(priors: Sequence[Any], epsilons: Sequence[float], title: 
 
 
 def local_shares(
-    instances: Pairs,
+    instances: Instances,
     epsilons: Sequence[float],
     title: str | None = None,
     of: Sequence[str] = ("binary", "randomised response"),
 ) -> Figure:
     """What the better of some simple mechanisms reaches of the optimum, a line an instance (LIM Figures 3.3 to 3.7).
 
-    An instance is a pair (p0, p1), or (prior, None) for mutual information. `of` names one or more of "binary",
-    "randomised response" and "geometric".
+    Parameters
+    ----------
+    instances : list
+        Pairs (p0, p1) of distributions, for the divergence; or priors, for mutual information (also as (prior, None)).
+    epsilons : list of numbers
+        Where to compare.
+    title : str, optional
+        What stands above the picture.
+    of : names
+        One or more of "binary", "randomised response" and "geometric".
     """
     figure, axes = canvas(title or f"{' or '.join(of)} / optimum", size=(7.2, 4.2))
-    for first, second in instances:
+    for first, second in map(_instance, instances):
         shares = []
         for epsilon in epsilons:
             values = _informations(first, epsilon) if second is None else _divergences(first, second, epsilon)
@@ -64,11 +75,15 @@ def local_shares(
     return figure
 
 
-def scaling(instances: Pairs, epsilon: float, title: str | None = None) -> Figure:
-    """The divergence (or information) that is kept against what there is, an instance a dot (LIM Figures 3.5, 3.8)."""
+def scaling(instances: Instances, epsilon: float, title: str | None = None) -> Figure:
+    """The divergence (or information) that is kept against what there is, an instance a dot (LIM Figures 3.5, 3.8).
+
+    Instances are pairs (p0, p1) of distributions, or priors, as in `local_shares`.
+    """
+    pairs = [_instance(instance) for instance in instances]
     figure, axes = canvas(title or f"What is kept at ε = {epsilon:g}", size=(6.0, 4.6))
     rows: dict[str, list[tuple[float, float]]] = {name: [] for name in COLOURS}
-    for first, second in instances:
+    for first, second in pairs:
         values = _informations(first, epsilon) if second is None else _divergences(first, second, epsilon)
         there = _whole(first, second)
         for name, value in values.items():
@@ -76,11 +91,23 @@ def scaling(instances: Pairs, epsilon: float, title: str | None = None) -> Figur
     for name, dots in rows.items():
         x, y = np.array(dots).T
         axes.scatter(x, y, s=14, color=COLOURS[name], label=name, alpha=0.7)
-    axes.set_xlabel("H(X)" if instances and instances[0][1] is None else "D(P₀‖P₁)")
+    axes.set_xlabel("H(X)" if pairs and pairs[0][1] is None else "D(P₀‖P₁)")
     axes.set_ylabel("kept")
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
     return figure
+
+
+def _instance(given: Any) -> tuple[Any, Any]:
+    """A pair of distributions, or a prior and None."""
+    listed = list(given)
+    if listed and all(np.ndim(x) == 0 and x is not None for x in listed):
+        return listed, None
+    if len(listed) != 2 or np.ndim(listed[0]) != 1:
+        raise InvalidInput(
+            f"an instance is a pair (p0, p1) of distributions, or a prior; one of {len(listed)} parts is neither."
+        )
+    return listed[0], listed[1]
 
 
 def _whole(first: Any, second: Any) -> float:

@@ -7,10 +7,26 @@ from typing import Literal
 
 import numpy as np
 
-from utmost.design.multiparty import hamming_distance, xor_or_and
+from utmost.design.multiparty import Protocol, hamming_distance, xor_or_and
 from utmost.errors import InvalidInput
-from utmost.plot.canvas import Figure
+from utmost.plot.canvas import Figure, canvas
 from utmost.plot.probabilities import losses
+
+MOST_PARTIES = 12
+
+
+def accuracies(protocol: Protocol, title: str | None = None) -> Figure:
+    """How good the decisions of a protocol are: a bar for the central observer, and one for every party."""
+    parties = len(protocol.levels)
+    listeners: list[int | None] = [None, *(range(parties) if parties <= MOST_PARTIES else ())]
+    values = [protocol.value(party) for party in listeners]
+    figure, axes = canvas(title or "What the messages tell", size=(7.2, 4.2))
+    names = ["observer" if party is None else f"party {party}" for party in listeners]
+    bars = axes.bar(names, values, color=["#4271ae"] + ["#9db7d9"] * (len(names) - 1), width=0.6)
+    axes.bar_label(bars, [f"{value:.4f}" for value in values], fontsize=8)
+    axes.set_ylabel(f"accuracy, {protocol.criterion} case" if protocol.criterion == "worst" else "average accuracy")
+    axes.set_ylim(0, max(1.0, *values) * 1.05)
+    return figure
 
 
 def interaction(example: Literal["xor or and", "hamming distance"], epsilons: Sequence[float] | None = None) -> Figure:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from utmost.design.noise import NoiseMechanism, laplace, staircase
+from utmost.design.noise import IntegerNoise, NoiseMechanism, laplace, staircase
 from utmost.errors import InvalidInput
 from utmost.plot.canvas import Figure, canvas, caption
 
@@ -31,6 +31,22 @@ def noise_density(noise: NoiseMechanism, reach: float | None = None, title: str 
     axes.set_xlabel("noise on the first number")
     axes.set_ylabel("noise on the second")
     figure.colorbar(image, ax=axes, label="log10 of the density")
+    return figure
+
+
+def noise_probabilities(noise: IntegerNoise, reach: int | None = None, title: str | None = None) -> Figure:
+    """The probabilities of noise on whole numbers, a bar for each, up to `reach` to either side of 0."""
+    if noise.dimension > 1:
+        raise InvalidInput(f"noise on {noise.dimension} whole numbers cannot be drawn; take one number.")
+    edge = min(60, max(4 * noise.sensitivity, noise.half_width(0.99))) if reach is None else int(reach)
+    if edge < 1:
+        raise InvalidInput(f"reach is {reach!r}; give how far to draw to each side, a whole number above 0.")
+    figure, axes = canvas(title or f"Noise on whole numbers at {noise.level}", size=(7.2, 4.2))
+    counts = np.arange(-edge, edge + 1)
+    axes.bar(counts, noise.probability(counts), width=0.8, color="#4271ae")
+    axes.set_xlabel("noise")
+    axes.set_ylabel("probability")
+    axes.grid(axis="y", alpha=0.25)
     return figure
 
 

@@ -21,6 +21,7 @@ from utmost.errors import CannotCertify
 from utmost.mechanism.certification import Check
 from utmost.privacy import Level
 from utmost.release.accuracy import After, Before
+from utmost.release.conditions.reading import readings
 from utmost.release.costs import scaled
 from utmost.release.questions.question import Question
 from utmost.release.words import estimated, known_after, measured, optimality, show
@@ -89,6 +90,11 @@ class Plan:
         """The same as plain data, under "before"."""
         return {"before": asdict(self.before)}
 
+    @property
+    def readings(self) -> list[str]:
+        """How the columns whose type nobody declared will be read."""
+        return readings(self.source, self.question.public)
+
     def verify(self) -> Verification:
         """Prove the mechanism private, and the claim about its optimality, again."""
         return self.solution.verify()
@@ -96,10 +102,12 @@ class Plan:
     @cached_property
     def details(self) -> dict[str, Any]:
         """Everything as plain data: what `--json` writes."""
-        return {**describe(self.question, self.dataset), "ledger": {"left": self.left}}
+        described = describe(self.question, self.dataset)
+        return {**described, "notes": [*described["notes"], *self.readings], "ledger": {"left": self.left}}
 
     def __str__(self) -> str:
         lines = _lines(self.question, self.before, None)
+        lines += [f"  note: {how}" for how in self.readings]
         end = [f"  ledger: {self.left} left", "  nothing was read, nothing is spent"]
         return "\n".join([f"plan: {self.question.words}", *lines, *end])
 

@@ -22,7 +22,7 @@ from utmost.errors import InvalidInput, shown
 from utmost.release.conditions import as_condition, nearest_single
 from utmost.release.conditions.row_wise import kind_of
 from utmost.release.contributions import keep_rows, number_column
-from utmost.release.plain import plain
+from utmost.release.plain import listed, plain
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 
@@ -110,7 +110,12 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any]], other: b
 
 
 def as_categories(column: str, categories: Any) -> list[Any]:
-    """A list of categories as plain values: what is asked for, what names the cells and what the ledger compares."""
+    """Categories as plain values: what is asked for, what names the cells and what the ledger compares.
+
+    A list, a tuple, an array of NumPy, a series or index of pandas, polars or pyarrow, or a categorical type of pandas,
+    whose categories they are.
+    """
+    categories = listed(categories)
     if isinstance(categories, str | bytes) or not isinstance(categories, Sequence) or not len(categories):
         raise InvalidInput(
             f"the categories of {shown(column)} are {shown(categories)}; list them, such as ['yes', 'no']."

@@ -31,3 +31,20 @@ def plain(value: Any) -> Any:
     if isinstance(value, int):
         return int.__int__(value)
     return float.__float__(value) if isinstance(value, float) else value
+
+
+def listed(values: Any) -> Any:
+    """Public values in a column of a library as a list; what is a list already, or nothing of the kind, as it is.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> listed(numpy.array(["ash", "briar"])), listed(("ash", "briar"))
+    (['ash', 'briar'], ('ash', 'briar'))
+    """
+    if hasattr(values, "categories") and not hasattr(values, "__len__"):  # a categorical type of pandas
+        values = values.categories
+    for way in ("to_pylist", "to_list", "tolist"):  # pyarrow; pandas and polars; NumPy
+        if hasattr(values, way):
+            return getattr(values, way)()
+    return values

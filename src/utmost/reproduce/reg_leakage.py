@@ -116,7 +116,7 @@ def figure_4(given: Given, quick: bool) -> Finding:
         }
         curves(axes[0], grid.tolist(), lines, "ε", "bits")
         axes[0].axvline(math.log(2), color="#888888", linewidth=1, linestyle=":")
-        axes[0].annotate("regular from ln 2 on", (math.log(2), 0.8), fontsize=8)
+        axes[0].annotate("regular from ln 2 on", (math.log(2) + 0.005, bounds.max() - 0.2), fontsize=8)
         return figure
 
     return Finding(computed, draw)

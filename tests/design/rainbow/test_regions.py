@@ -216,7 +216,7 @@ def test_refusals():
         um.rainbow.extend(space, lambda i: ("a", "b") if i else ("a", "c"), good, 1.0)
     with pytest.raises(InvalidInput, match="says nothing about"):
         um.rainbow.extend(space, rankings, {("a", "b", "c"): [0.4, 0.3, 0.3]}, 1.0)
-    with pytest.raises(InvalidInput, match="add up to 1"):
+    with pytest.raises(InvalidInput, match=r"adds up to 0\.9 and not to 1"):
         um.rainbow.extend(space, rankings, {**good, ("a", "b", "c"): [0.4, 0.3, 0.2]}, 1.0)
     with pytest.raises(InvalidInput, match="which no point has"):
         um.rainbow.extend(space, rankings, {**good, ("b", "a", "c"): [0.4, 0.3, 0.3]}, 1.0)
@@ -417,3 +417,10 @@ def test_three_hundred_outputs():
     assert solution.verify()
     assert solution.certified.bits == 62
     assert time.perf_counter() - began < 20
+
+
+def test_a_boundary_as_rounded_in_a_paper_is_told_its_sum():
+    """RAIN prints (0.0545, 0.1636, 0.7818), which adds up to 0.9999: the error says so, and what to do."""
+    with pytest.raises(InvalidInput, match=r"adds up to 0.9999 and not to 1; give more digits.*divide by the sum"):
+        um.rainbow.line((0.0545, 0.1636, 0.7818), 0.1823, 20)
+    assert len(um.rainbow.line([Fraction(n, 55) for n in (3, 9, 43)], 0.1823, 20)) == 20

@@ -19,12 +19,15 @@ from utmost.design.rainbow.regions import (
     read_row,
     solve_inside,
 )
-from utmost.errors import InvalidInput, NoExtension, SolverFailed
+from utmost.errors import InvalidInput, NoExtension, SolverFailed, TooLarge
 from utmost.mechanism import FiniteMechanism
 from utmost.privacy import ApproxDP
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+
+MOST_CONSTRAINTS = 10**6
+"""Linear programs with more constraints would take hours: they are refused."""
 
 
 def best_boundary(
@@ -60,6 +63,12 @@ def best_boundary(
     worth = _weights(weights, len(regions.outputs))
     mass = space.as_prior(prior)
     lines, onto = lines_of(regions)
+    entries = 2 * len(lines.edge_indices) * len(regions.outputs)
+    if entries > MOST_CONSTRAINTS:
+        raise TooLarge(
+            f"the best boundary on lines of {len(lines.points)} points with {len(regions.outputs)} outputs is a linear "
+            f"program of {entries} constraints, more than {MOST_CONSTRAINTS}; give the boundary to rainbow.extend."
+        )
     small = on_edges(lines, level)
     rankings = np.array([regions.rainbows.index(name[0]) for name in lines.points], dtype=np.int64)
     gains = np.zeros((len(lines.points), len(regions.outputs)))

@@ -364,8 +364,13 @@ def as_exact_distribution(values: Any, name: str) -> list[Fraction]:
     """Probabilities as rationals that add up to 1 exactly, given ones that do so within rounding."""
     exact = [as_rational(x, f"a probability in {name}") for x in values]
     total = sum(exact, Fraction(0))
-    if any(x < 0 for x in exact) or abs(total - 1) > Fraction(1, 10**9):
-        raise InvalidInput(f"{name} is {[float(x) for x in exact]}; probabilities are 0 or more and add up to 1.")
+    if any(x < 0 for x in exact):
+        raise InvalidInput(f"{name} is {[float(x) for x in exact]}; probabilities are 0 or more, and add up to 1.")
+    if abs(total - 1) > Fraction(1, 10**9):
+        raise InvalidInput(
+            f"{name} is {[float(x) for x in exact]}, which adds up to {float(total):.10g} and not to 1; give more "
+            "digits or fractions (Fraction(3, 55)), or divide by the sum if that is what you mean."
+        )
     largest = exact.index(max(exact))
     exact[largest] += 1 - total  # three times 0.333...3 misses 1 by a rounding; the likeliest output takes it
     return exact

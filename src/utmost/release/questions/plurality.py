@@ -42,7 +42,9 @@ class Plurality(Candidate):
         column = as_column(self.column)
         named = tuple(as_categories(column, self.candidates))
         if not 2 <= len(named) <= MOST_CANDIDATES:
-            raise InvalidInput(f"there are {len(named)} candidates; give 2 to {MOST_CANDIDATES}.")
+            raise InvalidInput(
+                f"there are {len(named)} candidates; give 2 to {MOST_CANDIDATES}, such as those that may well win."
+            )
         self.settle(column=column, candidates=named, of=as_of(self.of, self.terms.unit))
         self.settle(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.space))
 

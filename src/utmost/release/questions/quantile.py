@@ -12,8 +12,6 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar
 
-import numpy as np
-
 from utmost.design.rainbow import best_quantile, choice_facts
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
@@ -24,7 +22,7 @@ from utmost.release.cells import range_cells, tally_statement
 from utmost.release.conditions.where import EVERY_ROW, Where
 from utmost.release.costs import as_loss
 from utmost.release.options import CANDIDATES, COLUMN, OF, SHARE, WHERE
-from utmost.release.plain import plain
+from utmost.release.plain import listed, plain
 from utmost.release.priors import tally_prior, tally_prior_text
 from utmost.release.questions.choices import Candidate
 from utmost.release.questions.question import as_of, asking
@@ -180,12 +178,17 @@ def _share(q: Number) -> Fraction:
 
 
 def _values(candidates: Any) -> tuple[Any, ...]:
-    ordered = isinstance(candidates, Sequence | np.ndarray)  # a set has no order to break ties by
-    listed = [plain(x) for x in candidates] if ordered else []
-    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 2**53 for x in listed)
-    if not numbers or not 2 <= len(listed) <= MOST_CANDIDATES or any(a >= b for a, b in pairwise(listed)):
+    given = listed(candidates)
+    values = [plain(x) for x in given] if isinstance(given, Sequence) else []  # a set has no order to break ties by
+    if len(values) > MOST_CANDIDATES:
+        raise InvalidInput(
+            f"there are {len(values)} candidates; give at most {MOST_CANDIDATES}, such as "
+            f"candidates[::{-(-len(values) // MOST_CANDIDATES)}]."
+        )
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 2**53 for x in values)
+    if not numbers or len(values) < 2 or any(a >= b for a, b in pairwise(values)):
         raise InvalidInput(
             f"candidates is {shown(candidates)}; give 2 to {MOST_CANDIDATES} public numbers in increasing order, such "
             "as range(0, 101, 5)."
         )
-    return tuple(listed)
+    return tuple(values)
