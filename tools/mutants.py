@@ -119,7 +119,6 @@ BY_HAND = [
     ("checking/chains", "sound = value <= bound < np.inf and claimed", "sound = claimed"),
     ("checking/rainbow", "if not (np.sort(rankings, axis=1) == np.arange(k)).all():", "if False:"),
     ("checking/rainbow", "or (distance[stands_for] != distance).any()", ""),
-    ("checking/rainbow", "if (np.diff(weights) > 0).any():", "if False:"),
     ("checking/rainbow", "if len(np.unique(rankings, axis=0)) < len(rankings):", "if False:"),
     ("checking/bounds", " + scale * (2 * busiest + 64) * 2.0**-52", ""),
     ("checking/local", "if level is None or not problem.space.is_complete:", "if level is None:"),

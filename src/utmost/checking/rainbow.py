@@ -58,10 +58,11 @@ def check_rainbow(problem: Problem, solved: Solved) -> Outcome:
 def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
     """Lagrange on the boundary rainbow graph: any weights on its constraints bound every homogeneous mechanism.
 
-    Weights on positions must not increase. Then some best homogeneous mechanism depends on a point's ranking and its
-    distance to the border alone (RAIN Theorem 2), and its rows are those of a private mechanism on any graph onto which
-    the space is mapped such that merged points share both, and each edge is the image of one of the space. The graph
-    comes from the evidence; rankings and distances are computed here.
+    Some best homogeneous mechanism depends on a point's ranking and its distance to the border alone: inside a region,
+    the outputs in the order of what their positions are worth are a ranking, and the extension of the border is best
+    for it (RAIN Theorem 2). Its rows are those of a private mechanism on any graph onto which the space is mapped such
+    that merged points share both, and each edge is the image of one of the space. The graph comes from the evidence;
+    rankings and distances are computed here.
     """
     region, rankings = _rankings(problem, solved)
     points, k = rankings.shape[0] and len(region), rankings.shape[1]
@@ -69,8 +70,6 @@ def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
     if level is None:
         raise InvalidInput("a homogeneous boundary has one level for all edges.")
     prior, weights = read_distribution(problem.data, "prior", points), read(problem.data, "weights", "f", (k,))
-    if (np.diff(weights) > 0).any():
-        raise InvalidInput("weights must not increase from one position to the next.")
     onto = read_positions(evidence, "onto", (points,), max(points, 1))
     n = int(onto.max(initial=-1)) + 1
     edges = read_positions(evidence, "edges", (None, 2), n)
