@@ -41,6 +41,7 @@ class LedgerState:
     entry : the number of its entry
     time : when it was recorded
     spent, left : of the whole budget, in words
+    amounts : what is spent of each resource and its limit, as numbers rounded to floats
     head : the head of the ledger's chain
     kept : whether the ledger outlives the process
     """
@@ -49,6 +50,7 @@ class LedgerState:
     time: str
     spent: str
     left: str
+    amounts: Mapping[str, Mapping[str, float]]
     head: str
     kept: bool
 

@@ -262,10 +262,12 @@ class Session(Questions[Answer]):
         return {**question.public, "table": self.source.fingerprint}
 
     def _state(self, entry: Entry) -> LedgerState:
-        account = self.account
-        return LedgerState(
-            entry.number, entry.time, str(account.spent), str(account.left), entry.head, self.ledger.kept
-        )
+        spent, left = self.account.spent, self.account.left
+        limits = dict(zip(spent.filter.resources, spent.filter.limits, strict=True))
+        amounts = {
+            name: {"spent": float(amount), "limit": float(limits[name])} for name, amount in spent.amounts().items()
+        }
+        return LedgerState(entry.number, entry.time, str(spent), str(left), amounts, entry.head, self.ledger.kept)
 
     def _repr_html_(self) -> str:
         """The session in a notebook: whose data, who neighbours whom, and the budget; no row is looked at."""
