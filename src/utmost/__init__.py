@@ -14,7 +14,7 @@ from utmost.accounting import Ledger, compose
 from utmost.design import binary, finite, local, multiparty, noise, rainbow
 from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
 from utmost.mechanism.certification import CertifiedMechanism, certify
-from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, SuitablePair
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, SuitablePair
 from utmost.solution import Certificate, Problem, Solution, Verification
 from utmost.space import Morphism, Space
 from utmost.space.edge_levels import EdgeLevels, per_edge, personalized
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ZCDP",
     "Answer",
     "ApproxDP",
     "Certificate",

@@ -48,7 +48,7 @@ class Transform:
     """The sum of independent losses: discrete parts, and a normal part of variance `variance` and mean half of it."""
 
     def __init__(self, parts: Sequence[Part], variance: float) -> None:
-        width = max(len(loss.values) for loss, _ in parts)
+        width = max((len(loss.values) for loss, _ in parts), default=1)
         self.values = np.zeros((len(parts), width))
         self.masses = np.zeros((len(parts), width))
         for row, (loss, _) in enumerate(parts):

@@ -9,15 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from utmost.checking.binary import check_balanced, check_boundary_bound, check_extension, dual_bound, intercepts
+from utmost.checking.binary import boundary_bound, check_balanced, check_boundary_bound, check_extension, dual_bound
 from utmost.checking.bounds import mechanism_bound
-from utmost.checking.chains import Outcome, average, stated
+from utmost.checking.chains import Evidence, Outcome, stated
 from utmost.checking.choice import check_yes_or_no
-from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight
-from utmost.checking.local import check_information, check_limited_testing, check_patterns, check_testing
-from utmost.checking.rainbow import check_first_preference, check_rainbow, check_rainbow_bound
+from utmost.checking.choices import check_choice, choice_bound
+from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight, loss_bound
+from utmost.checking.local import (
+    check_information,
+    check_limited_testing,
+    check_patterns,
+    check_testing,
+    priced_information,
+    priced_patterns,
+    priced_testing,
+)
+from utmost.checking.rainbow import check_first_preference, check_rainbow, check_rainbow_bound, homogeneous_bound
 
-__all__ = ["BOUNDED", "CHECKERS", "average", "dual_bound", "intercepts", "mechanism_bound"]
+__all__ = ["BOUNDED", "BOUNDS", "CHECKERS", "ON_GRAPHS", "dual_bound", "mechanism_bound"]
 
 
 def check_nothing(problem: Any, solved: Any) -> Outcome:
@@ -41,8 +50,26 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "local.information": ("bound", check_information),
     "local.patterns": ("bound", check_patterns),
     "choice.line": ("as stated", check_yes_or_no),
+    "choice.winner": ("as stated", check_choice),
+    "choice.quantile": ("as stated", check_choice),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass; "as stated": the checker looks."""
+ON_GRAPHS = frozenset(
+    q for q in CHECKERS if q == "given" or q.partition(".")[0] in ("binary", "rainbow", "finite", "local")
+)
+"""Questions about a mechanism on the points of a graph; the checkers of others look for integers themselves."""
 BOUNDED = {"local.testing"}
 """Questions whose theorem comes with a bound beside it, which the check recomputes."""
+BOUNDS: dict[str, Callable[[Any, Evidence], float]] = {
+    "binary.best_boundary": boundary_bound,
+    "rainbow.best_boundary": homogeneous_bound,
+    "finite.optimal": loss_bound,
+    "local.testing": priced_testing,
+    "local.limited_testing": priced_testing,
+    "local.information": priced_information,
+    "local.patterns": priced_patterns,
+    "choice.winner": choice_bound,
+    "choice.quantile": choice_bound,
+}
+"""What evidence proves, for questions that are answered with a bound: a function of the problem and the evidence."""

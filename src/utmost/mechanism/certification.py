@@ -239,7 +239,7 @@ def certify(
             "certifying a mechanism needs its space and privacy: certify(mechanism, space, privacy), with a mechanism "
             "that lists its probabilities, such as um.FiniteMechanism."
         )
-    if not all(hasattr(thing, name) for name in ("points", "outputs", "matrix")):
+    if not isinstance(thing, RecipeMechanism) and not all(hasattr(thing, n) for n in ("points", "outputs", "matrix")):
         raise InvalidInput(
             f"a {type(thing).__name__} cannot be certified: it draws answers but does not list their probabilities, "
             "and the proof is about those. Write them down as um.FiniteMechanism(matrix, points, outputs), a row for "

@@ -122,6 +122,10 @@ class IntegerDraws:
             part *= 1 - 2 * signs.astype(np.int64)
         return drawn
 
+    def positions(self, size: int) -> Integers:
+        """So many positions n >= 0 alone, each with probability proportional to b^s(n): of period 1, geometric."""
+        return np.concatenate([self._places(min(ROWS_AT_ONCE, size - i))[0] for i in range(0, size, ROWS_AT_ONCE)])
+
     def _places(self, size: int) -> tuple[Integers, NDArray[np.bool_]]:
         """Positions n >= 0 and random signs."""
         block, spare = self._digits[0].draw(size)

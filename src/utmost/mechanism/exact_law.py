@@ -49,6 +49,12 @@ class ExactMechanism(ABC):
 
 KINDS: dict[str, str] = {
     "yes or no by blocks": "utmost.mechanism.blocks:Blocks",
+    "noisy-max": "utmost.mechanism.choices:NoisyMax",
+    "permute-and-flip": "utmost.mechanism.choices:PermuteAndFlip",
+    "exponential": "utmost.mechanism.choices:Exponential",
+    "nearest-choice": "utmost.mechanism.choices:NearestChoice",
+    "lead-lines": "utmost.mechanism.choice_tables:LeadLines",
+    "tally-table": "utmost.mechanism.choice_tables:TallyTable",
 }
 """In which module the class of each kind lives, as "module:Class": loaded when a file needs it."""
 

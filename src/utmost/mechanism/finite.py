@@ -371,6 +371,13 @@ class Profile:
         return f"Profile of {len(self.epsilons)} epsilons from {self.epsilons[0]:g} to {self.epsilons[-1]:g}"
 
 
+def average(told: Floats, weights: Floats | None = None) -> float:
+    """The average of probabilities of the truth, under weights or plainly; 1 over no points at all."""
+    if not len(told):
+        return 1.0
+    return float(told.mean() if weights is None else weights @ told)
+
+
 def loss_table(loss: Loss, points: Sequence[Any], guesses: Sequence[Any]) -> Floats:
     """The loss of each guess (column) at each point (row)."""
     n, k = len(points), len(guesses)

@@ -241,7 +241,7 @@ def test_structure_finds_what_the_matrix_finds(space, epsilon):
 def test_the_symbol_bounds_the_eigenvalues(space):
     """The bound on the symbol lies below every eigenvalue of Phi, and not far below."""
     for epsilon in (0.9, 1.3, 2.0):
-        sides = 2 if space.family[0] == "grid" else 1
+        sides = 2 if space.family.name == "grid" else 1
         bound = _least_symbol(epsilon, reach_of(space), sides)
         least = np.linalg.eigvalsh(np.exp(-epsilon * space.distances())).min()
         assert bound <= least < bound + 0.1

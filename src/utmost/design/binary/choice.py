@@ -12,15 +12,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.checking import average, dual_bound, intercepts
 from utmost.design.binary.carry import carry
 from utmost.design.binary.extension import carry_from
 from utmost.design.binary.question import Floats, Outputs, as_truth, boundary_edges
 from utmost.design.linear_program import TIGHT
 from utmost.errors import InvalidInput, SolverFailed, TooLarge
-from utmost.mechanism import FiniteMechanism
+from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import ApproxDP, GaussianDP, SuitablePair
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.sparse import coo_array, vstack
@@ -91,12 +90,12 @@ def best_boundary(
         assert best is not None
         return best
 
-    matrix, evidence, rounds = _solve_by_cuts(levels, right, weights, criterion == "worst", complete)
+    data = {"outputs": tuple(outputs), "truth": right, "prior": weights, "criterion": criterion}
+    problem = Problem("binary.best_boundary", space, levels, data)
+    matrix, evidence, rounds = _solve_by_cuts(problem, complete)
     told = matrix[np.arange(len(right)), right]
     value = float(told.min(initial=1.0)) if criterion == "worst" else average(told, weights)
-    against = evidence["least_favourable"] if criterion == "worst" else weights
-    bound = dual_bound(levels, right, against, evidence)
-    data = {"outputs": tuple(outputs), "truth": right, "prior": weights, "criterion": criterion}
+    bound = proved_bound(problem, evidence)
     quantity = (
         "probability of the truth at the worst point"
         if criterion == "worst"
@@ -112,20 +111,16 @@ def best_boundary(
         evidence=evidence,
     )
     mechanism = FiniteMechanism(matrix, space.points, outputs)
-    return Solution(Problem("binary.best_boundary", space, levels, data), mechanism, value, certificate)
+    return Solution(problem, mechanism, value, certificate)
 
 
-def _solve_by_cuts(
-    levels: EdgeLevels,
-    truth: NDArray[np.int64],
-    weights: Floats,
-    worst: bool,
-    complete: Callable[[Floats], Floats],
-) -> tuple[Floats, dict[str, Any], int]:
+def _solve_by_cuts(problem: Problem, complete: Callable[[Floats], Floats]) -> tuple[Floats, dict[str, Any], int]:
     """The best mechanism found, the evidence for its bound, and how many rounds of cuts it took.
 
     `complete` turns wished-for values of Pr[1] into a private mechanism.
     """
+    levels, truth, weights = problem.privacy, problem.data["truth"], problem.data["prior"]
+    worst = problem.data["criterion"] == "worst"
     edges, forward, slopes = _first_cuts(levels)
     curved = _curved(levels)
     n = len(truth)
@@ -147,7 +142,7 @@ def _solve_by_cuts(
         value = float(told.min(initial=1.0)) if worst else average(told, weights)
         if not len(curved) or rounds == MOST_ROUNDS:
             break
-        bounds.append(dual_bound(levels, truth, favoured, evidence))
+        bounds.append(proved_bound(problem, evidence))
         if bounds[-1] - value <= CLOSED or bounds[-4] - bounds[-1] <= CLOSED:
             break
         new = _violated(levels, curved, wished)
@@ -180,7 +175,7 @@ def _solve(
     rows = np.concatenate([np.arange(m), np.arange(m)])
     scale = 1 / np.maximum(slopes, 1.0)  # no coefficient above 1: e^epsilon may be huge
     entries = (np.concatenate([scale, -slopes * scale]), (rows, np.concatenate([tails, heads])))
-    limits = intercepts(levels, edges, slopes) * scale
+    limits = levels.intercepts(edges, slopes) * scale
     matrix = coo_array(entries, shape=(m, n + worst))
     unit = 1.0 if worst else float(weights.max())  # costs of 1/n are below the solver's tolerances for large n
     cost = np.concatenate([np.zeros(n), [-1.0]]) if worst else -sign * weights / unit

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from utmost.checking import average
 from utmost.design.binary.carry import Bounds, carry
 from utmost.design.binary.conflict import find_conflict, raise_conflict
 from utmost.design.binary.question import (
@@ -20,7 +19,7 @@ from utmost.design.binary.question import (
     require_hitting,
 )
 from utmost.exact import held
-from utmost.mechanism import FiniteMechanism
+from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import Level
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space

@@ -8,7 +8,6 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from utmost.checking import mechanism_bound
 from utmost.design.finite.columns import generate_columns, mirrored_edges
 from utmost.design.finite.geometric import geometric
 from utmost.design.finite.phi import pure_levels
@@ -19,7 +18,7 @@ from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.mechanism import FiniteMechanism, Loss, grows_with_distance, loss_table
 from utmost.mechanism.decaying import DecayingMechanism, is_path
 from utmost.privacy import ApproxDP
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
@@ -101,13 +100,14 @@ def optimal(
     losses = (matrix * table).sum(axis=1)
     value = float(losses.max(initial=0.0)) if criterion == "worst" else float(weights @ losses)
     against = optimum.favoured if criterion == "worst" else weights
-    bound, duals = max(  # prices of nothing give the loss that not even a truthful mechanism goes below
-        ((-mechanism_bound(levels, -against[:, None] * table, d), d) for d in (optimum.duals, 0 * optimum.duals)),
+    problem = Problem("finite.optimal", space, levels, {"prior": weights, "loss": table, "criterion": criterion})
+    bound, evidence = max(  # prices of nothing give the loss that not even a truthful mechanism goes below
+        (
+            (proved_bound(problem, offered), offered)
+            for offered in (_evidence(prices, against, criterion) for prices in (optimum.duals, 0 * optimum.duals))
+        ),
         key=lambda found: found[0],
     )
-    places = np.flatnonzero(duals)
-    evidence = {"dual_places": places, "dual_values": duals.ravel()[places]}
-    evidence |= {"least_favourable": against} if criterion == "worst" else {}
     certificate = Certificate(
         "bound",
         "linear programming duality over all private mechanisms",
@@ -118,9 +118,14 @@ def optimal(
         evidence=evidence,
         notes=(f"no probability was moved by more than {moved:.1g} to make the solver's answer private",),
     )
-    data = {"prior": weights, "loss": table, "criterion": criterion}
-    mechanism = FiniteMechanism(matrix, space.points, space.points)
-    return Solution(Problem("finite.optimal", space, levels, data), mechanism, value, certificate)
+    return Solution(problem, FiniteMechanism(matrix, space.points, space.points), value, certificate)
+
+
+def _evidence(prices: Floats, against: Floats, criterion: str) -> dict[str, Any]:
+    """Prices of the constraints of privacy, only those above 0, and the prior that the value is an average under."""
+    places = np.flatnonzero(prices)
+    offered = {"dual_places": places, "dual_values": prices.ravel()[places]}
+    return offered | ({"least_favourable": against} if criterion == "worst" else {})
 
 
 def _solve(

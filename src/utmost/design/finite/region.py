@@ -17,6 +17,7 @@ from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.space.family import Hamming
 
 Floats: TypeAlias = NDArray[np.float64]
 SLACK = 1e-12
@@ -164,10 +165,9 @@ def leakage_bound_for_all(space: Space, privacy: Privacy) -> float:
     2.522568
     """
     level = on_edges(space, privacy).single
-    if space.family and space.family[0] == "hamming" and isinstance(level, ApproxDP):
+    if isinstance(space.family, Hamming) and isinstance(level, ApproxDP):
         pure_levels(space, level)
-        people, values = int(space.family[1]["people"]), space.family[1]["values"]
-        v = values if isinstance(values, int) else len(values)
+        people, v = space.family.people, space.family.many_values
         if not people or not v:
             return 0.0
         return people * (math.log2(v) - math.log2(1 + (v - 1) * math.exp(-level.log_growth)))

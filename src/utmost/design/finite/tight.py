@@ -13,11 +13,12 @@ from utmost.design.finite.structured import solve_structured
 from utmost.errors import NoSuchMechanism, TooLarge
 from utmost.exact import held
 from utmost.mechanism import FiniteMechanism
-from utmost.mechanism.decaying import LINES, DecayingMechanism, has_structure, is_path, is_transitive, row_sums
+from utmost.mechanism.decaying import DecayingMechanism, has_structure, is_path, is_transitive, row_sums
 from utmost.privacy import ApproxDP, PureDP
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.space.family import Row
 
 MOST_DENSE = 2000
 """Up to how many results a matrix is made; beyond, rows on demand where the space has structure."""
@@ -183,7 +184,7 @@ def _least_entry(space: Space) -> Callable[[float], float]:
     ones = np.ones(len(distances))
 
     def by_matrix(epsilon: float) -> float:
-        if space.family is not None and space.family[0] in LINES:
+        if isinstance(space.family, Row):
             from scipy.linalg import solve_toeplitz
 
             return float(solve_toeplitz(np.exp(-epsilon * distances[0]), ones).min())

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from utmost.checking.patterns import offset, pattern_bound
 from utmost.design.local.alphabet import Floats, pure_level, whole_number
 from utmost.design.local.information import worst_sets
 from utmost.design.local.mixture import best_mixture
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
-from utmost.solution import Certificate, Problem, Solution
+from utmost.mechanism.patterns import offset
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import complete
 
@@ -56,7 +56,10 @@ def linear_program(utility: Callable[[Any], Any], k: int, privacy: Privacy) -> S
     mixture = best_mixture(k, q, worth, lambda prices: worst_sets(utilities, k, q, prices))
     places = (mixture.sets @ 2.0 ** np.arange(k)).astype(np.int64) - 1
     value = float(mixture.shares @ utilities[places])
-    bound = max(pattern_bound(utilities, level, mixture.prices), value)
+    space = complete(k)
+    problem = Problem("local.patterns", space, on_edges(space, level), {"utilities": utilities})
+    evidence = {"prices": mixture.prices, "shares": mixture.shares, "sets": places}
+    bound = max(proved_bound(problem, evidence), value)
     certificate = Certificate(
         "bound",
         "LIM Theorem 3.3.4 and linear programming duality over all patterns",
@@ -64,10 +67,8 @@ def linear_program(utility: Callable[[Any], Any], k: int, privacy: Privacy) -> S
         f"columns brought in from all {2**k - 1} patterns as their prices called for them",
         bound=bound,
         gap=bound - value,
-        evidence={"prices": mixture.prices, "shares": mixture.shares, "sets": places},
+        evidence=evidence,
     )
-    space = complete(k)
-    problem = Problem("local.patterns", space, on_edges(space, level), {"utilities": utilities})
     return Solution(problem, mixture.mechanism(q), value, certificate)
 
 

@@ -8,13 +8,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.checking.patterns import offset, subset_sums
 from utmost.design.finite.geometric import geometric as truncated_geometric
 from utmost.design.local.alphabet import Floats, block_response, distributions, prior_of, pure_level, whole_number
 from utmost.design.local.information import best_size
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import Number
 from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.patterns import offset, subset_sums
 from utmost.privacy import ApproxDP, Level, PureDP, as_level
 from utmost.space.edge_levels import Privacy
 

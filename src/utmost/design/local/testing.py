@@ -17,16 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.checking.partitions import best_cuts, best_cuts_of, blocks_of, by_ratio, divergence_between, value_of
-from utmost.checking.patterns import LEAST_OFFSET, offset, testing_bound
 from utmost.design.local.alphabet import Floats, block_response, distributions, pure_level, whole_number
+from utmost.design.local.partitions import best_cuts, best_cuts_of, blocks_of, by_ratio, value_of
 from utmost.design.local.prices import find_prices
 from utmost.errors import InvalidInput
+from utmost.mechanism.patterns import divergence_between, offset
 from utmost.privacy.divergences import Chosen, Divergence, as_divergence
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import complete
 
+LEAST_OFFSET = 1e-10
+"""Below this q (epsilon about 23) floats do not tell the least ratios apart, and no prices are looked for."""
 THEOREM = (
     "Ghazi 2026: for every f-divergence some optimal local mechanism is randomised response on contiguous blocks of "
     "the letters sorted by P0/P1"
@@ -77,7 +79,10 @@ def for_testing(
     prices = np.zeros(len(first))
     if LEAST_OFFSET <= q < math.inf:
         prices = find_prices(first, second, f, q, free, value_of(first, second, f, q, free))
-    bound = max(testing_bound(first, second, f, level, prices), value)
+    saved: Any = f.name if f.name != "custom" else f
+    data = {"p0": first, "p1": second, "divergence": saved, "outputs": (most or 0) if limited else 0}
+    problem = Problem("local.limited_testing" if limited else "local.testing", space, levels, data)
+    bound = max(proved_bound(problem, {"prices": prices}), value)
     count = int(block.max()) + 1
     certificate = Certificate(
         "bound" if limited else "theorem",
@@ -89,10 +94,7 @@ def for_testing(
         gap=bound - value,
         evidence={"prices": prices},
     )
-    saved: Any = f.name if f.name != "custom" else f
-    data = {"p0": first, "p1": second, "divergence": saved, "outputs": (most or 0) if limited else 0}
-    question = "local.limited_testing" if limited else "local.testing"
-    return Solution(Problem(question, space, levels, data), block_response(block, level), value, certificate)
+    return Solution(problem, block_response(block, level), value, certificate)
 
 
 NATS = ("kl", "reverse-kl", "js")

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.checking.partitions import best_cuts, blocks_of, by_ratio, value_of
-from utmost.checking.patterns import information_bound, offset, response_prices
 from utmost.design.local.alphabet import distributions, prior_of
-from utmost.design.local.information import for_information, information
+from utmost.design.local.information import as_problem, for_information, information, response_prices
+from utmost.design.local.partitions import best_cuts, blocks_of, by_ratio, value_of
 from utmost.design.local.simple import binary, binary_for_information, randomized_response
 from utmost.design.local.testing import divergence_of
+from utmost.mechanism.patterns import offset
 from utmost.privacy import PureDP
 from utmost.privacy.divergences import Chosen, as_divergence
+from utmost.solution import proved_bound
 
 GRID = np.geomspace(0.01, 20, 60)
 SAME = 1e-11
@@ -103,7 +104,7 @@ def thresholds_for_information(prior: ArrayLike) -> Thresholds:
         if len(likely) in (1, len(weights)):
             prices = response_prices(likely, offset(PureDP(epsilon)))
             kept = information(randomized_response(len(likely), PureDP(epsilon)), likely)
-            return information_bound(likely, PureDP(epsilon), prices) <= kept * (1 + PROVED)
+            return proved_bound(as_problem(likely, PureDP(epsilon)), {"prices": prices}) <= kept * (1 + PROVED)
         return False  # a letter that never occurs takes part of every answer
 
     def binary_is_optimal(epsilon: float) -> bool:

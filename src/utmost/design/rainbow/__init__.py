@@ -7,15 +7,22 @@ of outputs: the probability of the j best outputs moves inwards by the *binary* 
 `plurality` answers who won among a million voters.
 """
 
+from utmost.design.rainbow.candidates import ChoiceFacts, choice_facts
 from utmost.design.rainbow.choice import best_boundary, lexicographic
 from utmost.design.rainbow.plurality import Plurality, plurality
+from utmost.design.rainbow.quantiles import best_quantile
 from utmost.design.rainbow.regions import Regions, boundary_space, extend, find_regions, line
+from utmost.design.rainbow.winners import best_winner
 
 __all__ = [
+    "ChoiceFacts",
     "Plurality",
     "Regions",
     "best_boundary",
+    "best_quantile",
+    "best_winner",
     "boundary_space",
+    "choice_facts",
     "extend",
     "find_regions",
     "lexicographic",

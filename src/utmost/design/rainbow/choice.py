@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.checking import average, mechanism_bound
 from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.design.rainbow.regions import (
     Floats,
@@ -20,9 +19,9 @@ from utmost.design.rainbow.regions import (
     solve_inside,
 )
 from utmost.errors import InvalidInput, NoExtension, SolverFailed, TooLarge
-from utmost.mechanism import FiniteMechanism
+from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import ApproxDP
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
@@ -82,7 +81,9 @@ def best_boundary(
     matrix = found.mechanism.matrix
     value = float((mass[:, None] * np.take_along_axis(matrix, regions.order[regions.region], axis=1) @ worth).sum())
     evidence = {"onto": onto.indices, "edges": lines.edge_indices, "duals": optimum.duals}
-    bound = mechanism_bound(small, gains, optimum.duals)
+    data = {name: found.problem.data[name] for name in ("outputs", "region", "rankings")}
+    problem = Problem("rainbow.best_boundary", space, levels, data | {"weights": worth, "prior": mass})
+    bound = proved_bound(problem, evidence)
     certificate = Certificate(
         "bound",
         "linear programming duality on the boundary rainbow graph",
@@ -93,9 +94,7 @@ def best_boundary(
         evidence=evidence,
         notes=found.certificate.notes,
     )
-    data = {name: found.problem.data[name] for name in ("outputs", "region", "rankings")}
-    data |= {"weights": worth, "prior": mass}
-    return Solution(Problem("rainbow.best_boundary", space, levels, data), found.mechanism, value, certificate)
+    return Solution(problem, found.mechanism, value, certificate)
 
 
 def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) -> Solution:

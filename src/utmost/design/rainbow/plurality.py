@@ -103,20 +103,20 @@ def plurality(
         raise InvalidInput(f"people is {people!r}; give a whole number, 1 or more.")
     farthest = math.ceil((people + 1) / 2) - 1 if neighbours == "replace" else people
     level = one_concave_level(privacy)
-    longest = _longest(level, farthest)
+    longest = longest_line(level, farthest)
     edges = [((w, d), (w, d + 1)) for w in names for d in range(longest)]
     edges += [((w, 0), (v, 0)) for i, w in enumerate(names) for v in names[i + 1 :]]
     lines = Space.from_edges(edges, points=[(w, d) for w in names for d in range(longest + 1)])
     ranking = {w: (w, *(v for v in names if v != w)) for w in names}
     regions = find_regions(lines, lambda p: ranking[p[0]])
-    row = _even_boundary(level, len(names))
+    row = even_boundary(level, len(names))
     rows = [[row[0] if o == r[0] else row[1] for o in regions.outputs] for r in regions.rainbows]
     reason = "BIN Theorem 2 on every prefix, RAIN Theorem 3, from the even boundary (randomised response)"
     solution = solve_inside("rainbow.extend", on_edges(lines, level), regions, rows, level, reason)
     return Plurality(solution, names, people, neighbours, longest)
 
 
-def _even_boundary(level: Level, candidates: int) -> tuple[Fraction, Fraction]:
+def even_boundary(level: Level, candidates: int) -> tuple[Fraction, Fraction]:
     """The probability of the winner and of each other at the boundary: the most that treats all alike.
 
     Two neighbouring regions allow the winner alpha = upper((1 - alpha)/(m - 1)). The root is found for 1 - alpha, by
@@ -133,7 +133,7 @@ def _even_boundary(level: Level, candidates: int) -> tuple[Fraction, Fraction]:
     return 1 - rest_of_all, rest_of_all / (candidates - 1)
 
 
-def _longest(level: Level, farthest: int) -> int:
+def longest_line(level: Level, farthest: int) -> int:
     """How long a line need be: no longer than votes can be away, nor than answers can tell apart."""
     length = 1
     while length < farthest and level.lower_after(length, 0.5) > UNRESOLVED:

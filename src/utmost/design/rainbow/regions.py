@@ -12,10 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.checking import average
 from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
 from utmost.exact import LEAST, as_rational, held
-from utmost.mechanism import FiniteMechanism
+from utmost.mechanism import FiniteMechanism, average
 from utmost.mechanism.certification import keeps_promise
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
 from utmost.solution import Certificate, Problem, Solution

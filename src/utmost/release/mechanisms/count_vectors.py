@@ -157,7 +157,7 @@ class Board:
             column = np.exp(-level.log_growth * space.distances_from(released))
         else:
             column = mechanism.matrix[:, space.index(released)]
-        sides = space.family[1]["shape"] if space.family else ()
+        sides = space.points.shape
         law = (column / column.sum()).reshape(sides)
         places = range(len(sides))
         return [(np.arange(sides[i]), law.sum(axis=tuple(j for j in places if j != i))) for i in places]

@@ -1,56 +1,5 @@
-"""The largest epsilon whose pure promise a level implies: mechanisms that keep it keep the level.
+"""The largest epsilon whose pure promise a level implies; see `utmost.privacy.pure_within`."""
 
-A level is a concave function `upper` with upper(0) >= 0 and upper(1) = 1 (a trade-off function, upside down); pure
-epsilon is the two lines from (0, 0) and (1, 1) that meet at alpha = 1/(1 + e^epsilon), upper = 1 - alpha. So one point
-decides: epsilon-differential privacy implies the level if, and only if, the level allows that corner. For
-(epsilon, delta) the largest ratio is (e^epsilon + delta)/(1 - delta), for mu-Gaussian Phi(mu/2)/Phi(-mu/2).
-"""
+from utmost.privacy.pure_within import implies, pure_within
 
-from __future__ import annotations
-
-import math
-from decimal import ROUND_FLOOR, Context, Decimal
-from fractions import Fraction
-from functools import lru_cache
-
-from utmost.exact import ExpSum, compare
-from utmost.privacy import ApproxDP, Level, PureDP
-
-LARGEST = 1e300
-"""Ratios beyond are not looked for: what is this likely is certain."""
-
-
-@lru_cache(maxsize=1024)
-def pure_within(level: Level) -> ApproxDP | None:
-    """The largest pure level that implies this one, its e^epsilon - 1 rounded down to 12 digits; None if there is none.
-
-    Examples
-    --------
-    >>> from utmost.privacy import GaussianDP
-    >>> print(pure_within(PureDP(1)), pure_within(ApproxDP(1, "0.1")), pure_within(GaussianDP(1)))
-    1-DP ln 3.13142425384-DP ln 2.24109670456-DP
-    """
-    if isinstance(level, ApproxDP) and level.delta == 0:
-        return level
-    share, rest = level.even_share()
-    ratio_less_one = LARGEST if rest * LARGEST < 1 else (share - rest) / rest
-    excess = Decimal(ratio_less_one * (1 - 1e-13) - 1e-15)
-    if excess <= 0:
-        return None
-    digits = max(1, min(12, 16 + excess.adjusted()))  # no more than floats carry
-    rounded = 1 + Fraction(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(excess))
-    if isinstance(level, ApproxDP) and not (math.isfinite(level.growth) and rounded > level.growth * (1 + 1e-14)):
-        pure = PureDP(level.exponent) if level.ratio == 1 else PureDP.from_ratio(level.ratio)
-        return pure if pure.log_growth > 0 else None
-    found = PureDP.from_ratio(rounded)
-    return found if implies(found, level) else None
-
-
-def implies(pure: ApproxDP, level: Level) -> bool:
-    """Whether a pure level implies another, decided exactly where e^epsilon is rational, or the same in both."""
-    if isinstance(level, ApproxDP) and (pure.ratio, pure.exponent) == (level.ratio, level.exponent):
-        return pure.delta <= level.delta
-    if pure.delta > 0 or pure.exponent != 0 or not level.concave:
-        return False
-    corner = 1 / (1 + pure.ratio)
-    return compare(level.upper_exact(ExpSum.rational(corner)), ExpSum.rational(1 - corner)) >= 0
+__all__ = ["implies", "pure_within"]
