@@ -25,6 +25,7 @@ from utmost.checking.local import (
     priced_testing,
 )
 from utmost.checking.rainbow import check_first_preference, check_rainbow, check_rainbow_bound, homogeneous_bound
+from utmost.checking.vector import check_vector, vector_bound
 
 __all__ = ["BOUNDED", "BOUNDS", "CHECKERS", "ON_GRAPHS", "dual_bound", "mechanism_bound"]
 
@@ -52,6 +53,7 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "choice.line": ("as stated", check_yes_or_no),
     "choice.winner": ("as stated", check_choice),
     "choice.quantile": ("as stated", check_choice),
+    "number.vector": ("as stated", check_vector),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass; "as stated": the checker looks."""
@@ -71,5 +73,6 @@ BOUNDS: dict[str, Callable[[Any, Evidence], float]] = {
     "local.patterns": priced_patterns,
     "choice.winner": choice_bound,
     "choice.quantile": choice_bound,
+    "number.vector": vector_bound,
 }
 """What evidence proves, for questions that are answered with a bound: a function of the problem and the evidence."""
