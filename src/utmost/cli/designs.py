@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,7 +67,11 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Re-prove a saved solution, protocol, survey or report with nothing of the solver; exit code 1 if it fails."""
-    others = {PROTOCOL: party.verify, SURVEY: survey.verify, ANSWER: _verify_report}
+    others: dict[str, Callable[[Path, bool], None]] = {
+        PROTOCOL: party.verify,
+        SURVEY: survey.verify,
+        ANSWER: _verify_report,
+    }
     if check := others.get(format_of(file) or ""):
         check(file, as_json)
         return

@@ -300,8 +300,9 @@ def _lines(question: Question, before: Before, after: After | None) -> list[str]
         f"  privacy: {question.privacy}, {terms.neighbours}, {terms.unit}",
         f"  mechanism: {certificate.method}",
         f"  optimal: {optimality(certificate, _in_unit(question, certificate.gap))}",
-        f"  accuracy before: {measured(before.loss)} {before.average:.4g} on average{estimated(before.standard_error)}, "
-        f"{before.worst:.4g} at {before.worst_among or 'worst'}" + (f" ({before.holds})" if before.holds else ""),
+        f"  accuracy before: {measured(before.loss)} {before.average:.4g} on average"
+        f"{estimated(before.standard_error)}, {before.worst:.4g} at {before.worst_among or 'worst'}"
+        + (f" ({before.holds})" if before.holds else ""),
     ]
     if after is not None:
         lines.append(f"  accuracy after: {known_after(after)}")

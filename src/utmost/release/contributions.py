@@ -162,6 +162,16 @@ def as_grid(lower: Number, upper: Number, grid: Number) -> Grid:
     return Grid(low, high, step)
 
 
+def as_range(lower: Number, upper: Number) -> Grid:
+    """A range of values that are not rounded."""
+    low, high = as_rational(lower, "lower"), as_rational(upper, "upper")
+    if low > high:
+        raise InvalidInput(
+            f"lower is {shown(lower)} and upper {shown(upper)}; give a range of values, such as lower=0, upper=100."
+        )
+    return Grid(low, high, Fraction(1))
+
+
 def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     """A column clamped and rounded to a grid, half up, as whole steps; null, NaN and infinities take no part."""
     import ibis

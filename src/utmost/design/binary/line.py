@@ -126,7 +126,7 @@ def _least_errors(
     near = np.full(size, 1 / line.points) if prior is None else prior[start : start + size]
     mass = float(near.sum())
     if mass == 0:
-        return None, {}
+        return 0.0, {}
     if size < line.points:
         try:
             found = best_boundary(found.problem.space, lambda b: b >= no, level, prior=near / mass)

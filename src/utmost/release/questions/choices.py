@@ -8,6 +8,7 @@ from typing import Any
 
 from utmost.design.binary.line import best_yes_or_no
 from utmost.design.rainbow import choice_facts
+from utmost.mechanism.tally_averages import TRIED
 from utmost.release.accuracy import After, Before
 from utmost.release.alternatives import choice_alternatives
 from utmost.release.questions.numbers import prior_name
@@ -113,7 +114,8 @@ class Candidate(Question):
         facts = choice_facts(self.solution)
         average = facts.expected[self.loss]
         holds = f"average: {facts.basis}; worst: {facts.worst_among}"
-        return Before(self.loss, average.value, facts.worst, average.error, facts.worst_among, holds)
+        tried = facts.worst_among if facts.worst_among == TRIED else ""
+        return Before(self.loss, average.value, facts.worst, average.error, tried, holds)
 
     def after(self, released: Mapping[str, Any]) -> After:
         known = choice_facts(self.solution).right(released["place"])

@@ -16,9 +16,9 @@ from utmost.exact import show_rational
 from utmost.release.arguments import Condition, Privacy
 from utmost.release.asked import Asks, Made
 from utmost.release.conditions.where import EVERY_ROW, Where
-from utmost.release.contributions import Grid, as_grid, outside, range_of, statement
+from utmost.release.contributions import Grid, as_range, outside, range_of, statement
 from utmost.release.costs import as_loss
-from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
+from utmost.release.options import COLUMN, LOWER, UPPER, WHERE
 from utmost.release.questions.numbers import Number
 from utmost.release.questions.question import asking
 from utmost.release.source import Source, Statement, as_column
@@ -32,12 +32,11 @@ class Clamped(Number):
 
     name = "clamped"
     summary = "how many values of a column a range cuts off"
-    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE)
+    options: ClassVar = (COLUMN, LOWER, UPPER, WHERE)
 
     column: str
     lower: Any
     upper: Any
-    grid: Any = 1
     where: Where = EVERY_ROW
 
     def __post_init__(self) -> None:
@@ -47,7 +46,7 @@ class Clamped(Number):
     @cached_property
     def steps(self) -> Grid:
         """The public range of a value."""
-        return as_grid(self.lower, self.upper, self.grid)
+        return as_range(self.lower, self.upper)
 
     @property
     def words(self) -> str:
@@ -56,7 +55,8 @@ class Clamped(Number):
 
     @property
     def public(self) -> dict[str, Any]:
-        ranges = {"column": self.column, **range_of(self.steps), "where": self.where.text}
+        ends = range_of(self.steps)
+        ranges = {"column": self.column, "lower": ends["lower"], "upper": ends["upper"], "where": self.where.text}
         return {"question": self.name, **ranges, "loss": self.loss, "prior": "uniform"}
 
     @property
@@ -81,7 +81,6 @@ class AsksClamped(Asks[Made]):
         upper: AnyNumber,
         privacy: Privacy = None,
         *,
-        grid: AnyNumber = 1,
         where: Condition = None,
         loss: str = "absolute",
         fresh: bool = False,
@@ -90,7 +89,7 @@ class AsksClamped(Asks[Made]):
 
         Parameters
         ----------
-        column, lower, upper, grid, where
+        column, lower, upper, where
             As of the sum or mean in question.
         privacy : level or number
             What this answer may spend, as for `count`: it is a spend of its own.
@@ -106,7 +105,8 @@ class AsksClamped(Asks[Made]):
         Examples
         --------
         >>> import pyarrow, utmost as um
-        >>> s = um.Session(pyarrow.table({"late": [20, 999, -5]}), "flights", um.rows(at_most=9), "add-remove", budget=20)
+        >>> table = pyarrow.table({"late": [20, 999, -5]})
+        >>> s = um.Session(table, "flights", um.rows(at_most=9), "add-remove", budget=20)
         >>> s.clamped("late", 0, 180, privacy=20).value
         2
         """
@@ -116,7 +116,6 @@ class AsksClamped(Asks[Made]):
             column=column,
             lower=lower,
             upper=upper,
-            grid=grid,
             where=self.where(where),
             loss=loss,
         )

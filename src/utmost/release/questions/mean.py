@@ -113,7 +113,7 @@ class Mean(Numbers):
         )
 
     def after(self, released: Mapping[str, Any]) -> After:
-        ends = mean_interval(self.solution.mechanism, *(released[name] for name in self.names), CONFIDENCE)
+        ends = mean_interval(self.solution.mechanism, released[self.names[0]], released[self.names[1]], CONFIDENCE)
         low, high = (self._placed(Fraction(end)) for end in ends)
         return After({self.name: (low, high)}, given=f"{BY_LAW}, of the values as they are cut and rounded")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from utmost.design.rainbow import best_winner
 from utmost.errors import InvalidInput
@@ -74,7 +74,7 @@ class Plurality(Candidate):
         return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
 
     def design(self) -> Solution:
-        return best_winner(self.space, self.privacy, self.loss, self.prior)
+        return best_winner(self.space, self.privacy, cast(Any, self.loss), self.prior)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = category_cells(source, {self.column: self.candidates}, other=False)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from utmost.design.rainbow import best_quantile, choice_facts
 from utmost.errors import InvalidInput, shown
@@ -85,7 +85,7 @@ class Quantile(Candidate):
         return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
 
     def design(self) -> Solution:
-        return best_quantile(self.space, self.q, self.candidates, self.privacy, self.loss, self.prior)
+        return best_quantile(self.space, self.q, self.candidates, self.privacy, cast(Any, self.loss), self.prior)
 
     def after(self, released: Any) -> After:
         known, between = super().after(released), choice_facts(self.solution).interval(released["place"])
