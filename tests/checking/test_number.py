@@ -1,5 +1,6 @@
 """Forged files about numbers: whatever they say, nothing false is verified."""
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -15,6 +16,7 @@ from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput, UtmostError
 from utmost.exact import write_rational
 from utmost.exact.saved import canonical
+from utmost.mechanism.line_chains import ChainLine
 from utmost.mechanism.line_losses import cost
 from utmost.solution import Solution
 from utmost.space.integers import Line
@@ -78,9 +80,8 @@ def is_true(found):
         return claim != "theorem" or found.value <= best * (1 + 1e-6)
     n = line.points
     weights = np.full(n, 1 / n) if prior is None else prior
-    least = least_loss_by_lines(
-        n, max(line.reach, 1), level.lines(), weights, cost(loss, np.subtract.outer(np.arange(n), np.arange(n)))
-    )
+    table = cost(loss, np.arange(n)[:, None] - np.arange(n))
+    least = least_loss_by_lines(n, max(line.reach, 1), level.lines(), weights, table)
     if found.certificate.claim == "theorem":
         return found.value <= least + 1e-6
     return found.certificate.bound is None or found.certificate.bound <= least + 1e-7
@@ -127,6 +128,8 @@ def test_random_forgeries(name, tmp_path):
         ("geometric", ("mechanism", "remap"), "cut"),
         ("geometric", ("certificate", "evidence", "proof"), "staircase"),
         ("chains", ("mechanism", "starts"), [[0.5, 6]]),
+        ("chains", ("mechanism", "starts"), [[0.0, 6]]),
+        ("chains", ("mechanism", "starts"), [[1e-30, 6]]),
         ("chains", ("mechanism", "level", "delta"), "1/2"),
         ("chains", ("problem", "privacy", "delta"), "1/1000"),
         ("canonical", ("mechanism", "level", "mu"), "2"),
@@ -171,3 +174,24 @@ def test_flows_that_do_not_balance():
         flow_bound(10**5, 7, level, "absolute", best, growth * 9 / 10)
     assert flow_bound(10**5, 7, level, "absolute", best, growth * 2) < fine
     assert write_rational(growth) == "1/2"
+
+
+@pytest.mark.parametrize("level", [um.ApproxDP("0.5", "0.01"), um.GaussianDP(1), um.PureDP(1)], ids=str)
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_worse_chains_are_not_called_optimal(level, loss):
+    """A liar who states the true value of worse chains: whatever they start from, the checker sees a better one."""
+    line = Line(0, 9, 1)
+    true = best_on_line(line, um.ApproxDP("0.5", "0.01") if isinstance(level, um.PureDP) else level, loss)
+    even = level.even_share()[1]
+    best = least = math.inf
+    for start in (0.0, 1e-30, 1e-9, 0.01, even / 2, even * 0.999, even, 0.6, 1 - 1e-9, 1.0):
+        mechanism = ChainLine(line, level, np.full(9, start), loss)
+        value = mechanism.expected(loss)
+        problem = dataclasses.replace(true.problem, privacy=level)
+        certificate = dataclasses.replace(true.certificate, claim="theorem", bound=None, evidence={"proof": "chains"})
+        found = Solution(problem, mechanism, value, certificate).verify()
+        assert found.private
+        best = min(best, value)
+        least = min(least, value) if found else least
+    optimum = best_on_line(line, level, loss).value
+    assert least == math.inf or least <= optimum * (1 + 1e-5)

@@ -15,6 +15,7 @@ from oracles.privacy import exponential_below, is_private
 from scipy.stats import norm
 
 import utmost as um
+from utmost.design.binary.line import best_yes_or_no
 from utmost.errors import CannotCertify, InvalidInput, NoExtension, UnknownPoint
 from utmost.exact import as_fmpq
 from utmost.mechanism import Law
@@ -27,7 +28,6 @@ from utmost.mechanism.certification import (
 )
 from utmost.mechanism.decaying import row_sums, sum_error
 from utmost.mechanism.rounding import carry_down, round_rows
-from utmost.design.binary.line import best_yes_or_no
 from utmost.space.edge_levels import on_edges
 from utmost.space.integers import Line
 

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from oracles.questions import Setting, count, counts, histogram, majority, mean, plurality, quantile, threshold, total
 from oracles.tables import UNITS, as_table, neighbour_of, session, tables
 from utmost.release.answer import describe, make_answer
-
-import utmost as um
-from utmost.errors import InvalidInput, NotRowWise, UnsupportedLevel
-from utmost.privacy import PureDP
-from utmost.release import engines
 from utmost.release.mechanisms import contests, selection
 from utmost.release.mechanisms.balls import ball_noise
 from utmost.release.mechanisms.choice import design_number
 from utmost.release.mechanisms.count_vectors import Board, Together
 from utmost.release.mechanisms.several import design_disjoint, design_overlapping
+
+import utmost as um
+from utmost.errors import InvalidInput, NotRowWise, UnsupportedLevel
+from utmost.privacy import PureDP
+from utmost.release import engines
 from utmost.space.integers import Line
 
 SECRET = b"s" * 32

@@ -35,6 +35,7 @@ from utmost.accounting.outcomes import Outcomes, few_outcomes, list_outcomes
 from utmost.accounting.regions import Region
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_fmpq, as_rational, endpoints, to_float
+from utmost.exact.citations import cites
 from utmost.mechanism import Rows
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
 from utmost.privacy.level import nonnegative
@@ -47,6 +48,7 @@ QUICK = 100.0
 """How much coarser the bounds are that a search for epsilon begins with."""
 
 
+@cites("LIM-theorem-2.4.3")
 def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Composition:
     """The composition of releases at levels that are fixed in advance.
 
@@ -212,6 +214,17 @@ class Composition:
             return found
         back = self._reverse.epsilon_bounds(delta)
         return max(found[0], back[0]), max(found[1], back[1])
+
+    def surely_exceeds(self, epsilon: Number, delta: Number) -> bool:
+        """Whether the total delta at an epsilon is surely above this one: quick, by coarse bounds; False if in doubt.
+
+        Examples
+        --------
+        >>> compose(0.1, 30).surely_exceeds(1, 1e-6), compose(0.1, 30).surely_exceeds(3, 1e-6)
+        (True, False)
+        """
+        at = to_float(nonnegative(epsilon, "epsilon"))
+        return math.isfinite(at) and Fraction(self._bounds(at * (1 + ULP), False, QUICK)[0]) > _probability(delta)
 
     def region(self, lines: int = 200) -> Region:
         """The privacy region, as the intersection of (epsilon, delta) regions; never smaller than the true one.

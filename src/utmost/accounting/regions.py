@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from utmost.accounting.losses import loss_of
 from utmost.errors import InvalidInput, SolverFailed
 from utmost.exact import Number
+from utmost.exact.citations import cites
 from utmost.mechanism import Rows
 from utmost.privacy import GaussianDP, Level, as_level
 
@@ -87,6 +88,7 @@ class Region:
         return f"Region of {len(self.corners)} corners, total variation {self.total_variation:.6g}"
 
 
+@cites("LIM-corollary-2.2.2", "LIM-theorem-3.6.2", "LIM-lemma-4.3.1")
 def region(privacy: Level | Number, points: int = 400) -> Region:
     """The privacy region of a level; a curved one (Gaussian) as so many straight lines outside it.
 
@@ -105,6 +107,7 @@ def region(privacy: Level | Number, points: int = 400) -> Region:
     return Region.of_losses(loss.values, loss.masses, float(loss.infinite))
 
 
+@cites("LIM-theorem-2.2.1", "LIM-theorem-3.2.1")
 def region_between(mechanism: Rows, point: Hashable, other: Hashable) -> Region:
     """The privacy region of a mechanism for two of its points: the hull of its tests (LIM (2.3)).
 
@@ -124,6 +127,7 @@ def region_between(mechanism: Rows, point: Hashable, other: Hashable) -> Region:
     return Region(_lower_hull(np.clip(np.column_stack([missed, alarm]), 0.0, 1.0)))
 
 
+@cites("LIM-theorem-2.2.3", "LIM-theorem-2.2.4", "LIM-theorem-3.6.3", "LIM-lemma-4.3.2")
 def simulating_channel(source: Rows, target: Rows, points: Sequence[Hashable] | None = None) -> Floats | None:
     """A channel that turns the outputs of one mechanism into those of another, for all the points at once, or None.
 

@@ -16,10 +16,12 @@ from utmost.accounting.amounts import epsilon_of
 from utmost.accounting.composition import compose
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational, to_float
+from utmost.exact.citations import cites
 from utmost.privacy import ApproxDP, Level, as_level
 from utmost.privacy.level import nonnegative
 
 
+@cites("LIM-theorem-2.4.1")
 def basic(levels: Iterable[Level | Number]) -> ApproxDP:
     """Basic composition: epsilons add up, and deltas (LIM Theorem 2.4.1).
 
@@ -38,6 +40,7 @@ def basic(levels: Iterable[Level | Number]) -> ApproxDP:
     return ApproxDP(sum(level.exponent for level in listed), min(1, sum(level.delta for level in listed)))
 
 
+@cites("LIM-theorem-2.4.2")
 def advanced(level: Level | Number, times: int, slack: Number) -> float:
     """The advanced theorem, LIM (2.10): this epsilon at the total delta `times`·delta + slack.
 
@@ -51,6 +54,7 @@ def advanced(level: Level | Number, times: int, slack: Number) -> float:
     return count * epsilon * growth + epsilon * math.sqrt(2 * count * room)
 
 
+@cites("LIM-theorem-2.4.4")
 def closed_form(level: Level | Number, times: int, slack: Number) -> float:
     """LIM (2.12): this epsilon at the total delta 1 - (1 - delta)^times (1 - slack).
 
@@ -62,6 +66,7 @@ def closed_form(level: Level | Number, times: int, slack: Number) -> float:
     return closed_form_of([level] * _whole(times), slack)
 
 
+@cites("LIM-theorem-2.4.4")
 def closed_form_small(level: Level | Number, times: int, slack: Number) -> float:
     """The simpler form of LIM (2.12) for epsilon <= 0.9, a little larger."""
     epsilon, count, room = _approx(level).log_growth, _whole(times), _log_inverse(slack)
@@ -72,6 +77,7 @@ def closed_form_small(level: Level | Number, times: int, slack: Number) -> float
     return min(count * epsilon, drift + spread * wide, drift + spread * math.sqrt(room))
 
 
+@cites("LIM-theorem-2.4.5")
 def closed_form_of(levels: Iterable[Level | Number], slack: Number) -> float:
     """LIM (2.13), different levels: this epsilon at the total delta 1 - (1 - slack) prod(1 - delta_l)."""
     epsilons, room = np.array([_approx(level).log_growth for level in levels]), _log_inverse(slack)

@@ -20,6 +20,7 @@ from utmost.checking.partitions import excess_of_partitions
 from utmost.checking.patterns import information_bound, pattern_bound, testing_bound
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.mechanism.certification import Check
 from utmost.mechanism.patterns import divergence_between, information_between, offset
 from utmost.privacy import ApproxDP, require_pure
@@ -29,6 +30,7 @@ ROUNDED = 2.0**-50
 """How far, relatively, an entry of a matrix may be from what it stands for."""
 
 
+@cites("LIM-theorem-3.3.2")
 def check_testing(problem: Problem, solved: Solved) -> Outcome:
     """Ghazi 2026: no local mechanism beats the best randomised response on contiguous blocks of sorted letters.
 
@@ -51,6 +53,7 @@ def check_limited_testing(problem: Problem, solved: Solved) -> Outcome:
     return (*checks, Check("outputs", kept, f"{used} used, at most {most} allowed")), max(bound - value, 0.0)
 
 
+@cites("LIM-theorem-3.3.2")
 def check_information(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound the mutual information of every private mechanism."""
     prior = read_distribution(problem.data, "prior", len(problem.space.points))
@@ -59,16 +62,27 @@ def check_information(problem: Problem, solved: Solved) -> Outcome:
     return (near(solved.value, value), _keeps_to(solved, value, bound)), max(bound - value, 0.0)
 
 
+@cites("LIM-theorem-3.3.4")
 def check_patterns(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound every private mechanism, checked on all 2^k patterns."""
+    utilities = read(problem.data, "utilities", "f", (2 ** len(problem.space.points) - 1,))
+    return _patterns(problem, solved, utilities[None], priced_patterns(problem, solved.certificate.evidence))
+
+
+@cites("LIM-theorem-3.3.2", "LIM-theorem-3.3.4")
+def check_worst_patterns(problem: Problem, solved: Solved) -> Outcome:
+    """The least of several utilities is at most any average of them, which prices of letters bound on all patterns."""
+    utilities = read(problem.data, "utilities", "f", (None, 2 ** len(problem.space.points) - 1))
+    return _patterns(problem, solved, utilities, priced_worst_patterns(problem, solved.certificate.evidence))
+
+
+def _patterns(problem: Problem, solved: Solved, utilities: Floats, bound: float) -> Outcome:
     level, k, matrix = local_level(problem), len(problem.space.points), solved.mechanism.matrix
-    utilities = read(problem.data, "utilities", "f", (2**k - 1,))
     shares = read(solved.certificate.evidence, "shares", "f", (matrix.shape[1],))
     sets = read_positions(solved.certificate.evidence, "sets", shares.shape, 2**k - 1)
     columns = shares[:, None] * (offset(level) + (((sets + 1)[:, None] >> np.arange(k)) & 1))
     off = float(np.abs(matrix - columns.T).max(initial=0.0)) if len(shares) else math.inf
-    value = float(shares @ utilities[sets])
-    bound = priced_patterns(problem, solved.certificate.evidence)
+    value = float((utilities[:, sets] @ shares).min())
     made = Check("columns", off <= 1e-12, f"every column is a share of a pattern (within {off:.1g})")
     return (near(solved.value, value), made, _keeps_to(solved, value, bound)), max(bound - value, 0.0)
 
@@ -91,6 +105,14 @@ def priced_patterns(problem: Problem, evidence: Evidence) -> float:
     level, k = local_level(problem), len(problem.space.points)
     utilities = read(problem.data, "utilities", "f", (2**k - 1,))
     return pattern_bound(utilities, level, read(evidence, "prices", "f", (k,)))
+
+
+def priced_worst_patterns(problem: Problem, evidence: Evidence) -> float:
+    """What the least of several sums of utilities does not exceed: the bound of an average of them."""
+    level, k = local_level(problem), len(problem.space.points)
+    utilities = read(problem.data, "utilities", "f", (None, 2**k - 1))
+    weights = read_distribution(evidence, "weights", len(utilities))
+    return pattern_bound(weights / weights.sum() @ utilities, level, read(evidence, "prices", "f", (k,)))
 
 
 def _value_and_bound(problem: Problem, solved: Solved) -> tuple[tuple[Check, ...], float, float, float]:

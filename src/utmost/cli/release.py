@@ -11,7 +11,7 @@ import typer
 
 from utmost.accounting import Ledger
 from utmost.cli.asking import complete, in_a_terminal
-from utmost.cli.output import Json, as_epsilon_delta, ledger_file, print_json, pure_or_approx
+from utmost.cli.output import Json, ledger_file, print_json, read_level
 from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.privacy import Level
 from utmost.release import Session, Unit, people, rows
@@ -38,7 +38,7 @@ def release(**given: Any) -> None:
         given = complete(given, spends=not plan)
     asked, ledger = _require_complete(given), given["ledger"]
     _require_what_belongs(asked, given)
-    level = pure_or_approx(given["privacy"], given["delta"])
+    level = read_level(given["privacy"], "--privacy", given["delta"])
     if report:
         _require_apart(require_writable(report), ledger)
     extra = {"fresh": given["fresh"], **({"loss": given["loss"]} if given["loss"] else {})}
@@ -77,13 +77,13 @@ def _whole(help: str) -> Any:
 
 TABLE = "A CSV or Parquet file, file.duckdb#table, or postgresql://user@host/database#table."
 BUDGET = (
-    "What all answers together may spend, an epsilon or epsilon,delta; without it, a new account has room for this "
+    "What all answers together may spend, as --privacy; without it, a new account has room for this "
     "answer only."
 )
 LOSS = "absolute, squared, zero-one or such as 'within 5'; of winners shortfall, of quantiles rank."
 LEDGER = "The ledger's file or postgresql:// URL; in memory without it."
 FIXED: dict[str, tuple[Any, Any]] = {
-    "privacy": (_text("The epsilon this answer may spend."), None),
+    "privacy": (_text("What this may spend: 0.5; 0.5,1e-6; rho=0.1; mu=0.5."), None),
     "delta": (Annotated[str, typer.Option(help="A delta beside it.")], "0"),
     "dataset": (_text("The name of the data set's account."), None),
     "rows_at_most": (_whole("A row is protected; there are at most so many."), None),
@@ -226,9 +226,9 @@ def _unit(rows_at_most: int | None, people_by: str | None, people_at_most: int |
 
 
 def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) -> Level:
-    """The budget given (an epsilon, or epsilon,delta), else the account's own, else just enough for this answer."""
+    """The budget given, else the account's own, else just enough for this answer."""
     if budget is not None:
-        return as_epsilon_delta(budget, "--budget")
+        return read_level(budget, "--budget")
     try:
         return accounts.account(dataset).budget
     except UnknownDataset:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnknownPoint
 from utmost.exact import Number, as_rational, is_number
+from utmost.exact.citations import cites
 from utmost.privacy import Level
 from utmost.space import MOST_ENTRIES, Space
 from utmost.space.points import Computed
@@ -146,6 +147,7 @@ class Rows:
         weights = self._space.as_prior(prior)
         return math.log2(math.fsum((weights[:, None] * self.matrix).max(axis=0)) / weights.max())
 
+    @cites("BIN-proposition-1", "HET-lemma-1", "REG-lemma-1", "REG-proposition-1")
     def epsilon(self, space: Space, delta: Number = 0) -> float:
         """The least epsilon for which the probabilities are (epsilon, delta)-private on a space, in floating point.
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnknownPoint
 from utmost.exact.arrays import Floats, Integers
+from utmost.exact.citations import cites
 from utmost.space.family import Complete, Family
 from utmost.space.points import Histograms, Tuples
 from utmost.space.sparse import connected_components, coo_array, csr_array, dijkstra
@@ -364,6 +365,7 @@ class Edges(Sequence[tuple[Any, Any]]):
 # ---- morphisms ----
 
 
+@cites("RAIN-theorem-1")
 class Morphism:
     """A map between spaces that takes neighbours to neighbours or to one point.
 

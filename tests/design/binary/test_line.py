@@ -10,8 +10,8 @@ from oracles.forging import forged, get, leaves, put
 from oracles.programs import binary_lp
 
 import utmost as um
-from utmost.release.alternatives import choice_alternatives
 from utmost.design.binary.line import best_yes_or_no
+from utmost.release.alternatives import choice_alternatives
 from utmost.solution.solution import solution_from_json, solution_to_json
 from utmost.space.integers import Line
 

@@ -1,4 +1,4 @@
-"""The best chain at every threshold: against linear programs, for tables of losses that are convex and least at the truth."""
+"""The best chain at every threshold: against linear programs, for losses that are convex and least at the truth."""
 
 import dataclasses
 
@@ -62,8 +62,9 @@ def test_false_claims_are_refused():
     value = worse.expected_loss(loss="absolute", remap="none")
     assert not dataclasses.replace(found, mechanism=worse, value=value, weights=None).verify()
     assert not dataclasses.replace(found, value=found.value / 2).verify()
-    for start in (0.0, 0.1, 0.9):
-        evidence = {"starts": np.full(5, start)}
+    own = found.certificate.evidence["starts"]
+    for starts in (np.zeros(5), np.full(5, 1e-30), np.full(5, 0.1), np.full(5, 0.9), np.ones(5), own * 0.99):
+        evidence = {"starts": starts}
         certificate = dataclasses.replace(found.certificate, evidence=evidence)
         assert not dataclasses.replace(found, certificate=certificate).verify()
 

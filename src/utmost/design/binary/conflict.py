@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from utmost.errors import NoExtension
 from utmost.exact import ExpSum, Real, compare, show_rational
+from utmost.exact.citations import cites
 from utmost.space.edge_levels import EdgeLevels
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -34,6 +35,7 @@ class Conflict:
     excess: float
 
 
+@cites("BIN-lemma-1", "BIN-lemma-9")
 def find_conflict(
     levels: EdgeLevels,
     truth: NDArray[np.int64],

@@ -19,6 +19,7 @@ from utmost.design.binary.question import (
     require_hitting,
 )
 from utmost.exact import held
+from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import Level
 from utmost.solution import Certificate, Problem, Solution
@@ -28,6 +29,7 @@ from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 AVERAGE = "average probability of the truth over the points"
 
 
+@cites("BIN-theorem-1", "BIN-theorem-2", "BIN-corollary-1", "BIN-algorithm-1", "HET-theorem-1", "HET-algorithm-2")
 def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
     """The optimal private mechanism with given values at known points, for every reasonable utility at once.
 
@@ -80,6 +82,7 @@ def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outp
     return _solution("binary.extend", levels, data, fixed.mask, matrix, method, "BIN Theorem 2, HET Theorem 1")
 
 
+@cites("BIN-corollary-2")
 def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
     """The optimal mechanism that treats both answers alike, telling the truth equally often on either side.
 

@@ -13,6 +13,7 @@ from utmost.design.finite.singular import nonnegative_solution
 from utmost.design.finite.structured import solve_for_prior
 from utmost.design.finite.tight import MOST_DENSE, column_peaks, tight_constraints
 from utmost.errors import InvalidInput
+from utmost.exact.citations import cites
 from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP
 from utmost.space import Space
@@ -24,6 +25,7 @@ SLACK = 1e-12
 """What rounding may add to a ratio of probabilities before it counts as broken."""
 
 
+@cites("REG-proposition-4")
 def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     """Coefficients y >= 0 with prior = y Phi if the prior is epsilon-regular, else None (REG Def. of regular priors).
 
@@ -78,12 +80,14 @@ def _coefficients(levels: EdgeLevels, weights: Floats) -> tuple[Solved | None, F
     return solved, np.asarray(np.abs(inverse) @ weights * 2.0**-51)
 
 
+@cites("REG-proposition-4")
 def corner_priors(space: Space, privacy: Privacy) -> Floats:
     """The corners of the region of regular priors: the rows of Phi, each divided by its sum (REG Prop. 4)."""
     phi = np.exp(-pure_levels(space, privacy).lengths())
     return np.asarray(phi / phi.sum(axis=1, keepdims=True))
 
 
+@cites("REG-proposition-2", "REG-proposition-3")
 def necessary_conditions(prior: Any, space: Space, privacy: Privacy) -> tuple[Check, Check]:
     """What every regular prior satisfies: ratios along edges (REG Prop. 2) and a range at each point (Prop. 3).
 
@@ -130,6 +134,7 @@ def _range(levels: EdgeLevels, weights: Floats) -> Check:
     return Check("range", True, "every probability lies between 1 / sum e^(eps d) and 1 / sum e^(-eps d)")
 
 
+@cites("REG-theorem-1", "REG-lemma-2")
 def utility_bound(prior: Any, space: Space, privacy: Privacy) -> float:
     """What no private mechanism's probability of a right guess exceeds, for a regular prior: sum y (REG Theorem 1).
 
@@ -145,6 +150,7 @@ def utility_bound(prior: Any, space: Space, privacy: Privacy) -> float:
     return math.fsum(y)
 
 
+@cites("REG-proposition-5", "REG-proposition-6")
 def leakage_bound(prior: Any, space: Space, privacy: Privacy) -> float:
     """What no private mechanism leaks, in bits, for a regular prior: log2(sum y / max prior) (REG Prop. 6)."""
     if not len(space.points):
@@ -152,6 +158,7 @@ def leakage_bound(prior: Any, space: Space, privacy: Privacy) -> float:
     return math.log2(utility_bound(prior, space, privacy) / float(space.as_prior(prior).max()))
 
 
+@cites("REG-corollary-1", "REG-theorem-2")
 def leakage_bound_for_all(space: Space, privacy: Privacy) -> float:
     """What no private mechanism leaks, in bits, whatever the prior: log2(n sum y) of the uniform one (REG Cor. 1).
 

@@ -12,6 +12,7 @@ from utmost.design.finite.singular import nonnegative_solution
 from utmost.design.finite.structured import solve_structured
 from utmost.errors import NoSuchMechanism, TooLarge
 from utmost.exact import held
+from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.decaying import DecayingMechanism, has_structure, is_path, is_transitive, row_sums
 from utmost.privacy import ApproxDP, PureDP
@@ -27,6 +28,7 @@ MOST_SCANNED = 20_000
 GUESS = "expected zero-one loss under the uniform prior: one minus the probability of a right guess"
 
 
+@cites("REG-theorem-3", "REG-corollary-2", "REG-lemma-3", "REG-lemma-4", "REG-proposition-7")
 def tight_constraints(space: Space, privacy: Privacy) -> Solution:
     """The mechanism X_ik = e^(-epsilon d(i, k)) z_k with Phi z = 1: best for every regular prior (REG Theorem 3).
 
@@ -91,6 +93,7 @@ class SmallestEpsilon(float):
         return result
 
 
+@cites("REG-lemma-4")
 def smallest_epsilon(space: Space) -> SmallestEpsilon:
     """The epsilon from which on the tight-constraints mechanism exists for every larger one.
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from utmost.design.local.alphabet import Floats, prior_of, pure_level
 from utmost.design.local.mixture import Mixture, best_mixture
 from utmost.errors import InvalidInput, TooLarge
+from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.patterns import information_between, information_of, offset, subset_sums
 from utmost.privacy import ApproxDP
@@ -31,6 +32,7 @@ LARGEST_OFFSET = 1e155
 """Above this q (epsilon below 1e-155) the information, about epsilon² / 8, is next to the least float: nothing."""
 
 
+@cites("LIM-theorem-3.3.2")
 def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
     """The local mechanism whose answer tells most about the letter: the largest mutual information, in nats.
 

@@ -13,6 +13,7 @@ from utmost.design.local.alphabet import Floats, block_response, distributions, 
 from utmost.design.local.information import best_size
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import Number
+from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.patterns import offset, subset_sums
 from utmost.privacy import ApproxDP, Level, PureDP, as_level
@@ -24,6 +25,7 @@ MOST_MET, MOST_SUMMED, UNITS = 40, 400, 2**20
 REGROUPINGS, GROUP = 20, 28
 
 
+@cites("LIM-theorem-3.4.1", "LIM-theorem-3.4.2")
 def binary(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> FiniteMechanism:
     """The binary mechanism for two hypotheses: randomised response on "P0(x) < P1(x)" (LIM (3.15)).
 
@@ -39,6 +41,7 @@ def binary(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> FiniteMechanism:
     return _two_blocks((first < second).astype(np.int64), pure_level(privacy))
 
 
+@cites("LIM-theorem-3.5.1")
 def binary_for_information(prior: ArrayLike, privacy: Privacy) -> FiniteMechanism:
     """Randomised response on "x in T", for the set T with probability nearest to one half (LIM (3.21), (3.22)).
 
@@ -55,6 +58,7 @@ def binary_for_information(prior: ArrayLike, privacy: Privacy) -> FiniteMechanis
     return _two_blocks(1 - halves(weights).astype(np.int64), pure_level(privacy))
 
 
+@cites("LIM-theorem-3.4.4", "LIM-theorem-3.5.3")
 def randomized_response(k: int, privacy: Privacy) -> FiniteMechanism:
     """The true letter e^eps times as likely as any other (Warner 1965; LIM (3.16)).
 
@@ -96,6 +100,7 @@ def subset(k: int, privacy: Privacy, size: int | None = None) -> FiniteMechanism
     return FiniteMechanism(matrix / matrix.sum(axis=1, keepdims=True), range(k), sets)
 
 
+@cites("LIM-theorem-3.6.1")
 def quaternary(privacy: Level | Number) -> FiniteMechanism:
     """One bit at (eps, delta): told outright with probability delta, else randomised response (LIM (3.26)).
 

@@ -35,6 +35,7 @@ from utmost.design.multiparty.response import chances, promises_nothing, respons
 from utmost.design.multiparty.worst import Rule, average_rule, best_rule
 from utmost.errors import BadFile, InvalidInput, SolverFailed, TooLarge, UnsupportedLevel, UtmostError
 from utmost.exact import Number
+from utmost.exact.citations import cites
 from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.mechanism.certification import CertifiedMechanism, Check, find_violation
 from utmost.privacy import ApproxDP, Level, as_level, level_from_json, promise_in_words, require_accepted
@@ -329,6 +330,7 @@ class Protocol:
         return min(each) if self.criterion == "worst" else float(np.mean(each))
 
 
+@cites("LIM-theorem-4.4.1", "LIM-corollary-4.3.3")
 def optimal(
     function: Any,
     levels: Sequence[Level | Number],

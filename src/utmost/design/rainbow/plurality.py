@@ -18,6 +18,7 @@ import numpy as np
 from utmost.design.rainbow.regions import find_regions, one_concave_level, solve_inside
 from utmost.errors import InvalidInput
 from utmost.exact import LEAST
+from utmost.exact.citations import cites
 from utmost.privacy import Level
 from utmost.solution import Solution
 from utmost.space import Space
@@ -75,6 +76,7 @@ class Plurality:
         return winner, min(leads, default=1)
 
 
+@cites("RAIN-theorem-3")
 def plurality(
     people: int, candidates: Sequence[Any], privacy: Privacy, neighbours: Neighbours = "replace"
 ) -> Plurality:

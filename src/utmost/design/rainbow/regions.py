@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
 from utmost.exact import LEAST, as_rational, held
+from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
 from utmost.mechanism.certification import keeps_promise
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
@@ -27,6 +28,7 @@ ROWS_AT_ONCE = 2**13
 FIRST = "average probability of the first preference over the points"
 
 
+@cites("RAIN-theorem-4", "RAIN-theorem-5", "RAIN-corollary-1", "RAIN-corollary-2")
 def line(boundary: ArrayLike, privacy: Privacy, length: int | ArrayLike) -> Floats:
     """The optimal distributions at distance 0, 1, ... from a boundary, best output first.
 
@@ -105,6 +107,7 @@ def _rows(level: Level, first: Floats, ahead: Floats, behind: Floats, distances:
     return np.where(steps == 0, first, rows)
 
 
+@cites("RAIN-theorem-3")
 def boundary_space(space: Space, preferences: Any) -> tuple[Space, Morphism]:
     """The boundary rainbow graph: (ranking, distance to its boundary), and the morphism onto it (RAIN Def. 8).
 
@@ -131,6 +134,7 @@ def lines_of(regions: Regions) -> tuple[Space, Morphism]:
     return lines, Morphism(space, lines, names)
 
 
+@cites("RAIN-theorem-2", "RAIN-theorem-3")
 def extend(space: Space, preferences: Any, boundary: Mapping[Rainbow, Any], privacy: Privacy) -> Solution:
     """The optimal mechanism that is the same on all boundary points of a ranking.
 
