@@ -19,6 +19,7 @@ from utmost.checking.binary import (
 )
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, stated
+from utmost.checking.choice import check_yes_or_no
 from utmost.checking.finite import check_chains, check_count, check_optimal, check_regular, check_tight, loss_bound
 from utmost.checking.local import (
     check_information,
@@ -82,6 +83,7 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "local.limited_testing": ("bound", check_limited_testing),
     "local.information": ("bound", check_information),
     "local.patterns": ("bound", check_patterns),
+    "choice.line": ("as stated", check_yes_or_no),
     "local.worst_patterns": ("bound", check_worst_patterns),
     "number.line": ("as stated", check_number),
     "choice.winner": ("as stated", check_choice),

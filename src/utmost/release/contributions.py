@@ -30,11 +30,12 @@ from functools import lru_cache
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
-from utmost.exact import Number, as_rational, show_rational
+from utmost.exact import Number, as_literal, as_rational, show_rational
+from utmost.release.arguments import Neighbours
 from utmost.release.conditions import as_condition, is_known
 from utmost.release.conditions.row_wise import kind_of
 from utmost.release.source import Source, Statement
-from utmost.release.units import Neighbours, Unit
+from utmost.release.units import Unit
 
 TINY = 1e-290
 """Quotients below this are written as 0, which they are rounded to."""
@@ -116,6 +117,24 @@ class Grid:
         """The upper end, in steps."""
         return int((self.upper - self.origin) / self.step)
 
+    def moves(self, neighbours: Neighbours) -> int:
+        """How far one row moves a sum of values, in steps: a row without a value adds nothing."""
+        if neighbours == "add-remove":
+            return max(abs(self.least), abs(self.most))
+        return max(self.most, 0) - min(self.least, 0)
+
+
+def cut_to(grid: Grid) -> str:
+    """What is done to values, in words."""
+    rounded = "" if grid.step == 1 else f" and rounded to {show_rational(grid.step)}"
+    return f"values cut to {show_rational(grid.lower)}..{show_rational(grid.upper)}{rounded}"
+
+
+def range_of(grid: Grid) -> dict[str, str]:
+    """A range as plain data."""
+    ends = {"lower": grid.lower, "upper": grid.upper, "grid": grid.step}
+    return {name: str(as_literal(end)) for name, end in ends.items()}
+
 
 def as_grid(lower: Number, upper: Number, grid: Number) -> Grid:
     """A range whose ends are multiples of the grid; an error that names what to change otherwise."""
@@ -141,6 +160,16 @@ def as_grid(lower: Number, upper: Number, grid: Number) -> Grid:
     if max(abs(low), abs(high)) / step >= MOST_STEPS:
         raise InvalidInput(f"the range reaches beyond 2^48 steps of {show_rational(step)}; choose a coarser grid.")
     return Grid(low, high, step)
+
+
+def as_range(lower: Number, upper: Number) -> Grid:
+    """A range of values that are not rounded."""
+    low, high = as_rational(lower, "lower"), as_rational(upper, "upper")
+    if low > high:
+        raise InvalidInput(
+            f"lower is {shown(lower)} and upper {shown(upper)}; give a range of values, such as lower=0, upper=100."
+        )
+    return Grid(low, high, Fraction(1))
 
 
 def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
@@ -174,6 +203,33 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     steps = steps - offset if offset else steps
     taking_part = present if where is None else as_condition(where, source) & present
     return Contribution(taking_part, steps, grid.least, grid.most)
+
+
+def distances_to_ends(source: Source, column: str, grid: Grid, where: Any) -> tuple[Contribution, Contribution]:
+    """How far a value lies above the lower end of its range, and below the upper one, in steps."""
+    above = values(source, column, Grid(grid.lower, grid.upper, grid.step, grid.lower), where)
+    return above, Contribution(above.taking_part, above.most - above.value, 0, above.most)
+
+
+def outside(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
+    """1 for every value that lies outside the range of a grid; null, NaN and infinities are no values."""
+    import ibis
+
+    value = number_column(source, column).cast("float64")
+    low, high = (ibis.literal(float(end), "float64") for end in (grid.lower, grid.upper))
+    out = value.notnull() & ~value.isnan() & ~value.isinf() & ((value < low) | (value > high))
+    return Contribution(out if where is None else as_condition(where, source) & out, 1, 1, 1)
+
+
+def people_with_more(source: Source, unit: Unit, where: Any, name: str) -> Statement:
+    """How many people have more than `rows_each` rows with a condition: one person moves it by one."""
+    require_id(source, unit.id)
+    table = source.table if where is None else source.table.filter(as_condition(where, source))
+    rows = table.select(who=table[unit.id])
+    rows = rows.filter(rows.who.notnull())
+    people = rows.group_by("who").aggregate(rows=rows.count())
+    more = people.filter(people.rows > unit.rows_each)
+    return source.statement(more.aggregate(**{name: more.count()}))
 
 
 def number_column(source: Source, column: str) -> Any:

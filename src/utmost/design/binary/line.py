@@ -16,16 +16,17 @@ mechanism errs less often than on the points that are told apart is a bound: tho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.design.binary import balanced, best_boundary
+from utmost.design.binary.choice import best_boundary
+from utmost.design.binary.extension import balanced
 from utmost.errors import SolverFailed, TooLarge
+from utmost.mechanism.blocks import Blocks
 from utmost.privacy import ApproxDP, GaussianDP, Level
-from utmost.solution import Solution
+from utmost.solution import Certificate, Problem, Solution
 from utmost.space.families import path
 from utmost.space.integers import Line
 
@@ -34,86 +35,107 @@ UNRESOLVED = 2.0**-64
 """A chance of error below this is none: blocks farther from the border are one block."""
 CLOSED = 1e-12
 """A gap up to this is rounding: nothing better is looked for, and nothing is better by less."""
-ROUNDING = 1e-15
-"""What is taken off a bound from floating point."""
-NOTHING = 1e-6
-"""Where the chance of yes differs by no more between any two points, the answer is the same whatever the table says."""
 MOST_BLOCKS, MOST_PROGRAM = 200_000, 2_000
 MOST_PAIRS, MOST_PAIRS_GAUSSIAN, MOST_BLOCKS_GAUSSIAN = 20_000, 500, 150
 """How many pairs of neighbouring blocks a linear program may have; Gaussian levels need many rounds."""
+UNPROVED = "BIN Theorem 2: best at every point for its boundary; the best boundary is not proved"
+PROVED = "no private mechanism errs less often on average than the bound: pairs across the border, or duality"
+ROUNDING = 1e-15
+"""What is taken off a bound from floating point."""
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """A certified mechanism on the blocks of a line, each of `width` points, `no` of them before the border."""
+def best_yes_or_no(line: Line, first_yes: int, level: Level, prior: Floats | None = None) -> Solution:
+    """The best mechanism known for "is the integer at least `first_yes`?".
 
-    line: Line
-    first_yes: int
-    width: int
-    no: int
-    solution: Solution
-    weights: Floats
-    """The prior mass of each block."""
+    Parameters
+    ----------
+    line : where the integer lies, and how far one neighbour moves it
+    first_yes : the least integer of which the truth is yes, after the first and at most the last of the line
+    level : what is promised to every neighbour
+    prior : a probability for each integer of the line, in order; None is uniform
 
-    def release(self, point: int) -> bool:
-        """A private answer: drawn exactly from the certified row of the point's block."""
-        block = (point - self.first_yes) // self.width + self.no
-        return bool(self.solution.certified.sample(min(max(block, 0), len(self.weights) - 1)))
-
-    @cached_property
-    def told(self) -> Floats:
-        """The probability of the truth in each block."""
-        truth = (np.arange(len(self.weights)) >= self.no).astype(int)
-        return np.asarray(self.solution.mechanism.matrix[np.arange(len(truth)), truth])
-
-    def expected(self, loss: str) -> float:
-        """The probability of a wrong answer under the prior: the only loss of yes or no, whichever is named."""
-        return float(self.weights @ (1 - self.told))
-
-    @property
-    def worst(self) -> float:
-        """The probability of a wrong answer at the worst point."""
-        return float((1 - self.told).max())
-
-    @property
-    def constant(self) -> bool:
-        """Whether the answer is the same, but for next to nothing, whatever the point."""
-        yes = self.solution.mechanism.matrix[:, 1]
-        return bool(yes.max() - yes.min() <= NOTHING)
-
-    def chance_right(self, answer: bool) -> float:
-        """After an answer: the probability that it is right, given the prior."""
-        said = self.weights * self.solution.mechanism.matrix[:, int(answer)]
-        right = said[self.no :] if answer else said[: self.no]
-        return float(right.sum() / said.sum()) if said.sum() > 0 else 0.5
-
-
-def best_steps(line: Line, first_yes: int, level: Level, prior: Floats | None) -> tuple[Steps, float | None]:
-    """The best mechanism found, and what no private mechanism errs less than (None where that is not known)."""
+    Examples
+    --------
+    >>> from utmost.privacy import PureDP
+    >>> solution = best_yes_or_no(Line(-100, 100, 1), 1, PureDP(1))
+    >>> round(solution.value, 6), bool(solution.verify())
+    (0.004233, True)
+    """
     no, yes = _block_weights(line, first_yes, level, prior, line.reach)
-    weights = np.concatenate([no[::-1], yes])
-    solution = balanced(path(len(weights)), lambda b: b >= len(no), level)
-    even = Steps(line, first_yes, line.reach, len(no), solution, weights)
-    value, bound = even.expected("zero-one"), None
+    found = balanced(path(len(no) + len(yes)), lambda b: b >= len(no), level)
+    even = _by_blocks(found, first_yes, line.reach, len(no))
+    value, bound, evidence = _errors(even, line, prior), None, {}
+    name = "balanced mechanism"
     if prior is None:
-        bound = max(0.0, value - _unpaired_errors(no, yes, even.told, line))
-        if value - bound <= CLOSED:
-            return even, bound
-    width = _narrowest(len(weights), line.reach, level)
-    if width is None:
-        return even, bound
+        bound = max(0.0, value - _unpaired_errors(no, yes, 1 - even.wrong, line))
+    width = None if bound is not None and value - bound <= CLOSED else _narrowest(len(no) + len(yes), line.reach, level)
+    if width is not None:
+        tilted, proved, duals = _by_program(line, first_yes, level, prior, width)
+        if tilted is not None and (less := _errors(tilted, line, prior)) < value - CLOSED:
+            even, value, name = tilted, less, "mechanism with the best boundary"
+        if proved is not None and (bound is None or proved > bound):
+            bound, evidence = proved, duals
+    data: dict[str, Any] = {"border": first_yes, "loss": "zero-one", "prior": prior}
+    certificate = Certificate(
+        "unproved" if bound is None else "bound",
+        UNPROVED if bound is None else PROVED,
+        "probability of a wrong answer under the prior",
+        name,
+        bound,
+        None if bound is None else max(0.0, value - bound),
+        evidence,
+    )
+    return Solution(Problem("choice.line", line, level, data), even, value, certificate)
+
+
+def _by_blocks(found: Solution, first_yes: int, width: int, no: int) -> Blocks:
+    """A mechanism on blocks as one on the line, its integers certified."""
+    certified: Any = found.certified
+    return Blocks(first_yes, width, no, certified.weights, certified.bits)
+
+
+def _errors(blocks: Blocks, line: Line, prior: Floats | None) -> float:
+    """The probability of a wrong answer under the prior."""
+    return float(blocks.masses(line, prior) @ blocks.wrong)
+
+
+def _by_program(
+    line: Line, first_yes: int, level: Level, prior: Floats | None, width: int
+) -> tuple[Blocks | None, float | None, dict[str, Any]]:
+    """The linear program's boundary on blocks of a width; where blocks are points, a bound and its dual prices too."""
     no, yes = _block_weights(line, first_yes, level, prior, width)
     weights = np.concatenate([no[::-1], yes])
     blocks = Line(0, len(weights) - 1, -(-line.reach // width)).space()
     try:
         found = best_boundary(blocks, lambda b: b >= len(no), level, prior=weights / weights.sum())
     except (SolverFailed, TooLarge):
-        return even, bound
-    tilted = Steps(line, first_yes, width, len(no), found, weights)
-    if width == 1:  # blocks are points
-        program = _least_errors(tilted, level, prior)
-        bound = program if bound is None else max(bound, program)
-    return tilted if tilted.expected("zero-one") < value - CLOSED else even, bound
+        return None, None, {}
+    tilted = _by_blocks(found, first_yes, width, len(no))
+    return (tilted, None, {}) if width > 1 else (tilted, *_least_errors(found, line, first_yes, len(no), level, prior))
+
+
+def _least_errors(
+    found: Solution, line: Line, first_yes: int, no: int, level: Level, prior: Floats | None
+) -> tuple[float | None, dict[str, Any]]:
+    """What no private mechanism errs less often than on the points told apart, by duality, and the prices.
+
+    The last blocks hold more than a point where points beyond are not told apart: a private mechanism need not treat
+    those alike, so their mass is left out.
+    """
+    size, start = len(found.problem.space.points), first_yes - line.first - no
+    near = np.full(size, 1 / line.points) if prior is None else prior[start : start + size]
+    mass = float(near.sum())
+    if mass == 0:
+        return 0.0, {}
+    if size < line.points:
+        try:
+            found = best_boundary(found.problem.space, lambda b: b >= no, level, prior=near / mass)
+        except (SolverFailed, TooLarge):
+            return None, {}
+    prices = found.certificate.evidence
+    evidence = {name: prices[name] for name in ("edges", "forward", "slopes", "duals")} | {"start": start, "size": size}
+    bound = found.certificate.bound
+    return None if bound is None else max(0.0, mass * (1 - bound) - ROUNDING), evidence
 
 
 def _narrowest(blocks: int, reach: int, level: Level) -> int | None:
@@ -124,28 +146,6 @@ def _narrowest(blocks: int, reach: int, level: Level) -> int | None:
         if together * width == reach and blocks * together**2 <= most:
             return width
     return reach if blocks <= (MOST_BLOCKS_GAUSSIAN if isinstance(level, GaussianDP) else MOST_PROGRAM) else None
-
-
-def _least_errors(found: Steps, level: Level, prior: Floats | None) -> float:
-    """What no private mechanism errs less often than on the points told apart, by duality.
-
-    The last blocks hold more than a point where points beyond are not told apart: a private mechanism need not treat
-    those alike, so their mass is left out.
-    """
-    line, no, size = found.line, found.no, len(found.weights)
-    solution, near = found.solution, np.full(size, 1 / line.points)
-    if prior is not None:
-        start = found.first_yes - line.first - no
-        near = prior[start : start + size]
-    mass = float(near.sum())
-    if mass == 0:
-        return 0.0
-    if size < line.points:
-        try:
-            solution = best_boundary(solution.problem.space, lambda b: b >= no, level, prior=near / mass)
-        except (SolverFailed, TooLarge):
-            return 0.0
-    return 0.0 if solution.certificate.bound is None else max(0.0, mass * (1 - solution.certificate.bound) - ROUNDING)
 
 
 def _unpaired_errors(no: Floats, yes: Floats, told: Floats, line: Line) -> float:

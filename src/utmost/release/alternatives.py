@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.privacy import ApproxDP, GaussianDP, Level
-from utmost.release.mechanisms.losses import cost
-from utmost.space.integers import Line
+from utmost.release.costs import cost
+from utmost.space.integers import Lattice, Line
 
 Floats = NDArray[np.float64]
 Tail = Callable[[Floats], Floats]
@@ -34,15 +34,32 @@ def number_alternatives(
     """The expected losses of the alternatives for a number, by name and loss."""
     return {
         name: {loss: expected_cut_off(line, tail, wide, loss, prior) for loss in losses}
-        for name, (tail, wide) in tails(line.reach, level).items()
+        for name, (tail, wide) in tails(line.reach, line.reach, level).items()
     }
+
+
+def noise_alternatives(space: Lattice, level: Level, losses: Sequence[str]) -> dict[str, dict[str, float]]:
+    """The expected losses of independent noise on every integer of a vector, nothing cut off, by name and loss."""
+    line = Line(0, 2 * MOST_WIDE, 1)  # so long that its ends do not matter
+    return {
+        name: {loss: 2 * float(_one_side(line, tail, wide, loss)[-1]) for loss in losses}
+        for name, (tail, wide) in tails(*_sizes(space), level).items()
+    }
+
+
+def _sizes(space: Lattice) -> tuple[int, float]:
+    """How far one neighbour moves all integers together: the sum of what it does, and the length (l1 and l2)."""
+    d, k = space.dimension, space.reach
+    if space.moves in ("one-way", "cube"):
+        return d * k, math.sqrt(d) * k
+    return (k, float(k)) if space.moves == "any" or d == 1 else (2 * k, math.sqrt(2) * k)
 
 
 def choice_alternatives(line: Line, first_yes: int, level: Level, prior: Floats | None) -> dict[str, dict[str, float]]:
     """The expected zero-one losses of adding noise and comparing with the border, by name."""
     yes, no = line.last - first_yes + 1, first_yes - line.first
     found = {}
-    for name, (tail, wide) in tails(line.reach, level).items():
+    for name, (tail, wide) in tails(line.reach, line.reach, level).items():
         errors = tail(np.arange(1.0, min(max(yes, no), wide) + 1))
         if prior is None:
             value = (errors[:yes].sum() + errors[:no].sum()) / line.points
@@ -81,7 +98,7 @@ def _both_sides(one_side: Floats, last: int) -> Floats:
     return np.asarray(here + here[::-1])
 
 
-def tails(reach: int, level: Level, straight: float | None = None) -> dict[str, tuple[Tail, int]]:
+def tails(reach: int, straight: float, level: Level) -> dict[str, tuple[Tail, int]]:
     """Pr[K >= t] for t >= 1 of each noise, rounded to integers, and how far it matters.
 
     One neighbour moves what is answered by at most `reach` in all (l1); `straight` (l2) is the same for one number.
@@ -92,7 +109,7 @@ def tails(reach: int, level: Level, straight: float | None = None) -> dict[str, 
         wide = min(MOST_WIDE, math.ceil(FAR / rate) + 1)
         found["Laplace"] = (lambda t: 0.5 * np.exp(-(t - 0.5) * rate), wide)
         found["geometric"] = (lambda t: np.exp(-t * rate) / (1 + math.exp(-rate)), wide)
-    spread = _gaussian_spread(level) * (reach if straight is None else straight)
+    spread = _gaussian_spread(level) * straight
     if math.isfinite(spread):
         from scipy.special import ndtr
 
