@@ -244,6 +244,7 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "proof": {
             "private": privacy.detail,
             "optimal": certificate.claim,
+            "of": question.proved_of or "the answer",
             "because": certificate.reason,
             "bound": _in_unit(question, certificate.bound),
             "gap": _in_unit(question, certificate.gap),
@@ -299,7 +300,7 @@ def _lines(question: Question, before: Before, after: After | None) -> list[str]
     lines = [
         f"  privacy: {question.privacy}, {terms.neighbours}, {terms.unit}",
         f"  mechanism: {certificate.method}",
-        f"  optimal: {optimality(certificate, _in_unit(question, certificate.gap))}",
+        f"  optimal: {optimality(certificate, _in_unit(question, certificate.gap), question.proved_of)}",
         f"  accuracy before: {measured(before.loss)} {before.average:.4g} on average"
         f"{estimated(before.standard_error)}, {before.worst:.4g} at {before.worst_among or 'worst'}"
         + (f" ({before.holds})" if before.holds else ""),

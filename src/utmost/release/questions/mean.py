@@ -130,6 +130,10 @@ class Mean(Numbers):
         }
 
     @property
+    def proved_of(self) -> str:
+        return "the two sums it is made of"
+
+    @property
     def _power(self) -> int:
         return 2 if self.loss == "squared" else 1
 

@@ -137,6 +137,11 @@ class Question(ABC):
         return self.released(self.solution.sample(point))
 
     @property
+    def proved_of(self) -> str:
+        """What the certificate is about, where that is not the answer itself."""
+        return ""
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What somebody about to spend should know."""
         return ()
