@@ -12,7 +12,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from utmost import __version__
 from utmost.cli import budget, designs, party, reproduce, survey
@@ -21,6 +21,7 @@ from utmost.errors import (
     BudgetSpent,
     CannotCertify,
     EngineFailed,
+    InvalidInput,
     NoExtension,
     NoSuchMechanism,
     UtmostError,
@@ -59,6 +60,19 @@ class Commands(TyperGroup):
             raise typer.Exit(74) from None
 
 
+class Command(TyperCommand):
+    """A command that refuses an option given twice: the first would be ignored, and the second spent for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, each option once unless it says that it may be given again."""
+        flags = [arg.partition("=")[0] for arg in args[: args.index("--") if "--" in args else len(args)]]
+        for option in self.params:
+            given = sum(flag in getattr(option, "opts", ()) for flag in flags if flag.startswith("-"))
+            if given > 1 and not getattr(option, "multiple", False) and option.param_type_name == "option":
+                raise InvalidInput(f"{option.opts[-1]} is given {given} times; give it once.")
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     cls=Commands,
     help="Design the differentially private mechanism with the utmost utility, and prove it.",
@@ -68,12 +82,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in (designs.design, designs.show, designs.certify, designs.verify, designs.sample, designs.demo):
-    app.command()(command)
-app.command()(release)
-app.command()(budget.compose)
+    app.command(cls=Command)(command)
+app.command(cls=Command)(release)
+app.command(cls=Command)(budget.compose)
 app.add_typer(budget.budget, name="budget")
 app.add_typer(party.app, name="party")
-app.command()(reproduce.reproduce)
+app.command(cls=Command)(reproduce.reproduce)
 app.add_typer(survey.app, name="survey")
 
 

@@ -107,7 +107,7 @@ CASES = [
 
 @pytest.mark.parametrize(("space", "level", "above", "below"), CASES, ids=str)
 def test_intervals_hold_the_truth(space, level, above, below):
-    assert 0.925 <= covered(space, level, above, below, 1200) <= 0.985
+    assert 0.91 <= covered(space, level, above, below, 600) <= 0.985
 
 
 @pytest.mark.long

@@ -204,7 +204,7 @@ def gaussian(
     law: GaussianLaw | None = gaussian_law(level, square)
     if law is None:
         raise UnsupportedLevel(
-            f"Gaussian noise is not made for {level}; give GaussianDP(mu), ZCDP(rho) or ApproxDP(epsilon, delta), delta "
-            "above 0."
+            f"Gaussian noise is not made for {level}; give GaussianDP(mu), ZCDP(rho) or ApproxDP(epsilon, delta), "
+            "delta above 0."
         )
     return VectorNoise(level, IndependentLaw(size, law), square)
