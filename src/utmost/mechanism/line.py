@@ -16,7 +16,7 @@ from utmost.space.integers import Line, unlisted_from_json
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
-MOST_WORK = 10**7
+MOST_WORK = 10**6
 MOST_LISTED = 10**7
 
 

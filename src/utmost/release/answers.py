@@ -85,7 +85,7 @@ class Plan:
     @cached_property
     def before(self) -> Before:
         """How accurate an answer would be: on average under the prior, and at the worst point."""
-        return self.question.before()
+        return self.question.accuracy
 
     @property
     def accuracy(self) -> dict[str, dict[str, Any]]:
@@ -158,7 +158,7 @@ class Answer:
     @cached_property
     def before(self) -> Before:
         """How accurate it was to be: on average under the prior, and at the worst point."""
-        return self.question.before()
+        return self.question.accuracy
 
     @cached_property
     def after(self) -> After:
@@ -250,8 +250,8 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
             "gap": _in_unit(question, certificate.gap),
         },
         "notes": list(question.notes),
-        "accuracy": {"before": asdict(question.before())},
-        "compared": question.compared(),
+        "accuracy": {"before": asdict(question.accuracy)},
+        "compared": question.losses,
     }
 
 
@@ -307,6 +307,6 @@ def _lines(question: Question, before: Before, after: After | None) -> list[str]
     ]
     if after is not None:
         lines.append(f"  accuracy after: {known_after(after)}")
-    others = ", ".join(f"{name} {by[before.loss]:.4g}" for name, by in question.compared().items() if before.loss in by)
+    others = ", ".join(f"{name} {by[before.loss]:.4g}" for name, by in question.losses.items() if before.loss in by)
     lines.append(f"  {before.loss} loss: {others}")
     return lines + [f"  note: {note}" for note in question.notes]

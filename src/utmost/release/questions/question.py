@@ -124,6 +124,16 @@ class Question(ABC):
         return None
 
     @cached_property
+    def accuracy(self) -> Before:
+        """`before`, worked out once."""
+        return self.before()
+
+    @cached_property
+    def losses(self) -> dict[str, dict[str, float]]:
+        """`compared`, worked out once."""
+        return self.compared()
+
+    @cached_property
     def solution(self) -> Solution:
         """The design, made when first needed."""
         return self.design()
