@@ -24,14 +24,10 @@ from itertools import accumulate, pairwise
 from math import comb
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from utmost.mechanism.draws import below, uniform_subset
 from utmost.mechanism.layers import count_points
 from utmost.space.integers import Moves
 
-Integers: TypeAlias = NDArray[np.int64]
 Point: TypeAlias = tuple[int, ...]
 
 

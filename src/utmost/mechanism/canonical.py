@@ -31,13 +31,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import Enclosed, ExpSum, as_fmpq, compare
+from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import Check
 from utmost.mechanism.line_losses import cost, tolerance
 from utmost.mechanism.sampling import uniform_below
 from utmost.mechanism.tails import SymmetricDraws
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
 
-Floats = NDArray[np.float64]
 MOST_STEPS = 2000
 """How many steps of a pair of knots are iterated in rationals."""
 NEGLIGIBLE = 2.0**-64

@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, get_args
+from typing import Any, ClassVar, Protocol, Self, get_args
 
 import numpy as np
 from flint import arb, ctx
@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput
 from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare
+from utmost.exact.arrays import Floats
 from utmost.mechanism.balls import count_above, count_ball, draw_in_ball, norm, sum_absolute, sum_squared
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import implies_level
@@ -38,7 +39,6 @@ from utmost.mechanism.tails import TailDraws
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 from utmost.space.integers import Lattice, Moves
 
-Floats: TypeAlias = NDArray[np.float64]
 MOST_DIMENSION = 1000
 """Balls of more dimensions are not counted: a file may ask for any."""
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
 from utmost.exact import as_rational
+from utmost.exact.arrays import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
 Chosen: TypeAlias = "str | Callable[[Any], Any] | Divergence"
 CHORDS = 1000
 

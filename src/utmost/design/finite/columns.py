@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from utmost.design.finite.geometric import geometric
 from utmost.design.linear_program import TIGHT
 from utmost.exact import held
+from utmost.exact.arrays import Floats
 from utmost.space.edge_levels import EdgeLevels
 from utmost.space.sparse import coo_array, csr_array, hstack
 
-Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]
 CLOSED = 1e-8
 MOST_ROUNDS, STALLED = 300, 30

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utmost.design.finite.phi import Floats, Solved, pure_levels, solve_phi
+from utmost.design.finite.phi import Solved, pure_levels, solve_phi
 from utmost.design.finite.singular import nonnegative_solution
 from utmost.design.finite.structured import solve_structured
 from utmost.errors import NoSuchMechanism, TooLarge
 from utmost.exact import held
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.decaying import DecayingMechanism, has_structure, is_path, is_transitive, row_sums

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism
 from utmost.privacy import ApproxDP, as_level, require_pure
 from utmost.space import as_distribution
 from utmost.space.edge_levels import EdgeLevels, Privacy
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 def distributions(p0: ArrayLike, p1: ArrayLike) -> tuple[Floats, Floats]:

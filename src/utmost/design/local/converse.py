@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.design.local.alphabet import Floats, distributions, prior_of, pure_level
+from utmost.design.local.alphabet import distributions, prior_of, pure_level
 from utmost.design.local.simple import halves
 from utmost.design.local.testing import for_testing
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.privacy.divergences import NAMED
 from utmost.space.edge_levels import Privacy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.design.local.alphabet import distributions
 from utmost.design.local.columns import as_list
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
 MOST_COUNTS = 2 * 10**5
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from utmost.design.local.alphabet import Floats, pure_level, whole_number
+from utmost.design.local.alphabet import pure_level, whole_number
 from utmost.design.local.information import worst_sets
 from utmost.design.local.mixture import best_mixture
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism.patterns import offset
 from utmost.solution import Certificate, Problem, Solution, proved_bound

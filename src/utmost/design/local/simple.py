@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.design.finite.geometric import geometric as truncated_geometric
-from utmost.design.local.alphabet import Floats, block_response, distributions, prior_of, pure_level, whole_number
+from utmost.design.local.alphabet import block_response, distributions, prior_of, pure_level, whole_number
 from utmost.design.local.information import best_size
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import Number
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.patterns import offset, subset_sums

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.design.local.alphabet import Floats, block_response, distributions, pure_level, whole_number
+from utmost.design.local.alphabet import block_response, distributions, pure_level, whole_number
 from utmost.design.local.partitions import best_cuts, best_cuts_of, blocks_of, by_ratio, value_of
 from utmost.design.local.prices import find_prices
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism.patterns import divergence_between, offset
 from utmost.privacy.divergences import Chosen, Divergence, as_divergence

@@ -19,8 +19,9 @@ import numpy as np
 from flint import arb, ctx
 
 from utmost.exact import Enclosed, ExpSum, as_fmpq, compare, endpoints, to_float
+from utmost.exact.arrays import Floats
 from utmost.mechanism.decay import enclose_decay, enclose_epsilon
-from utmost.privacy import ApproxDP, Floats
+from utmost.privacy import ApproxDP
 
 
 class RadiusLaw(Protocol):

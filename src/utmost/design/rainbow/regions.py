@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
 from utmost.exact import LEAST, as_rational, held
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
 from utmost.mechanism.certification import keeps_promise
@@ -22,7 +23,6 @@ from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Morphism, Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
-Floats: TypeAlias = NDArray[np.float64]
 Rainbow: TypeAlias = tuple[Any, ...]
 ROWS_AT_ONCE = 2**13
 FIRST = "average probability of the first preference over the points"
