@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput
 from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare
 from utmost.exact.arrays import Floats
+from utmost.exact.bisection import first_integer
 from utmost.mechanism.balls import count_above, count_ball, draw_in_ball, norm, sum_absolute, sum_squared
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import implies_level
@@ -489,16 +490,7 @@ def half_width(enclose: Callable[[int, int], arb], confidence: Any) -> int:
     def suffices(n: int) -> bool:
         return compare(Enclosed(lambda bits: enclose(n + 1, bits)), rest) <= 0
 
-    if suffices(0):
-        return 0
-    high = 1
-    while not suffices(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
+    return first_integer(suffices)
 
 
 def _prove_gaussian(law: GaussianLaw, space: Lattice, level: Level) -> Check:

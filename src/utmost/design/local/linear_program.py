@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from utmost.design.local.alphabet import pure_level, whole_number
+from utmost.design.local.alphabet import pure_level
 from utmost.design.local.information import worst_sets
 from utmost.design.local.mixture import best_mixture
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.exact import as_whole
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism.patterns import offset
@@ -42,7 +43,7 @@ def linear_program(utility: Callable[[Any], Any], k: int, privacy: Privacy) -> S
     >>> round(guessing.value, 6), round(1 - um.local.randomized_response(4, 1.0).expected_loss(), 6)
     (0.475367, 0.475367)
     """
-    k, level = whole_number(k, "k", 1), pure_level(privacy)
+    k, level = as_whole(k, "k", 1), pure_level(privacy)
     q = offset(level)
     if k > MOST_LETTERS:
         raise TooLarge(
