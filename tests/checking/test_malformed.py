@@ -35,10 +35,13 @@ def honest():
     yield um.rainbow.extend(um.path(5), lambda i: RANKINGS[i < 3], boundary, 1.0)
     yield um.rainbow.best_boundary(um.path(5), lambda i: RANKINGS[i < 3], 1.0)
     yield um.rainbow.lexicographic(um.path(4), lambda i: RANKINGS[i < 2], {1: [0.5, 0.3, 0.2]}, 1.0)
+    yield um.rainbow.nearest(um.cycle(5), "aabbc", 1.0)
+    yield um.finite.optimal(um.counts(3), 1.0, loss=lambda i, o: abs(i - 3 * o), outputs=(0, 1))
     yield um.finite.tight_constraints(um.cycle(5), 2.0)
     yield um.finite.optimal(um.cycle(5), 2.0, [0.22, 0.2, 0.2, 0.19, 0.19])
     yield um.finite.optimal(um.counts(4), 1.0, loss="absolute")
     yield um.finite.optimal(um.cycle(4), 1.0, [0.7, 0.1, 0.1, 0.1], method="linear-program")
+    yield um.finite.optimal(um.counts(4), um.GaussianDP(1), loss="absolute")
     yield um.finite.optimal(um.cycle(4), level, criterion="worst")
     p0, p1 = [0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]
     yield um.local.for_testing(p0, p1, 3.0)

@@ -216,6 +216,17 @@ class Composition:
         back = self._reverse.epsilon_bounds(delta)
         return max(found[0], back[0]), max(found[1], back[1])
 
+    def surely_exceeds(self, epsilon: Number, delta: Number) -> bool:
+        """Whether the total delta at an epsilon is surely above this one: quick, by coarse bounds; False if in doubt.
+
+        Examples
+        --------
+        >>> compose(0.1, 30).surely_exceeds(1, 1e-6), compose(0.1, 30).surely_exceeds(3, 1e-6)
+        (True, False)
+        """
+        at = to_float(nonnegative(epsilon, "epsilon"))
+        return math.isfinite(at) and Fraction(self._bounds(at * (1 + ULP), False, QUICK)[0]) > _probability(delta)
+
     def region(self, lines: int = 200) -> Region:
         """The privacy region, as the intersection of (epsilon, delta) regions; never smaller than the true one.
 

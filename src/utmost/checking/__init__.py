@@ -9,21 +9,38 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from utmost.checking.binary import boundary_bound, check_balanced, check_boundary_bound, check_extension, dual_bound
+from utmost.checking.binary import (
+    boundary_bound,
+    check_balanced,
+    check_boundary_bound,
+    check_extension,
+    check_share_test,
+    dual_bound,
+)
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, stated
 from utmost.checking.choices import check_choice, choice_bound
-from utmost.checking.finite import check_count, check_optimal, check_regular, check_tight, loss_bound
+from utmost.checking.finite import check_chains, check_count, check_optimal, check_regular, check_tight, loss_bound
 from utmost.checking.local import (
     check_information,
     check_limited_testing,
     check_patterns,
     check_testing,
+    check_worst_patterns,
     priced_information,
     priced_patterns,
     priced_testing,
+    priced_worst_patterns,
 )
-from utmost.checking.rainbow import check_first_preference, check_rainbow, check_rainbow_bound, homogeneous_bound
+from utmost.checking.number import check_number, number_bound
+from utmost.checking.rainbow import (
+    check_first_preference,
+    check_nearest,
+    check_rainbow,
+    check_rainbow_bound,
+    homogeneous_bound,
+    nearest_bound,
+)
 from utmost.checking.vector import check_vector, vector_bound
 
 __all__ = ["BOUNDED", "BOUNDS", "CHECKERS", "ON_GRAPHS", "dual_bound", "mechanism_bound"]
@@ -38,17 +55,22 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "binary.extend": ("theorem", check_extension),
     "binary.balanced": ("theorem", check_balanced),
     "binary.best_boundary": ("bound", check_boundary_bound),
+    "binary.share_test": ("theorem", check_share_test),
     "rainbow.extend": ("theorem", check_rainbow),
     "rainbow.best_boundary": ("bound", check_rainbow_bound),
+    "rainbow.nearest": ("as stated", check_nearest),
     "rainbow.lexicographic": ("unproved", check_first_preference),
     "finite.tight_constraints": ("theorem", check_tight),
     "finite.regular": ("theorem", check_regular),
     "finite.count": ("theorem", check_count),
+    "finite.chains": ("theorem", check_chains),
     "finite.optimal": ("bound", check_optimal),
     "local.testing": ("theorem", check_testing),
     "local.limited_testing": ("bound", check_limited_testing),
     "local.information": ("bound", check_information),
     "local.patterns": ("bound", check_patterns),
+    "local.worst_patterns": ("bound", check_worst_patterns),
+    "number.line": ("as stated", check_number),
     "choice.winner": ("as stated", check_choice),
     "choice.quantile": ("as stated", check_choice),
     "number.vector": ("as stated", check_vector),
@@ -64,13 +86,16 @@ BOUNDED = {"local.testing"}
 BOUNDS: dict[str, Callable[[Any, Evidence], float]] = {
     "binary.best_boundary": boundary_bound,
     "rainbow.best_boundary": homogeneous_bound,
+    "rainbow.nearest": nearest_bound,
     "finite.optimal": loss_bound,
     "local.testing": priced_testing,
     "local.limited_testing": priced_testing,
     "local.information": priced_information,
     "local.patterns": priced_patterns,
+    "local.worst_patterns": priced_worst_patterns,
     "choice.winner": choice_bound,
     "choice.quantile": choice_bound,
+    "number.line": number_bound,
     "number.vector": vector_bound,
 }
 """What evidence proves, for questions that are answered with a bound: a function of the problem and the evidence."""

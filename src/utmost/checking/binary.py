@@ -164,3 +164,32 @@ def _forced(space: Space, gaps: Floats, attained: bool, count: int) -> Check:
         return Check("free values", True, detail)
     point = space.points[int(np.argmax(gaps))]
     return Check("free values", False, f"the value at {point!r} could rise: nothing forces it")
+
+
+def check_share_test(problem: Problem, solved: Solved) -> Outcome:
+    """Awan and Slavković 2020: a private test with phi(x + 1) = upper(phi(x)) is the most powerful of its size.
+
+    Where phi(x) is 0 nothing forces phi(x + 1) upwards but the size: any value up to upper(0) begins the test.
+    """
+    from scipy.stats import binom
+
+    require_outputs(problem, solved)
+    level, n = problem.privacy.single, len(problem.space.points) - 1
+    theta, size, greater = (problem.data.get(name) for name in ("theta", "size", "greater"))
+    if level is None or not isinstance(theta, float) or not isinstance(size, float) or greater not in (0, 1):
+        raise InvalidInput("a test of a share has one level, a share, a size and a side.")
+    if tuple(problem.space.points) != tuple(range(n + 1)) or len(problem.space.edges) != n:
+        raise InvalidInput("a test of a share has the counts 0 to n for its points, each next to the one before.")
+    rejects = solved.mechanism.matrix[:, 1]
+    found = float(binom.pmf(np.arange(n + 1), n, theta) @ rejects)
+    rising = rejects if greater else rejects[::-1]
+    most = level.upper(rising[:-1])
+    slack = np.where(rising[:-1] > 0, np.abs(most - rising[1:]), np.maximum(rising[1:] - most, 0.0))
+    worst = float(slack.max(initial=0.0))
+    kept = found <= size + 1e-12 and (found >= size - 1e-9 or bool((rising == 1).all()))
+    checks = (
+        stated(solved.value, found),
+        Check("size", kept, f"rejects with probability {found:.12g} at {theta:.6g}, {size:.6g} allowed"),
+        Check("orbit", worst <= 1e-10, f"phi(x + 1) = upper(phi(x)) within {worst:.1g} where phi(x) > 0"),
+    )
+    return checks, max(size - found, 0.0) + worst

@@ -10,7 +10,7 @@ import numpy as np
 from flint import arb, ctx
 
 from utmost.checking.bounds import mechanism_bound
-from utmost.checking.chains import Evidence, Outcome, read, read_positions
+from utmost.checking.chains import Evidence, Outcome, bounded, read, read_positions
 from utmost.errors import InvalidInput
 from utmost.exact import as_fmpq, endpoints
 from utmost.exact.saved import NONSENSE
@@ -50,8 +50,7 @@ def check_choice(problem: Any, solved: Any) -> Outcome:
     if certificate.claim != "bound" or certificate.bound is None:
         raise InvalidInput("of a choice only a bound can be proved.")
     bound = choice_bound(problem, certificate.evidence)
-    sound = certificate.bound <= bound + 1e-12 * abs(bound) and bound <= value + 5 * error + 1e-12
-    checks.append(Check("bound", sound, f"no private choice loses less than {bound:.12g}; the value is {value:.12g}"))
+    checks.append(bounded(solved, value, bound, least=True, room=5 * error + 1e-12))
     return tuple(checks), max(value - certificate.bound, 0.0)
 
 

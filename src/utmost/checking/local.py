@@ -65,14 +65,24 @@ def check_information(problem: Problem, solved: Solved) -> Outcome:
 @cites("LIM-theorem-3.3.4")
 def check_patterns(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound every private mechanism, checked on all 2^k patterns."""
+    utilities = read(problem.data, "utilities", "f", (2 ** len(problem.space.points) - 1,))
+    return _patterns(problem, solved, utilities[None], priced_patterns(problem, solved.certificate.evidence))
+
+
+@cites("LIM-theorem-3.3.2", "LIM-theorem-3.3.4")
+def check_worst_patterns(problem: Problem, solved: Solved) -> Outcome:
+    """The least of several utilities is at most any average of them, which prices of letters bound on all patterns."""
+    utilities = read(problem.data, "utilities", "f", (None, 2 ** len(problem.space.points) - 1))
+    return _patterns(problem, solved, utilities, priced_worst_patterns(problem, solved.certificate.evidence))
+
+
+def _patterns(problem: Problem, solved: Solved, utilities: Floats, bound: float) -> Outcome:
     level, k, matrix = local_level(problem), len(problem.space.points), solved.mechanism.matrix
-    utilities = read(problem.data, "utilities", "f", (2**k - 1,))
     shares = read(solved.certificate.evidence, "shares", "f", (matrix.shape[1],))
     sets = read_positions(solved.certificate.evidence, "sets", shares.shape, 2**k - 1)
     columns = shares[:, None] * (offset(level) + (((sets + 1)[:, None] >> np.arange(k)) & 1))
     off = float(np.abs(matrix - columns.T).max(initial=0.0)) if len(shares) else math.inf
-    value = float(shares @ utilities[sets])
-    bound = priced_patterns(problem, solved.certificate.evidence)
+    value = float((utilities[:, sets] @ shares).min())
     made = Check("columns", off <= 1e-12, f"every column is a share of a pattern (within {off:.1g})")
     return (near(solved.value, value), made, _keeps_to(solved, value, bound)), max(bound - value, 0.0)
 
@@ -95,6 +105,14 @@ def priced_patterns(problem: Problem, evidence: Evidence) -> float:
     level, k = local_level(problem), len(problem.space.points)
     utilities = read(problem.data, "utilities", "f", (2**k - 1,))
     return pattern_bound(utilities, level, read(evidence, "prices", "f", (k,)))
+
+
+def priced_worst_patterns(problem: Problem, evidence: Evidence) -> float:
+    """What the least of several sums of utilities does not exceed: the bound of an average of them."""
+    level, k = local_level(problem), len(problem.space.points)
+    utilities = read(problem.data, "utilities", "f", (None, 2**k - 1))
+    weights = read_distribution(evidence, "weights", len(utilities))
+    return pattern_bound(weights / weights.sum() @ utilities, level, read(evidence, "prices", "f", (k,)))
 
 
 def _value_and_bound(problem: Problem, solved: Solved) -> tuple[tuple[Check, ...], float, float, float]:

@@ -22,10 +22,11 @@ from utmost.checking.chains import (
     stated,
 )
 from utmost.errors import InvalidInput
-from utmost.exact.arrays import Integers
+from utmost.exact.arrays import Floats, Integers
 from utmost.exact.citations import cites
 from utmost.mechanism import average
 from utmost.mechanism.certification import Check
+from utmost.privacy import ApproxDP
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
 
@@ -114,6 +115,36 @@ def check_first_preference(problem: Problem, solved: Solved) -> Outcome:
     region, rankings = _rankings(problem)
     told = solved.mechanism.matrix[np.arange(len(region)), rankings[region, 0]] if len(region) else np.zeros(0)
     return (stated(solved.value, average(told)),), float("inf")
+
+
+def check_nearest(problem: Problem, solved: Solved) -> Outcome:
+    """Lagrange: any weights on the constraints of privacy bound the probability of the truth of every mechanism."""
+    require_outputs(problem, solved)
+    region, prior = _read_regions(problem)
+    value = average(solved.mechanism.matrix[np.arange(len(region)), region], prior)
+    certificate = solved.certificate
+    if certificate.bound is None and certificate.claim == "unproved":
+        return (stated(solved.value, value),), float("inf")
+    bound = nearest_bound(problem, certificate.evidence)
+    return (stated(solved.value, value), bounded(solved, value, bound)), max(bound - value, 0.0)
+
+
+def nearest_bound(problem: Problem, evidence: Evidence) -> float:
+    """The probability of the truth that no private mechanism exceeds, from weights on the constraints of privacy."""
+    region, prior = _read_regions(problem)
+    problem.privacy.require(ApproxDP, "dual prices need (epsilon, delta) levels.")
+    gains = np.zeros((len(region), len(read_outputs(problem))))
+    gains[np.arange(len(region)), region] = prior
+    duals = np.zeros((2, len(problem.privacy), gains.shape[1]))
+    places = read_positions(evidence, "dual_places", (None,), max(duals.size, 1))
+    np.add.at(duals.reshape(-1), places, np.maximum(read(evidence, "dual_values", "f", places.shape), 0.0))
+    return mechanism_bound(problem.privacy, gains, duals)
+
+
+def _read_regions(problem: Problem) -> tuple[Integers, Floats]:
+    n = len(problem.space.points)
+    region = read_positions(problem.data, "region", (n,), max(len(read_outputs(problem)), 1))
+    return region, read_distribution(problem.data, "prior", n)
 
 
 def _rankings(problem: Problem) -> tuple[Integers, Integers]:

@@ -10,7 +10,7 @@ import typer
 
 from utmost.accounting import Ledger
 from utmost.cli.asking import QUESTIONS, as_categories, as_truth, complete, in_a_terminal
-from utmost.cli.output import Json, as_epsilon_delta, ledger_file, print_json, pure_or_approx
+from utmost.cli.output import Json, ledger_file, print_json, read_level
 from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.privacy import Level
 from utmost.release import Session, Unit, people, rows
@@ -45,7 +45,7 @@ def release(
     grid: Annotated[str, typer.Option(help="The step that values are rounded to.")] = "1",
     where: Annotated[str | None, typer.Option(help="Only rows with this condition, for sums and columns.")] = None,
     of: Annotated[str, typer.Option(help="Count rows or people.")] = "rows",
-    privacy: Annotated[str | None, typer.Option(help="The epsilon this answer may spend.")] = None,
+    privacy: Annotated[str | None, typer.Option(help="What this may spend: 0.5; 0.5,1e-6; rho=0.1; mu=0.5.")] = None,
     delta: Annotated[str, typer.Option(help="A delta beside it, for yes or no and for winners.")] = "0",
     dataset: Annotated[str | None, typer.Option(help="The name of the data set's account.")] = None,
     rows_at_most: Annotated[
@@ -62,8 +62,8 @@ def release(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="What all answers together may spend, an epsilon or epsilon,delta; without it, a new account has room "
-            "for this answer only."
+            help="What all answers together may spend: 1 or 1,1e-6 or rho=0.5 or mu=1; without it, a new account has "
+            "room for this answer only."
         ),
     ] = None,
     ledger: Annotated[
@@ -106,7 +106,7 @@ def release(
         given = complete(given, spends=not plan)
     kind, ledger = _require_complete(given), given["ledger"]
     _require_what_belongs(kind, given)
-    level = pure_or_approx(given["privacy"], delta)
+    level = read_level(given["privacy"], "--privacy", delta)
     if report:
         _require_apart(require_writable(report), ledger)
     extra = {"fresh": fresh, **({"loss": loss} if loss else {})}
@@ -268,9 +268,9 @@ def _unit(rows_at_most: int | None, people_by: str | None, people_at_most: int |
 
 
 def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) -> Level:
-    """The budget given (an epsilon, or epsilon,delta), else the account's own, else just enough for this answer."""
+    """The budget given, else the account's own, else just enough for this answer."""
     if budget is not None:
-        return as_epsilon_delta(budget, "--budget")
+        return read_level(budget, "--budget")
     try:
         return accounts.account(dataset).budget
     except UnknownDataset:

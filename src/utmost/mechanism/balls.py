@@ -24,8 +24,13 @@ from itertools import accumulate, pairwise
 from math import comb
 from typing import Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.exact.arrays import Integers
 from utmost.mechanism.draws import below, uniform_subset
 from utmost.mechanism.layers import count_points
+from utmost.mechanism.sampling import WORD, uniform_below, uniform_integer, uniform_words
 from utmost.space.integers import Moves
 
 Point: TypeAlias = tuple[int, ...]
@@ -118,7 +123,7 @@ def draw_in_ball(shape: Moves, d: int, s: int, below: Callable[[int], int] = bel
 
 def _draw_any(d: int, s: int, below: Callable[[int], int]) -> Point:
     """J integers differ from 0 in C(d,j) 2^j C(s,j) points: which, their signs, and j cuts of 1..s."""
-    j = _choose([comb(d, j) * comb(s, j) << j for j in range(min(d, s) + 1)], below)
+    j = _choose(_any_counts(d, s), below)
     places, sizes = sorted(uniform_subset(d, j, below)), _gaps(uniform_subset(s, j, below))
     point = [0] * d
     for i, size in zip(places, sizes, strict=True):
@@ -127,13 +132,10 @@ def _draw_any(d: int, s: int, below: Callable[[int], int]) -> Point:
 
 
 def _draw_one_way(d: int, s: int, below: Callable[[int], int]) -> Point:
-    """The largest integer is 0, all on s + 1 places; or p in 1..s, first at integer i: those before lie on s places."""
-    first = [s**i * (s + 1) ** (d - 1 - i) for i in range(d)]
-    if below((s + 1) ** d + s * sum(first)) < (s + 1) ** d:
-        return tuple(-below(s + 1) for _ in range(d))
-    p, i = 1 + below(s), _choose(first, below)
-    before, after = (p - 1 - below(s) for _ in range(i)), (p - below(s + 1) for _ in range(d - 1 - i))
-    return (*before, p, *after)
+    """z_i = a_i - a_0 for d + 1 numbers on 0..s whose least is 0: first so at place i, those before it on 1..s."""
+    i = _choose(_one_way_counts(d, s), below)
+    a = [*(1 + below(s) for _ in range(i)), 0, *(below(s + 1) for _ in range(d - i))]
+    return tuple(x - a[0] for x in a[1:])
 
 
 def _draw_cube(d: int, s: int, below: Callable[[int], int]) -> Point:
@@ -157,9 +159,19 @@ _DRAW: dict[Moves, Callable[[int, int, Callable[[int], int]], Point]] = {
 }
 
 
+def _any_counts(d: int, s: int) -> list[int]:
+    """How many points of an l1 ball have j integers that differ from 0, j = 0..d."""
+    return [comb(d, j) * comb(s, j) << j for j in range(d + 1)]
+
+
 def _exchange_counts(d: int, s: int) -> list[int]:
     """How many points of an exchange ball have a rising integers, a = 0..d."""
     return [comb(d, a) * comb(s, a) * comb(s + d - a, d - a) for a in range(d + 1)]
+
+
+def _one_way_counts(d: int, s: int) -> list[int]:
+    """How many of d + 1 numbers on 0..s have their first 0 at place i = 0..d."""
+    return [s**i * (s + 1) ** (d - i) for i in range(d + 1)]
 
 
 def _gaps(chosen: set[int]) -> list[int]:
@@ -172,3 +184,99 @@ def _choose(weights: list[int], below: Callable[[int], int]) -> int:
     sums = list(accumulate(weights))
     number = below(sums[-1])
     return sum(s <= number for s in sums)
+
+
+# ---- many points at once ----
+
+COUNTS: dict[str, Callable[[int, int], list[int]]] = {
+    "any": _any_counts,
+    "one-way": _one_way_counts,
+    "exchange": _exchange_counts,
+}
+
+
+def draw_in_balls(shape: Moves, d: int, radii: Integers) -> Integers:
+    """A uniform point of each of many balls, one in a row: the same steps as `draw_in_ball`, each for all rows.
+
+    Radii are below 2^50, so that 64-bit integers hold everything.
+    """
+    if shape == "sum-zero":
+        point = draw_in_balls("exchange", d - 1, radii)
+        return np.column_stack([point, -point.sum(axis=1)])
+    size = len(radii)
+    if shape == "cube":
+        return np.column_stack([uniform_below_each(2 * radii + 1) - radii for _ in range(d)])
+    parts = np.empty(size, dtype=np.int64)
+    order = np.argsort(radii, kind="stable")
+    found, starts = np.unique(radii[order], return_index=True)
+    for radius, rows in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
+        parts[rows] = choose_many(COUNTS[shape](d, radius), len(rows))
+    if shape == "one-way":
+        a = np.empty((size, d + 1), dtype=np.int64)
+        for i in range(d + 1):
+            before = i < parts
+            a[:, i] = np.where(i == parts, 0, before + uniform_below_each(np.maximum(radii + ~before, 1)))
+        return a[:, 1:] - a[:, :1]
+    chosen = _many_subsets(d, parts)
+    point = np.zeros((size, d), dtype=np.int64)
+    for part in range(d + 1):
+        rows = np.flatnonzero(parts == part)
+        up, at = chosen[rows], radii[rows]
+        values = np.zeros((len(rows), d), dtype=np.int64)
+        values[up] = _many_gaps(at, part).ravel()
+        if shape == "exchange":
+            values[~up] = 1 - _many_gaps(at + d - part, d - part).ravel()
+        else:
+            values *= 1 - 2 * uniform_below(2, values.size).reshape(values.shape)
+        point[rows] = values
+    return point
+
+
+def uniform_below_each(bounds: Integers) -> Integers:
+    """A uniform integer below each bound, bounds from 1 to 2^52: just enough bits, drawn again where they make more."""
+    bits = np.maximum(np.frexp((bounds - 1).astype(float))[1], 1).astype(np.uint64)
+    drawn = (uniform_words(64, len(bounds)) >> (np.uint64(64) - bits)).astype(np.int64)
+    while len(again := np.flatnonzero(drawn >= bounds)):
+        words = uniform_words(64, len(again)) >> (np.uint64(64) - bits[again])
+        drawn[again] = words.astype(np.int64)
+    return np.asarray(drawn)
+
+
+def choose_many(weights: list[int], size: int) -> Integers:
+    """Positions, each with probability proportional to its whole-number weight, exactly.
+
+    62 random bits are compared with the first 62 of each cumulative share; where they are the same, more are drawn.
+    """
+    sums = list(accumulate(weights))
+    if sums[-1] < 2**WORD:
+        return np.searchsorted(np.array(sums), uniform_below(sums[-1], size), side="right").astype(np.int64)
+    firsts = np.array([(x << WORD) // sums[-1] for x in sums[:-1]], dtype=np.uint64)
+    words = uniform_words(WORD, size)
+    places = np.searchsorted(firsts, words, side="left").astype(np.int64)
+    for row in np.flatnonzero(np.isin(words, firsts)).tolist():
+        number, bits = int(words[row]), WORD
+        while any(number * sums[-1] < x << bits < (number + 1) * sums[-1] for x in sums):
+            number, bits = (number << 64) | uniform_integer(64), bits + 64
+        places[row] = sum(number * sums[-1] >= x << bits for x in sums)
+    return places
+
+
+def _many_subsets(d: int, sizes: Integers) -> NDArray[np.bool_]:
+    """A uniform subset of d places of each size, as rows of truth values: places are taken one after the other."""
+    chosen, left = np.zeros((len(sizes), d), dtype=bool), sizes.copy()
+    for i in range(d):
+        chosen[:, i] = uniform_below(d - i, len(sizes)) < left
+        left -= chosen[:, i]
+    return chosen
+
+
+def _many_gaps(ends: Integers, size: int) -> Integers:
+    """The positive parts cut from 1..end by a uniform subset of so many: Floyd's algorithm for all rows at once."""
+    picks = np.empty((len(ends), size), dtype=np.int64)
+    for i in range(size):
+        last = ends - size + i
+        pick = uniform_below_each(last + 1)
+        again = (picks[:, :i] == pick[:, None]).any(axis=1)
+        picks[:, i] = np.where(again, last, pick)
+    picks.sort(axis=1)
+    return np.diff(picks + 1, axis=1, prepend=0)

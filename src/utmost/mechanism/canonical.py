@@ -167,10 +167,16 @@ class CanonicalLaw:
         """The expected loss of the noise as an error: what the t-th step off adds, times two tails, summed over t."""
         if loss not in ("absolute", "squared"):
             return 2 * float(self.tail(tolerance(loss) + 1))
-        if self.wide > MOST_TERMS:
-            raise TooLarge(f"noise at {self.level} is spread over {self.wide} steps; allow a larger level.")
-        t = np.arange(self.wide + 1)
-        return float(2 * (np.diff(cost(loss, t)) @ self.tail(t[1:])))
+        far, r = self.wide // self.step, self.step
+        if far > MOST_TERMS:
+            if isinstance(self.level, GaussianDP) and r == 1:
+                return _rounded_mean(1 / float(self.level.mu), loss)
+            raise TooLarge(f"noise at {self.level} is spread over {far} steps; allow a larger level.")
+        t = np.arange(far + 1)
+        one = float(2 * (np.diff(cost(loss, t)) @ self._one_tail(t[1:])))
+        if loss == "absolute":  # where X is not 0, J is as often towards 0 as away from it
+            return r * one + float(self._mass(np.array(0))) * (r / 4 if r % 2 == 0 else (r * r - 1) / (4 * r))
+        return r * r * one + (r * r - 1 if r % 2 else r * r + 2) / 12 * (r > 1)
 
     def half_width(self, confidence: float | Fraction) -> int:
         """The least n such that the noise is within ±n with at least this probability: from its law, rounding up."""
@@ -215,6 +221,13 @@ class CanonicalLaw:
         if isinstance(data["step"], bool) or not isinstance(data["step"], int):
             raise InvalidInput("a step is a whole number.")
         return cls(level_from_json(data["level"]), data["step"])
+
+
+def _rounded_mean(sigma: float, loss: str) -> float:
+    """The mean |X| or X^2 of a wide Gaussian rounded to whole numbers: the next terms are below 1e-20 of it."""
+    if loss == "squared":
+        return sigma**2 + 1 / 12
+    return sigma * math.sqrt(2 / math.pi) - 1 / (12 * sigma * math.sqrt(2 * math.pi))
 
 
 def require_canonical(level: Level) -> None:

@@ -48,6 +48,9 @@ class ExactMechanism(ABC):
 
 
 KINDS: dict[str, str] = {
+    "line.noise": "utmost.mechanism.line_noise:NoisyLine",
+    "line.chains": "utmost.mechanism.line_chains:ChainLine",
+    "line.table": "utmost.mechanism.line_table:TableLine",
     "noisy-max": "utmost.mechanism.choices:NoisyMax",
     "permute-and-flip": "utmost.mechanism.choices:PermuteAndFlip",
     "exponential": "utmost.mechanism.choices:Exponential",

@@ -28,7 +28,7 @@ from utmost.errors import InvalidInput
 from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
-from utmost.mechanism.balls import count_above, count_ball, draw_in_ball, norm, sum_absolute, sum_squared
+from utmost.mechanism.balls import count_above, count_ball, draw_in_ball, draw_in_balls, norm, sum_absolute, sum_squared
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import implies_level
 from utmost.mechanism.draws import IntegerDraws, draw_point
@@ -146,11 +146,13 @@ class BallLaw:
 
     def draw(self, size: int) -> NDArray[Any]:
         """So many vectors, one in each row, drawn exactly."""
-        steps = self._steps.draw(size)[0].tolist()
-        radii = [k * self.period + self.upper - 1 for k in steps]
+        steps = self._steps.draw(size)[0]
+        most = (int(steps.max(initial=0)) + 1) * self.period
+        if size > 1 and most < 2**50:
+            return draw_in_balls(self.shape, self.dimension, steps * self.period + self.upper - 1)
+        radii = [k * self.period + self.upper - 1 for k in steps.tolist()]
         points = [draw_in_ball(self.shape, self.dimension, radius) for radius in radii]
-        small = all(radius < 2**62 for radius in radii)
-        return np.array(points, dtype=np.int64 if small else object).reshape(size, self.dimension)
+        return np.array(points, dtype=np.int64 if most < 2**62 else object).reshape(size, self.dimension)
 
     def prove(self, space: Lattice, level: Level) -> Check:
         """Whether the law keeps a level for the moves of a lattice: how many steps a move takes, exactly."""

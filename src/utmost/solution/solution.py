@@ -266,7 +266,9 @@ class Solution:
         c = self.certificate
         bound = []
         if c.bound is not None:
-            does = "loses less than" if self.problem.question.startswith(("finite.", "choice.")) else "exceeds"
+            does = (
+                "loses less than" if self.problem.question.startswith(("finite.", "choice.", "number.")) else "exceeds"
+            )
             bound = [f"  bound: no private mechanism {does} {c.bound:.10g} (gap {c.gap or 0:.2g})"]
         if self.from_file:  # the words are quoted, so that none of them reads like a line of ours
             words = {"the value is": c.quantity, "optimal": c.reason, "found by": c.method}

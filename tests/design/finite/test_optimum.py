@@ -560,7 +560,7 @@ def test_refusals():
     with pytest.raises(InvalidInput, match="not regular"):
         um.finite.utility_bound([0.98, 0.01, 0.01], um.path(3), 1.0)
     with pytest.raises(TooLarge, match="1500"):
-        um.finite.optimal(um.path(300), um.ApproxDP(1, 0.1), loss="absolute")
+        um.finite.optimal(um.path(300), um.ApproxDP(1, 0.1), loss="within 1")
     with pytest.raises(UnsupportedLevel, match="linear-program"):
         um.finite.optimal(um.path(3), um.ApproxDP(1, 0.1), method="columns")
     with pytest.raises(InvalidInput, match="1 or more"):

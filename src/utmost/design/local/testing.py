@@ -12,12 +12,14 @@ It is a ratio, so Dinkelbach's iteration finds it in a few sweeps over the k^2/2
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.design.local.alphabet import block_response, distributions, pure_level
+from utmost.design.local.linear_program import linear_program
 from utmost.design.local.partitions import best_cuts, best_cuts_of, blocks_of, by_ratio, value_of
 from utmost.design.local.prices import find_prices
 from utmost.errors import InvalidInput
@@ -99,6 +101,46 @@ def for_testing(
         evidence={"prices": prices},
     )
     return Solution(problem, block_response(block, level), value, certificate)
+
+
+def for_worst_testing(
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]], privacy: Privacy, divergence: Chosen = "kl"
+) -> Solution:
+    """The local mechanism that tells every one of several pairs of hypotheses apart: the largest least D_f(M0 || M1).
+
+    Robust testing: one mechanism has to serve a hypothesis against several others, or every two of a family.
+
+    Parameters
+    ----------
+    pairs : list of (p0, p1)
+        The distributions of a person's letter under the two hypotheses of every pair; at most 12 letters.
+    privacy : PureDP or number
+        What each person is promised.
+    divergence : str or convex function
+        As in `for_testing`.
+
+    Returns
+    -------
+    Solution
+        Its value is the divergence of the pair that is told apart worst, with a rigorous bound from duality.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> null, others = [1 / 3, 1 / 3, 1 / 3], [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]]
+    >>> best = um.local.for_worst_testing([(null, other) for other in others], 1.0)
+    >>> round(best.value, 6), bool(best.verify())
+    (0.019732, True)
+    """
+    f, laws = as_divergence(divergence), [distributions(p0, p1) for p0, p1 in pairs]
+    sizes = {len(first) for first, _ in laws}
+    if len(sizes) != 1:
+        raise InvalidInput(f"the pairs have {sorted(sizes)} letters; give pairs, at least one, over the same letters.")
+
+    def between(first: Floats, second: Floats) -> Callable[[Any], Any]:
+        return lambda column: f.perspective(column @ first, column @ second, column @ (first - second))
+
+    return linear_program([between(*law) for law in laws], sizes.pop(), privacy)
 
 
 NATS = ("kl", "reverse-kl", "js")

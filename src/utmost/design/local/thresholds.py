@@ -83,6 +83,56 @@ def thresholds_for_testing(p0: ArrayLike, p1: ArrayLike, divergence: Chosen = "k
     return _scan(binary_is_optimal, response_is_optimal)
 
 
+@cites("LIM-theorem-3.4.1")
+def universal_epsilon(p0: ArrayLike, p1: ArrayLike) -> float:
+    """Up to which epsilon the binary mechanism is best for every f-divergence at once (LIM Theorem 3.4.1).
+
+    Every f-divergence is largest for one mechanism if and only if its tests dominate all others' (Blackwell): the
+    points (M1(A), M0(A)) of randomised response on any set A must lie below the two straight lines through that of
+    T = {P0 > P1}. For sets A of larger P0/P1 than T's that is, with w = e^eps - 1 and D(A) = P0(A) - P1(A),
+
+        w · (P0(A) P1(T) - P1(A) P0(T)) <= D(T) - D(A),
+
+    and the same for the complements of the sets that hold T. Each is linear in w, so what holds at one epsilon holds at
+    every smaller one, and the least of the k limits is the largest epsilon of LIM's Lemma B.4.1: exact, no scan.
+
+    Parameters
+    ----------
+    p0, p1 : sequences of numbers
+        The distributions of a person's letter under the two hypotheses.
+
+    Returns
+    -------
+    float
+        The epsilon; infinity where the binary mechanism is always best. With a letter at which P0 = P1 > 0 it is 0: on
+        either side of T it serves another divergence, so LIM's theorem needs that there is none (see the errata).
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> round(um.local.universal_epsilon([0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]), 9)
+    1.098612289
+    >>> um.local.thresholds_for_testing([0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]).binary_until > 1.0986
+    True
+    """
+    first, second = distributions(p0, p1)
+    if np.array_equal(first, second):
+        return math.inf  # nothing tells the hypotheses apart
+    likely = first + second > 0
+    limit = math.inf
+    for a, b in ((first[likely], second[likely]), (second[likely], first[likely])):
+        order = by_ratio(a, b)[::-1]  # by falling a/b
+        inside, outside = np.cumsum(a[order]), np.cumsum(b[order])
+        lead = inside - outside
+        last = int(np.count_nonzero(a > b)) - 1  # T is the letters with a > b: sets within it, by the same order
+        for i in range(last):
+            bend = inside[i] * outside[last] - outside[i] * inside[last]
+            if bend > 0:
+                limit = min(limit, max(float(lead[last] - lead[i]), 0.0) / float(bend))
+    tied = bool(((first == second) & (first > 0)).any())
+    return 0.0 if tied else math.log1p(limit)
+
+
 @cites("LIM-theorem-3.5.1", "LIM-theorem-3.5.3")
 def thresholds_for_information(prior: ArrayLike) -> Thresholds:
     """Where the simple mechanisms are optimal for keeping information (LIM Theorems 3.5.1, 3.5.3).

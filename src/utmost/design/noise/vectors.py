@@ -72,7 +72,7 @@ def best_vector(space: Lattice, level: Level, loss: str = "absolute") -> Solutio
     (1.5829928576, 'one-way noise on all 3 integers at once', True)
     """
     require_line_loss(loss)
-    _require_level(level)
+    require_level(level)
     laws = list(_candidates(space, level, loss))
     if not laws:
         raise UnsupportedLevel(f"no noise on vectors is known at {level}; give a larger level.")
@@ -87,7 +87,8 @@ def best_vector(space: Lattice, level: Level, loss: str = "absolute") -> Solutio
     return Solution(problem, mechanism, value, certificate)
 
 
-def _require_level(level: Level) -> None:
+def require_level(level: Level) -> None:
+    """Refuse levels at which there is no noise."""
     if not isinstance(level, ApproxDP | GaussianDP | ZCDP | SuitablePair) or not level.concave:
         raise UnsupportedLevel(
             f"noise needs an exact, concave level, not {level}; give PureDP, ApproxDP or GaussianDP."
@@ -106,7 +107,7 @@ def _candidates(space: Lattice, level: Level, loss: str) -> Iterator[Any]:
     if pure is not None:
         yield IndependentLaw(d, GeometricLaw(decay_above(pure, sum_of_moves(space))))
         if d <= MOST_BALL[shape] and (d > 1 or space.reach > 1):
-            yield from _balls("any" if d == 1 else shape, space, pure, loss)
+            yield from ball_laws("any" if d == 1 else shape, space, pure, loss)
     if sum_of_moves(space) == 1 and not isinstance(level, ZCDP) and not _is_pure(level):
         yield IndependentLaw(d, CanonicalLaw(level))
     gaussian = gaussian_law(level, square_of_moves(space))
@@ -114,10 +115,11 @@ def _candidates(space: Lattice, level: Level, loss: str) -> Iterator[Any]:
         yield IndependentLaw(d, gaussian)
 
 
-def _balls(shape: Moves, space: Lattice, pure: ApproxDP, loss: str) -> Iterator[BallLaw]:
+def ball_laws(shape: Moves, space: Lattice, pure: ApproxDP, loss: str) -> Iterator[BallLaw]:
+    """Noise that falls with every step of the norm, and in larger steps after as many as one neighbour makes."""
     reach = norm_of_moves(shape, space)
     assert reach is not None
-    if shape != "any":
+    if shape != "any" or reach <= 1:
         yield BallLaw(shape, space.dimension, decay_above(pure, reach))
     if reach > 1:
         try:
@@ -142,9 +144,9 @@ def best_upper(law: BallLaw, loss: str) -> BallLaw:
     return replace(law, upper=best)
 
 
-def gaussian_law(level: Level, square: int) -> GaussianLaw | None:
+def gaussian_law(level: Level, square: int | Fraction) -> GaussianLaw | None:
     """The Gaussian of least variance that keeps a level where moves have this squared length; None without one."""
-    if square == 0:
+    if square == 0 or _promises_nothing(level):
         return None
     if isinstance(level, ZCDP):
         variance = Fraction(square) / (2 * Fraction(level.rho))

@@ -9,6 +9,7 @@ of outputs: the probability of the j best outputs moves inwards by the *binary* 
 
 from utmost.design.rainbow.candidates import ChoiceFacts, choice_facts
 from utmost.design.rainbow.choice import best_boundary, lexicographic
+from utmost.design.rainbow.nearest import nearest
 from utmost.design.rainbow.plurality import Plurality, plurality
 from utmost.design.rainbow.quantiles import best_quantile
 from utmost.design.rainbow.regions import Regions, boundary_space, extend, find_regions, line
@@ -27,5 +28,6 @@ __all__ = [
     "find_regions",
     "lexicographic",
     "line",
+    "nearest",
     "plurality",
 ]

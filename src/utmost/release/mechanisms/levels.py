@@ -15,7 +15,7 @@ more digits than anybody can use."""
 
 def require_releasable(level: Level) -> Level:
     """Refuse levels at which an answer says nothing, or everything."""
-    size = level.log_growth if isinstance(level, ApproxDP) else getattr(level, "mu", 1)
+    size = level.log_growth if isinstance(level, ApproxDP) else getattr(level, "mu", getattr(level, "rho", 1))
     delta = getattr(level, "delta", 0)
     if size == 0 and delta == 0:
         raise InvalidInput(
