@@ -1,7 +1,9 @@
 """The package as a whole: quick to import, no extras loaded, every public name there and documented."""
 
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import utmost as um
 
@@ -54,3 +56,9 @@ def test_public_names_are_there_and_documented():
         assert getattr(um, name).__doc__, name
     for name in um.binary.__all__:
         assert getattr(um.binary, name).__doc__, name
+
+
+def test_the_map_shows_the_house():
+    """docs/architecture.md lists every folder and module there is, and none that is not."""
+    made = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "map.py"))
+    assert made["PAGE"].read_text(encoding="utf-8") == made["page"](), "run `python tools/map.py`"

@@ -13,13 +13,14 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from utmost import __version__
 from utmost.errors import (
     BudgetSpent,
     CannotCertify,
     EngineFailed,
+    InvalidInput,
     NoExtension,
     NoSuchMechanism,
     UtmostError,
@@ -62,7 +63,7 @@ class Commands(TyperGroup):
         found = getattr(import_module(f"utmost.cli.{module}"), name)
         if not isinstance(found, typer.Typer):
             single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-            single.command(cmd_name)(found)
+            single.command(cmd_name, cls=Command)(found)
             found = single
         command = typer.main.get_command(found)
         command.name = cmd_name
@@ -96,6 +97,19 @@ class Commands(TyperGroup):
                 file=sys.stderr,
             )
             raise typer.Exit(74) from None
+
+
+class Command(TyperCommand):
+    """A command that refuses an option given twice: the first would be ignored, and the second spent for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, each option once unless it says that it may be given again."""
+        flags = [arg.partition("=")[0] for arg in args[: args.index("--") if "--" in args else len(args)]]
+        for option in self.params:
+            given = sum(flag in getattr(option, "opts", ()) for flag in flags if flag.startswith("-"))
+            if given > 1 and not getattr(option, "multiple", False) and option.param_type_name == "option":
+                raise InvalidInput(f"{option.opts[-1]} is given {given} times; give it once.")
+        return super().parse_args(ctx, args)
 
 
 app = typer.Typer(

@@ -75,7 +75,8 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
         content = json.loads(Path(path).read_bytes())
     except (OSError, *NONSENSE):
         return None
-    form = content.get("format") if isinstance(content, dict) else None
+    first = content[0] if isinstance(content, list) and content else content  # a report may hold several answers
+    form = first.get("format") if isinstance(first, dict) else None
     return form if isinstance(form, str) else None
 
 

@@ -499,6 +499,7 @@ def keeps_promise(level: Level, here: tuple[int, ...], there: tuple[int, ...], t
 def _require_certifiable(levels: EdgeLevels, outputs: int) -> None:
     for level in levels.kinds():
         if not level.certifiable:
+            level.upper(0.0)  # a level that bounds no probability, as zCDP, says so itself
             raise CannotCertify(f"{level} is known only in floating point; give its graph as SuitablePair(knots).")
         if outputs > 2 and not level.concave:
             raise CannotCertify(f"{level} is not concave, so it promises nothing about {outputs} outputs; use two.")

@@ -83,18 +83,18 @@ def audit(question: Callable[[Any], Any], table_a: Any, table_b: Any, runs: int 
     level: Level | None = None
     for table in (table_a, table_b):
         answer = question(table)
-        if not hasattr(answer, "question"):
+        if getattr(answer, "source", None) is None:
             kind = type(answer).__name__  # not the value: it may be private
             raise InvalidInput(
                 f"the question returned a value of type {kind}, not an answer of a session; return s.count(...) or the "
                 "like."
             )
-        if level is not None and answer.question.level != level:
+        if level is not None and answer.privacy != level:
             raise InvalidInput(
-                f"the question was asked at {level} of one table and at {answer.question.level} of the other; ask "
+                f"the question was asked at {level} of one table and at {answer.privacy} of the other; ask "
                 "both at one level."
             )
-        level = answer.question.level
+        level = answer.privacy
         drawn.append(_draw(answer, runs))
     half = runs // 2
     first = [Counter(draws[:half]) for draws in drawn]
@@ -111,8 +111,8 @@ def audit(question: Callable[[Any], Any], table_a: Any, table_b: Any, runs: int 
 
 def _draw(answer: Any, runs: int) -> list[tuple[Any, ...]]:
     """Releases from one table: read once, drawn many times."""
-    asked = answer.question
-    point = asked.point(asked.statement(b"audit" * 8))
+    asked, source = answer.question, answer.source
+    point = asked.point(source.integers(asked.statement(source, b"audit" * 8)))
     return [tuple(asked.draw(point).values()) for _ in range(runs)]
 
 

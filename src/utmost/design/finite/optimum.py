@@ -83,7 +83,7 @@ def optimal(
     0.316182
     """
     levels = on_edges(space, privacy)
-    if method == "auto" and criterion == "average":
+    if method == "auto" and criterion == "average" and outputs is None:
         found = _by_chains(levels, prior, loss)
         if found is not None:
             return found
