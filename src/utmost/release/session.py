@@ -124,8 +124,8 @@ class Session(Questions[Answer]):
     def smallest_privacy(self, question: Plan, accuracy: Number) -> Level:
         """The smallest epsilon, to three digits, whose expected loss under the prior is at most `accuracy`.
 
-        A plan with a delta keeps it; of a Gaussian level it is the smallest mu, of a ZCDP level the smallest rho. Nothing below 0.0001 is
-        tried: where that suffices, it is the answer.
+        A plan with a delta keeps it; of a Gaussian level it is the smallest mu, of a ZCDP level the smallest rho.
+        Nothing below 0.0001 is tried: where that suffices, it is the answer.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import Level, as_level
@@ -30,8 +30,10 @@ from utmost.release.levels import require_releasable
 from utmost.release.options import Option
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
-from utmost.solution import Solution
 from utmost.space.integers import Unlisted
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 
 @dataclass(frozen=True)
