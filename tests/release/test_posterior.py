@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pyarrow
 import pytest
+from utmost.release.answer import describe, make_answer
 
 import utmost as um
 from utmost.release.accuracy import after
-from utmost.release.answer import describe, make_answer
 from utmost.release.mechanisms.contests import prior_tallies
 from utmost.release.mechanisms.selection import _design
 

@@ -8,11 +8,11 @@ import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from utmost.release.answer import describe, make_answer
 
 import utmost as um
 from utmost.privacy import PureDP
 from utmost.release.accuracy import after, interval
-from utmost.release.answer import describe, make_answer
 from utmost.release.mechanisms import count_vectors
 from utmost.release.mechanisms.balls import ball_noise
 from utmost.release.mechanisms.beliefs import cube_beliefs, exchange_beliefs

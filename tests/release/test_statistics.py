@@ -17,14 +17,14 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.questions import Setting, count, majority, mean, threshold, total
 from oracles.tables import UNITS, as_table, neighbour_of, session, tables
 
 import utmost as um
 from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
-from utmost.release.questions import Setting, count, majority, mean, threshold, total
+from utmost.release.contributions import as_grid, statement, values
 from utmost.release.source import FAILED, Source
-from utmost.release.statistics import as_grid, statement, values
 
 SECRET = b"s" * 32
 

@@ -34,7 +34,8 @@ from utmost.accounting.losses import ULP, Loss, loss_of
 from utmost.accounting.outcomes import Outcomes, few_outcomes, list_outcomes
 from utmost.accounting.regions import Region
 from utmost.errors import InvalidInput
-from utmost.exact import Number, as_fmpq, as_rational, endpoints, to_float
+from utmost.exact import Number, as_fmpq, as_rational, as_whole, endpoints, to_float
+from utmost.exact.bisection import first_between, narrow
 from utmost.exact.citations import cites
 from utmost.mechanism import Rows
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
@@ -215,6 +216,17 @@ class Composition:
         back = self._reverse.epsilon_bounds(delta)
         return max(found[0], back[0]), max(found[1], back[1])
 
+    def surely_exceeds(self, epsilon: Number, delta: Number) -> bool:
+        """Whether the total delta at an epsilon is surely above this one: quick, by coarse bounds; False if in doubt.
+
+        Examples
+        --------
+        >>> compose(0.1, 30).surely_exceeds(1, 1e-6), compose(0.1, 30).surely_exceeds(3, 1e-6)
+        (True, False)
+        """
+        at = to_float(nonnegative(epsilon, "epsilon"))
+        return math.isfinite(at) and Fraction(self._bounds(at * (1 + ULP), False, QUICK)[0]) > _probability(delta)
+
     def region(self, lines: int = 200) -> Region:
         """The privacy region, as the intersection of (epsilon, delta) regions; never smaller than the true one.
 
@@ -354,8 +366,7 @@ def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> flo
     0.02401
     """
     whole = _total(total)
-    if not isinstance(times, int | np.integer) or isinstance(times, bool) or times < 1:
-        raise InvalidInput(f"times is {times!r}; give a whole number, 1 or more.")
+    times = as_whole(times, "times", 1)
     share = as_rational(delta, "delta")
 
     def fits(epsilon: float) -> bool:
@@ -370,10 +381,7 @@ def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> flo
     low, high = 0.0, float(epsilon_of(whole)) + 1.0
     while fits(high):
         low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return narrow(lambda epsilon: not fits(epsilon), low, high, relative=1e-12)[0]
 
 
 def how_many(level: Level | Number, total: Level | Number) -> int:
@@ -396,10 +404,7 @@ def how_many(level: Level | Number, total: Level | Number) -> int:
         low, high = high, 2 * high
         if high > MOST_COUNT:
             raise InvalidInput(f"more than {MOST_COUNT} releases of {one} fit within {whole}; count them differently.")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _within(one, middle, whole) else (low, middle)
-    return low
+    return first_between(lambda count: not _within(one, count, whole), low, high) - 1
 
 
 def _release(item: Any) -> Any:

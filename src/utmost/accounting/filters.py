@@ -91,7 +91,7 @@ class Filter:
         share = as_rational(delta, "delta")
         if not 0 <= share <= 1:
             raise InvalidInput(f"delta is {delta!r}; it is a probability, so give a number between 0 and 1.")
-        epsilon = _composed(levels).epsilon(share)
+        epsilon = composed(levels).epsilon(share)
         return Amount(math.inf if math.isinf(epsilon) else as_rational(epsilon)), Amount(share)
 
     def _sum_of(self, levels: Sequence[tuple[Level, int]]) -> tuple[Amount, ...]:
@@ -259,7 +259,7 @@ def _even_share(levels: tuple[tuple[Level, int], ...], budget: ApproxDP) -> tupl
     Every (epsilon, delta) on the curve of the composition is valid; of this one most fit into the budget. The share is
     a millionth larger than it must be, if there is room, so that whoever recomputes it elsewhere finds that it holds.
     """
-    total, whole = _composed(levels), budget.delta
+    total, whole = composed(levels), budget.delta
     if budget.exponent == math.inf:
         return Amount(math.inf), Amount(Fraction(0))
     epsilon = _below(epsilon_of(budget))
@@ -279,7 +279,8 @@ def _even_share(levels: tuple[tuple[Level, int], ...], budget: ApproxDP) -> tupl
     return Amount(share * epsilon), Amount(min(Fraction(1), share * whole))
 
 
-def _composed(levels: Sequence[tuple[Level, int]]) -> Composition:
+def composed(levels: Sequence[tuple[Level, int]]) -> Composition:
+    """The composition of levels, each so many times."""
     return sum((compose(level, count) for level, count in levels), compose([]))
 
 

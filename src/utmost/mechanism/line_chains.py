@@ -25,10 +25,11 @@ from flint import arb, ctx
 
 from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import ExpSum, as_fmpq, compare
+from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.canonical import require_canonical
 from utmost.mechanism.certification import Check
 from utmost.mechanism.draws import Uniform
-from utmost.mechanism.line import MOST_LISTED, Floats, Integers, LineMechanism, plain_prior, read_line, weigh
+from utmost.mechanism.line import MOST_LISTED, LineMechanism, plain_prior, read_line, weigh
 from utmost.mechanism.line_losses import cost, require_line_loss
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
 from utmost.space.integers import Line, unlisted_to_json
@@ -232,8 +233,9 @@ def chain_costs(level: Level, starts: Floats, added: Floats, line: Line, prior: 
     """
     n, wide = line.points, len(added)
     found = np.empty(n - 1)
-    if prior is None:  # equal starts share their sums, and thresholds far from both ends everything
-        values, which = np.unique(starts, return_inverse=True)
+    if prior is None:  # runs of equal starts share their sums
+        first = np.flatnonzero(np.diff(starts, prepend=np.nan) != 0)
+        values, which = starts[first], np.repeat(np.arange(len(first)), np.diff(np.append(first, n - 1)))
         rows = max(1, ROWS // wide)
         if len(values) * wide > MOST_ENTRIES:
             raise TooLarge("chains this wide over so many thresholds do not fit; use fewer points or a larger level.")
@@ -243,7 +245,7 @@ def chain_costs(level: Level, starts: Floats, added: Floats, line: Line, prior: 
             below, above = orbits(level, part, wide)
             none = np.zeros((len(part), 1))
             sums = [np.hstack([none, np.cumsum(side * added, axis=1)]) for side in (below, above)]
-            mine = np.flatnonzero((which >= begin) & (which < begin + rows))
+            mine = slice(*np.searchsorted(which, [begin, begin + rows]))
             own, at = which[mine] - begin, t[mine]
             found[mine] = sums[0][own, np.minimum(at, wide)] + sums[1][own, np.minimum(n - at, wide)]
         return found / n

@@ -255,12 +255,12 @@ class Solution:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the solution as one JSON file; the file is complete or not there at all."""
-        return write_checked(path, _plain(self))
+        return write_checked(path, solution_to_json(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:
         """Read a solution written by `save`; `BadFile` if it was changed, cut short or is of another version."""
-        return _from_plain(read_checked(path, FORMAT, VERSION, "solution"))
+        return solution_from_json(read_checked(path, FORMAT, VERSION, "solution"))
 
     def __str__(self) -> str:
         c = self.certificate
@@ -293,7 +293,8 @@ class Solution:
         return f"<pre>{html.escape(str(self))}</pre>{table}"
 
 
-def _plain(solution: Solution) -> dict[str, Any]:
+def solution_to_json(solution: Solution) -> dict[str, Any]:
+    """Plain data that `solution_from_json` reads back: what a file holds."""
     p, m, c = solution.problem, solution.mechanism, solution.certificate
     return {
         "format": FORMAT,
@@ -324,7 +325,8 @@ def _plain(solution: Solution) -> dict[str, Any]:
     }
 
 
-def _from_plain(content: dict[str, Any]) -> Solution:
+def solution_from_json(content: dict[str, Any]) -> Solution:
+    """The solution that plain data describe; `BadFile` for what cannot be one."""
     try:
         p, m, c = content["problem"], content["mechanism"], dict(content["certificate"])
         data = {name: _value_from_json(value) for name, value in p["data"].items()}

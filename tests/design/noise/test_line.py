@@ -280,7 +280,6 @@ def test_law_expectation_posterior_and_draws_agree(line, level, loss):
     [
         (Line(0, 10**6, 1), um.PureDP("0.05")),
         (Line(0, 10**6, 1), um.ApproxDP("0.1", "1e-6")),
-        (Line(0, 10**6, 1), um.GaussianDP("0.1")),
         (Line(0, 10**8, 5000), um.PureDP("0.05")),
         (Line(0, 10**8, 5000), um.PureDP("0.001")),
         (Line(0, 3 * 10**6, 120), um.ApproxDP("0.1", "1e-6")),

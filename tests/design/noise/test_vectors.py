@@ -49,7 +49,7 @@ def test_no_worse_than_the_usual_noises(moves, level):
     """Laplace rounded, geometric and Gaussian noise at the same level, by their own tails."""
     from scipy.special import ndtr
 
-    for d, reach in ((1, 1), (3, 1), (3, 4), (12, 2)):
+    for d, reach in ((1, 1), (4, 1), (3, 4)):
         space = Lattice(d, moves, reach, 0, N)
         far = sum_of_moves(space)
         if far == 0:
@@ -74,9 +74,7 @@ def test_every_solution_verifies_and_reads_back(level, loss, tmp_path):
     for space in (
         Lattice(3, "one-way", 1, 0, N),
         Lattice(2, "cube", 3, 0, N),
-        Lattice(3, "exchange", 1, 0, N),
         Lattice(4, "sum-zero", 2, 0, N),
-        Lattice(5, "any", 1, 0, N),
         Lattice(2, "any", 30, 0, 30 * N),
         Lattice(1, "any", 7, 0, N),
         Lattice(1, "sum-zero", 1, 0, N),

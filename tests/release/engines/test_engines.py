@@ -7,11 +7,11 @@ import ibis
 import numpy as np
 import pyarrow
 import pytest
+from oracles.questions import Setting, count, majority, mean, total
 
 import utmost as um
 from utmost.errors import BadFile, InvalidInput, NotRowWise
 from utmost.release.engines import open_table
-from utmost.release.questions import Setting, count, majority, mean, total
 
 SECRET = b"s" * 32
 

@@ -7,18 +7,14 @@ import weakref
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracles.questions import Setting, count, counts, histogram, majority, mean, plurality, quantile, threshold, total
 from oracles.tables import UNITS, as_table, tables
 
 import utmost as um
 from utmost.errors import EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
-from utmost.release.histograms import histogram
-from utmost.release.quantiles import quantile
-from utmost.release.questions import Setting, count, majority, mean, threshold, total
-from utmost.release.several_counts import counts
+from utmost.release.contributions import as_grid, statement, values
 from utmost.release.source import FAILED
-from utmost.release.statistics import as_grid, statement, values
-from utmost.release.winners import plurality
 
 SECRET = b"s" * 32
 FOREIGN = "CREATE FOREIGN DATA WRAPPER odd_wrapper; CREATE SERVER odd_server FOREIGN DATA WRAPPER odd_wrapper"

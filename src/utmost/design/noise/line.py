@@ -30,6 +30,7 @@ from utmost.design.noise.chains import line_chains
 from utmost.design.noise.vectors import gaussian_law
 from utmost.errors import InvalidInput, TooLarge, UtmostError, shown
 from utmost.exact import Number, as_fmpq, endpoints, write_rational
+from utmost.exact.arrays import Floats
 from utmost.mechanism.canonical import CanonicalLaw, require_canonical
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
@@ -39,9 +40,9 @@ from utmost.mechanism.layers import LayerLaw
 from utmost.mechanism.line import LineMechanism
 from utmost.mechanism.line_chains import ChainLine, chain_reach
 from utmost.mechanism.line_losses import require_line_loss, tolerance
-from utmost.mechanism.line_noise import MOST_GUESSED, NoisyLine
+from utmost.mechanism.line_noise import MOST_GUESSED, MOST_TABLE, NoisyLine
 from utmost.mechanism.line_table import TableLine
-from utmost.privacy import ZCDP, ApproxDP, Floats, GaussianDP, Level, as_level
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Line
 
@@ -198,7 +199,7 @@ def _share(level: ApproxDP, steps: int) -> ApproxDP:
 def _on_line(line: Line, law: Any, loss: str, prior: Floats | None) -> NoisyLine:
     """Noise with its best remap, or cut off at the ends where a table of guesses would not fit."""
     found = NoisyLine(line, law, loss, prior, "best")
-    listed = prior is not None and line.points * law.wide > MOST_GUESSED * 20
+    listed = prior is not None and (line.points + 2 * law.wide) * (2 * law.wide + 1) > MOST_TABLE
     return NoisyLine(line, law, loss, prior, "cut") if listed or not found.guesses else found
 
 
@@ -206,7 +207,7 @@ def _chains(line: Line, level: Level, loss: str, prior: Floats | None) -> ChainL
     """The chain optimum of a count; None where the chains are too long to be optimised one by one."""
     require_canonical(level)
     wide = chain_reach(level, np.array([level.even_share()[1]]), line.points)
-    if (wide if prior is None else 2 * line.points) * wide > MOST_CHAINS:
+    if (wide if prior is None else line.points) * wide > MOST_CHAINS:
         return None
     try:
         return ChainLine(line, level, line_chains(level, line, loss, prior), loss, prior)
