@@ -119,6 +119,7 @@ def test_over_http(collector):
         assert ask("POST", "/responses", sent(7), json_kind)[0] == 200
         assert ask("POST", "/responses", sent(8), {"Content-Type": "text/plain"})[0] == 415
         assert ask("POST", "/responses", b"x" * 10**6, json_kind)[0] == 413
+        assert ask("POST", "/responses", None, {**json_kind, "Content-Length": str(2**40)})[0] == 413
         assert ask("POST", "/elsewhere", sent(8), json_kind)[0] == 405
         assert ask("GET", "/../../etc/passwd")[0] == 404
         assert ask("HEAD", "/")[1] == b""

@@ -184,6 +184,8 @@ def _said(status: int, words: str) -> Reply:
     return Reply(status, "application/json", json.dumps({"said": words}).encode())
 
 
+MOST_READ = 2**26
+"""No body longer than this is read at all: the largest forms have a million answers."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -206,14 +208,17 @@ def local_server(site: FormSite, host: str = "127.0.0.1", port: int = 0) -> Thre
 
         def do_POST(self) -> None:
             length = self.headers.get("Content-Length", "")
-            if not length.isdecimal() or int(length) > site.collector.most_bytes:
+            if not length.isdecimal() or int(length) > MOST_READ:
                 self.close_connection = True
                 self._reply(_said(413, "That is too long for a response."))
+                return
+            body = self.rfile.read(int(length))  # also of what is refused, so that the sender hears why
+            if len(body) > site.collector.most_bytes:
+                self._reply(_said(413, "That is too long for a response."))
             elif self.headers.get_content_type() != "application/json":  # another site's page cannot send this unasked
-                self.close_connection = True
                 self._reply(_said(415, "Send JSON, with its content type."))
             else:
-                self._reply(site.answer("POST", self.path, self.rfile.read(int(length))))
+                self._reply(site.answer("POST", self.path, body))
 
         def _reply(self, reply: Reply, whole: bool = True) -> None:
             self.send_response(reply.status)
