@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import Level, as_level
@@ -30,8 +30,10 @@ from utmost.release.levels import require_releasable
 from utmost.release.options import Option
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
-from utmost.solution import Solution
 from utmost.space.integers import Unlisted
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,16 @@ class Question(ABC):
         return None
 
     @cached_property
+    def accuracy(self) -> Before:
+        """`before`, worked out once."""
+        return self.before()
+
+    @cached_property
+    def losses(self) -> dict[str, dict[str, float]]:
+        """`compared`, worked out once."""
+        return self.compared()
+
+    @cached_property
     def solution(self) -> Solution:
         """The design, made when first needed."""
         return self.design()
@@ -135,6 +147,11 @@ class Question(ABC):
     def draw(self, point: Any) -> dict[str, Any]:
         """What is released at a private point: the only place where it and randomness meet."""
         return self.released(self.solution.sample(point))
+
+    @property
+    def proved_of(self) -> str:
+        """What the certificate is about, where that is not the answer itself."""
+        return ""
 
     @property
     def notes(self) -> tuple[str, ...]:
