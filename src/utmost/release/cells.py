@@ -196,6 +196,38 @@ def _single_floats(column: str, categories: Sequence[Any]) -> list[float]:
     return single
 
 
+def condition_cells(source: Source, wheres: Sequence[Any], complete: bool = False) -> Cells:
+    """A cell for every condition: the rows of which it is true and none before it is.
+
+    So cells are disjoint whatever the conditions are. With `complete`, rows of which none is true are in the last one.
+    """
+    import ibis
+
+    conditions = [as_condition(where, source) for where in wheres]
+    branches = [(condition, i) for i, condition in enumerate(conditions[:-1] if complete else conditions)]
+    left = ibis.literal(len(wheres) - 1, "int64") if complete else ibis.null("int64")
+    return Cells({"key0": ibis.cases(*branches, else_=left).cast("int64")}, lambda table: table.key0, len(wheres))
+
+
+def edge_cells(source: Source, column: str, edges: Sequence[float]) -> Cells:
+    """A cell for every edge: the rows at or below it that are above the one before.
+
+    Null, NaN and what is above all edges are in none. A column of 32-bit floats holds the nearest of these for an edge, as in conditions.
+    """
+    import ibis
+
+    value = number_column(source, column)
+    cuts = [nearest_single(edge) if value.type().is_float32() else float(edge) for edge in edges]
+
+    def number(table: Any) -> Any:
+        x = table.key0
+        nothing = ibis.null("int64")
+        branches = [(x <= cut, i) for i, cut in enumerate(cuts)]
+        return ibis.cases((x.isnull() | x.isnan(), nothing), *branches, else_=nothing).cast("int64")
+
+    return Cells({"key0": value.cast("float64")}, number, len(cuts))
+
+
 def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:
     """A cell for every listed value: the rows whose value is nearest to it; null and NaN are in none.
 

@@ -68,6 +68,16 @@ def read_numbers(text: Any, kind: Any) -> list[Any]:
     raise InvalidInput(f"--categories is {shown(text)}; give numbers separated by commas: --categories 20,40,60.")
 
 
+def read_edges(text: Any, kind: Any) -> list[Any]:
+    """Numbers separated by commas, in increasing order."""
+    try:
+        return read_numbers(text, kind)
+    except InvalidInput:
+        raise InvalidInput(
+            f"--edges is {shown(text)}; give numbers separated by commas, in increasing order: --edges 20,40,60."
+        ) from None
+
+
 def _truth(text: str) -> bool:
     found = {"true": True, "yes": True, "false": False, "no": False}.get(text.lower())
     if found is None:
@@ -143,6 +153,14 @@ CANDIDATES = replace(
     missing="--categories, public numbers in increasing order, such as --categories 20,40,60",
     prompt="Candidates: public numbers in increasing order, separated by commas",
     read=read_numbers,
+)
+EDGES = Option(
+    "edges",
+    "Public numbers in increasing order, separated by commas.",
+    "--edges, public numbers in increasing order, such as --edges 20,40,60",
+    "Edges: public numbers in increasing order, separated by commas",
+    required=True,
+    read=read_edges,
 )
 OTHER = Option("other", "A name for all other values of --histogram.")
 SHARE = Option(

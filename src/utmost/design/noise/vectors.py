@@ -52,7 +52,7 @@ CLOSE = 0.999
 
 
 @lru_cache(maxsize=256)
-def best_vector(space: Lattice, level: Level, loss: str = "absolute") -> Solution:
+def best_vector(space: Lattice, level: Level, loss: str = "absolute", independent: bool = False) -> Solution:
     """The noise of least expected loss, of all candidates, for vectors of integers and the moves of one neighbour.
 
     Parameters
@@ -63,6 +63,8 @@ def best_vector(space: Lattice, level: Level, loss: str = "absolute") -> Solutio
         PureDP, ApproxDP, GaussianDP, ZCDP, or knots.
     loss : "absolute", "squared", "zero-one" or "within k"
         Of one integer; the value is its expectation.
+    independent : bool
+        Whether every integer must have noise of its own, whose sums have a law that is known.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def best_vector(space: Lattice, level: Level, loss: str = "absolute") -> Solutio
     """
     require_line_loss(loss)
     require_level(level)
-    laws = list(_candidates(space, level, loss))
+    laws = [law for law in _candidates(space, level, loss) if not independent or isinstance(law, IndependentLaw)]
     if not laws:
         raise UnsupportedLevel(f"no noise on vectors is known at {level}; give a larger level.")
     law = min(laws, key=lambda each: each.mean(loss))

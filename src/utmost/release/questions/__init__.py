@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from utmost.release.asked import Made
+from utmost.release.questions.cdf import AsksCdf, Cdf
 from utmost.release.questions.clamped import AsksClamped, Clamped
 from utmost.release.questions.count import AsksCount, Count
 from utmost.release.questions.counts import AsksCounts, Counts
@@ -25,7 +26,7 @@ __all__ = ["QUESTIONS", "Question", "Questions", "Terms"]
 QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
     for asked in (
-        *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Plurality, Quantile),
+        *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
         *(Clamped, LeftOut),
     )
 }
@@ -40,6 +41,7 @@ class Questions(
     AsksThreshold[Made],
     AsksCounts[Made],
     AsksHistogram[Made],
+    AsksCdf[Made],
     AsksPlurality[Made],
     AsksQuantile[Made],
     AsksClamped[Made],

@@ -1,32 +1,38 @@
-"""The question: how many rows have each of several conditions, which may overlap."""
+"""The question: how many rows have each of several conditions, which may overlap.
+
+Where the conditions' own text shows that no row has two of them, or that they lie inside each other, the noise is made
+for that: much less than overlapping counts need.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.arguments import Of, Privacy
 from utmost.release.asked import Asks, Made
+from utmost.release.cells import condition_cells, tally_statement
+from utmost.release.conditions.relations import OVERLAPPING, Relation, relation
 from utmost.release.conditions.where import Where, where_from_text
 from utmost.release.contributions import ones, statement
 from utmost.release.costs import as_loss
 from utmost.release.options import CONDITIONS, OF
 from utmost.release.plain import plain
-from utmost.release.questions.numbers import Vector
+from utmost.release.questions.numbers import Chained
 from utmost.release.questions.question import as_of
 from utmost.release.source import Source, Statement
-from utmost.space.integers import Lattice, Moves
-
-if TYPE_CHECKING:
-    from utmost.solution import Solution
+from utmost.space.integers import Lattice
 
 MOST_CONDITIONS = 100
+DISJOINT = "no row has two of these conditions, as their text shows: the noise is that of a histogram"
+COMPLETE = "every row has one of these conditions, so their sum, how many rows there are, is published with them"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Counts(Vector):
+class Counts(Chained):
     """How many rows, or people, have each condition; one row may have all of them."""
 
     name = "counts"
@@ -58,19 +64,41 @@ class Counts(Vector):
         texts = {name: where.text for name, where in self.conditions.items()}
         return {"question": self.name, "conditions": texts, "of": self.of, "loss": self.loss, "prior": "uniform"}
 
+    @cached_property
+    def relation(self) -> Relation:
+        """How the conditions lie to each other, from their text."""
+        texts = [where.text for where in self.conditions.values() if where.text is not None]
+        return relation(texts) if len(texts) > 1 else OVERLAPPING
+
     @property
-    def space(self) -> Lattice:
-        moves: Moves = "one-way" if self.terms.neighbours == "add-remove" else "cube"
-        return Lattice(len(self.conditions), moves, min(self.rows_each, self.most_rows), 0, self.most_rows)
+    def chain(self) -> tuple[str, ...]:
+        return tuple(self.names[place] for place in self.relation.chain)
 
-    def design(self) -> Solution:
-        from utmost.design.noise.vectors import best_vector
+    @property
+    def flat(self) -> Lattice:
+        disjoint, replaced = self.between, self.terms.neighbours == "replace"
+        if self.relation.kind == "disjoint":
+            return replace(disjoint, moves="sum-zero") if self._complete else disjoint
+        return replace(disjoint, moves="cube" if replaced else "one-way")
 
-        return best_vector(self.space, self.privacy, self.loss)
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self.relation.kind != "disjoint":
+            return super().notes
+        return (DISJOINT, COMPLETE) if self._complete else (DISJOINT,)
+
+    @property
+    def _complete(self) -> bool:
+        """Whether a replaced row leaves one count for another: each row has a condition, and none is left out."""
+        return self.relation.complete and self.terms.neighbours == "replace" and self.terms.unit.id is None
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        rows = {f"c{i}": ones(source, where.given) for i, where in enumerate(self.conditions.values())}
-        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+        if self.relation.kind == "overlapping":
+            rows = {f"c{i}": ones(source, where.given) for i, where in enumerate(self.conditions.values())}
+            return statement(source, self.terms.unit, self.rows_each, rows, secret)
+        wheres = [self.conditions[name].given for name in self.chain or self.names]
+        cells = condition_cells(source, wheres, self._complete)
+        return tally_statement(source, self.terms.unit, self.rows_each, cells, None, secret)
 
 
 class AsksCounts(Asks[Made]):
@@ -91,10 +119,15 @@ class AsksCounts(Asks[Made]):
         accurate than asking each with its share. Counts are unbiased: noisy whole numbers, possibly below 0, whose
         errors have mean 0.
 
+        Conditions in SQL that compare one column with literals are recognised, from their text alone, if no row can
+        have two of them (`age < 20`, `age >= 65`) or if they lie inside each other (`age >= 20`, `age >= 65`). Then
+        less noise is needed: that of a histogram, or noise on the cells between them, which are added up.
+
         Parameters
         ----------
         conditions : list of conditions, or mapping {name: condition}
-            At most 100 of them; without names they are called by their own text.
+            At most 100 of them; without names they are called by their own text. Of Ibis conditions it is not looked
+            how they lie to each other.
         privacy : level or number
             What all counts together may spend, as for `count`.
         of : "rows" or "people"
@@ -114,8 +147,8 @@ class AsksCounts(Asks[Made]):
         >>> import pyarrow, utmost as um
         >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
         >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
-        >>> list(s.counts({"old": "age >= 65", "even": "age % 2 = 0"}, privacy=1).value)
-        ['old', 'even']
+        >>> list(s.counts({"grown": "age >= 18", "old": "age >= 65"}, privacy=1).value)
+        ['grown', 'old']
         """
         asked = Counts(
             terms=self.terms, privacy=self.level(privacy), conditions=self._named(conditions), of=of, loss=loss

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +22,19 @@ from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before, central_i
 from utmost.release.alternatives import noise_alternatives, number_alternatives
 from utmost.release.costs import cost, scaled, shown_with
 from utmost.release.questions.question import Question
-from utmost.space.integers import Lattice, Line
+from utmost.space.integers import Lattice, Line, Moves
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 REMAPPED = (
     "the number shown is the best guess from the noisy count under a {prior} prior; ask unbiased=True for the noisy one"
+)
+
+
+ADDED = (
+    "the counts lie inside each other: released are the rows of each that the one inside it leaves out, and a count is "
+    "their sum; a count is unbiased, and may come out below one inside it"
 )
 
 
@@ -148,6 +158,115 @@ class Vector(Numbers):
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
         return noise_alternatives(self.space, self.privacy, losses)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Chained(Vector):
+    """Several counts that may be nested: then the cells between them are released, and added up.
+
+    Privacy does not rest on how conditions were read: the engine puts each row into one cell at most, the first of the
+    chain that is true of it, and a count is made of cells.
+    """
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """The names of nested counts, the innermost first; empty where they are not nested."""
+        raise NotImplementedError
+
+    @property
+    def flat(self) -> Lattice:
+        """Where the counts lie if they are not nested."""
+        raise NotImplementedError
+
+    @property
+    def between(self) -> Lattice:
+        """The cells between nested counts: disjoint."""
+        moves: Moves = "any" if self.terms.neighbours == "add-remove" else "exchange"
+        return Lattice(len(self.names), moves, min(self.rows_each, self.most_rows), 0, self.most_rows)
+
+    @property
+    def nested(self) -> Lattice:
+        """The nested counts themselves.
+
+        A row that comes or goes moves some of them, all in one direction; so does a row that is replaced, for the
+        conditions that one of both rows has and the other lacks all lie between the two rows' innermost ones.
+        """
+        return replace(self.between, moves="one-way")
+
+    @property
+    def space(self) -> Lattice:
+        if not self.chain:
+            return self.flat
+        found = self.solution.problem.space  # from a report, it may be anything
+        return self.nested if found == self.nested else self.between
+
+    @property
+    def added(self) -> bool:
+        """Whether cells are released, which are added up."""
+        return bool(self.chain) and self.space != self.nested
+
+    def design(self) -> Solution:
+        from utmost.design.noise.sums import best_sums
+        from utmost.design.noise.vectors import best_vector
+
+        if not self.chain:
+            return best_vector(self.flat, self.privacy, self.loss)
+        return best_sums(self.between, self.nested, self.privacy, self.loss)
+
+    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
+        if not self.chain or self.added:
+            return super().point(found)
+        cells = [found[f"c{i}"] for i in range(len(self.chain))]
+        sums = dict(zip(self.chain, accumulate(cells), strict=True))
+        return self.space.clamp([sums[name] for name in self.names])
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        if not self.added:
+            return super().released(drawn)
+        return {f"cell {i + 1}": int(x) for i, x in enumerate(drawn)}
+
+    def value(self, released: Mapping[str, Any]) -> Any:
+        if not self.added:
+            return super().value(released)
+        cells = [released[f"cell {i + 1}"] for i in range(len(self.chain))]
+        sums = dict(zip(self.chain, accumulate(cells), strict=True))
+        return {name: sums[name] for name in self.names}
+
+    def before(self) -> Before:
+        if not self.added:
+            return super().before()
+        average, last = self._sums((self.loss,)), self._sums((self.loss,), last=True)
+        return Before(self.loss, average[self.loss], last[self.loss], holds="the worst is the outermost count")
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        if not self.added:
+            return super().after(released)
+        from utmost.design.noise.sums import sum_half_widths
+
+        widths = sum_half_widths(self.solution.mechanism.noise, CONFIDENCE)
+        half, sums = dict(zip(self.chain, widths, strict=True)), self.value(released)
+        return After({name: (sums[name] - half[name], sums[name] + half[name]) for name in self.names}, given=BY_LAW)
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        if not self.added:
+            return super().compared()
+        losses = shown_with(self.loss)
+        return {"Utmost": self._sums(losses), **noise_alternatives(self.nested, self.privacy, losses)}
+
+    @property
+    def proved_of(self) -> str:
+        if not self.chain:
+            return ""
+        return "the cells that are added up" if self.added else "counts that may overlap"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (ADDED,) if self.added else ()
+
+    def _sums(self, losses: tuple[str, ...], last: bool = False) -> dict[str, float]:
+        from utmost.design.noise.sums import sum_losses
+
+        return sum_losses(self.solution.mechanism.noise, losses, last)
 
 
 def require_unbiased(unbiased: Any) -> bool:

@@ -1,0 +1,180 @@
+"""Counts of conditions that lie inside each other, from noise on the disjoint cells between them.
+
+The rows of a condition are those of the innermost one, plus those between it and the next, and so on. One row is in one
+of these cells at most, where it may be in all of the counts: so cells need little noise, and a count made of m of them
+errs by a sum of m independent noises. Its law is a convolution, taken here by Fourier transforms of the listed law of
+one noise, so far out that what is left out does not matter to floats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from utmost.design.noise.vectors import best_vector
+from utmost.errors import UnsupportedLevel
+from utmost.exact import Number, as_rational
+from utmost.exact.arrays import Floats
+from utmost.mechanism.lattice import IndependentLaw
+from utmost.mechanism.line_losses import cost
+from utmost.privacy import Level
+from utmost.solution import Solution
+from utmost.space.integers import Lattice
+
+MOST_LISTED, MOST_CONVOLVED, MOST_TOGETHER = 2**22, 2**20, 2**26
+"""How many values of a sum are listed for its mean, for its interval (beyond, in wider bins), and of all sums."""
+MOST_DIRECT = 100
+"""Up to how many counts noise on the counts themselves is tried: with more, that on cells has long been better."""
+SPARE = 1e-9
+"""Added to a confidence, far more than rounding and what lies beyond the list amount to."""
+
+
+@lru_cache(maxsize=64)
+def best_sums(cells: Lattice, counts: Lattice, level: Level, loss: str = "absolute") -> Solution:
+    """The better of noise on cells, which are then added up, and noise on the counts themselves.
+
+    Parameters
+    ----------
+    cells : Lattice
+        The cells between nested conditions, the innermost first, and what one neighbour does to them.
+    counts : Lattice
+        The running sums of the cells, and what one neighbour does to these.
+    level : Level
+        PureDP, ApproxDP, GaussianDP, ZCDP, or knots.
+    loss : "absolute", "squared", "zero-one" or "within k"
+        Of one count; the least average over all counts is taken.
+
+    Returns
+    -------
+    Solution
+        `solution.problem.space` says which of both was taken: `cells` or `counts`.
+
+    Examples
+    --------
+    >>> from utmost.privacy import PureDP
+    >>> cells, counts = Lattice(10, "any", 1, 0, 20_000), Lattice(10, "one-way", 1, 0, 20_000)
+    >>> found = best_sums(cells, counts, PureDP(1))
+    >>> found.problem.space == cells, round(sum_losses(found.mechanism.noise, ["absolute"])["absolute"], 4)
+    (True, 2.3215)
+    """
+    found = []
+    with suppress(UnsupportedLevel):
+        found.append(best_vector(cells, level, loss, True))
+    if cells.dimension <= MOST_DIRECT or not found:
+        found.append(best_vector(counts, level, loss))
+    if len(found) == 1:
+        return found[0]
+    added, direct = found
+    return added if sum_losses(added.mechanism.noise, (loss,))[loss] <= direct.value else direct
+
+
+def sum_losses(law: IndependentLaw, losses: Sequence[str], last: bool = False) -> dict[str, float]:
+    """The expected losses of the running sums of independent noises: averaged over all of them, or of the last one.
+
+    Parameters
+    ----------
+    law : IndependentLaw
+        The noise on the cells.
+    losses : list of "absolute", "squared", "zero-one" or "within k"
+    last : bool
+        Whether only the sum of all noises is meant, which errs most.
+
+    Examples
+    --------
+    >>> from utmost.mechanism.lattice import GeometricLaw
+    >>> law = IndependentLaw(2, GeometricLaw(Fraction(1, 3)))
+    >>> sum_losses(law, ["squared"]), round(sum_losses(law, ["absolute"])["absolute"], 6)
+    ({'squared': 2.25}, 0.984375)
+    """
+    d = law.dimension
+    found = {}
+    for loss in losses:
+        if loss == "squared":
+            found[loss] = law.mean(loss) * (d if last else (d + 1) / 2)
+        else:
+            places, chances, width = _averaged(law, last)
+            found[loss] = float(chances @ _in_bins(loss, places, width))
+    return found
+
+
+@lru_cache(maxsize=64)
+def sum_half_widths(law: IndependentLaw, confidence: Number) -> tuple[int, ...]:
+    """For the sum of 1, 2, ... of the noises, within which ±n it lies with at least this probability.
+
+    The least such n, decided in floats with a little to spare. Where noise is wide and the noises are many, not every
+    sum is looked at, and one in between gets the n of the next longer one: adding symmetric noise that is likeliest at
+    0 never makes a sum likelier to be within ±n. Noise so wide that its law is listed in bins adds half a bin each.
+
+    Examples
+    --------
+    >>> from utmost.mechanism.lattice import GeometricLaw
+    >>> sum_half_widths(IndependentLaw(3, GeometricLaw(Fraction(1, 3))), 0.95)
+    (3, 4, 4)
+    """
+    share = float(as_rational(confidence, "the confidence")) + SPARE
+    chances, width = _listed(law, MOST_CONVOLVED, 7.0, 10**10)
+    growth = np.fft.rfft(chances).real
+    looked_at = max(64, MOST_TOGETHER // len(chances))
+    every = np.arange(1, law.dimension + 1)
+    some = every if len(every) <= looked_at else np.unique(np.ceil(np.geomspace(1, len(every), looked_at)).astype(int))
+    found, power, before = [], growth, 1
+    for m in some.tolist():
+        power = power * growth if m == before + 1 else growth**m
+        before = m
+        one = np.fft.irfft(power, len(chances))[: len(chances) // 2]
+        within = 2 * np.cumsum(one) - one[0]
+        n = int(np.searchsorted(np.maximum.accumulate(within), share))
+        found.append(n * width + m * (width // 2))
+    found[0] = law.half_width(confidence)
+    return tuple(found[place] for place in np.searchsorted(some, every).tolist())
+
+
+@lru_cache(maxsize=8)
+def _averaged(law: IndependentLaw, last: bool) -> tuple[Floats, Floats, int]:
+    """Places, in bins, and the probabilities of the sum of all noises there, or averaged over all running sums."""
+    d = law.dimension
+    chances, width = _listed(law, MOST_LISTED, 10.0, 10**15)
+    growth = np.fft.rfft(chances).real
+    if last:
+        power = growth**d
+    else:  # the mean of g, g^2, ..., g^d
+        apart = 1 - growth
+        near = apart < 1e-12
+        power = np.where(near, 1.0, growth * (1 - growth**d) / (d * np.where(near, 1.0, apart)))
+    n = len(chances)
+    places = (np.arange(n) + n // 2) % n - n // 2
+    return places.astype(float), np.fft.irfft(power, n), width
+
+
+def _listed(law: IndependentLaw, most: int, deviations: float, rare: int) -> tuple[Floats, int]:
+    """The law of one noise on a circle that the sum of all hardly ever goes half around, in bins of odd width.
+
+    So far as: so many standard deviations of the sum, and what one noise exceeds once in `rare` times.
+    """
+    deviation = math.sqrt(law.mean("squared"))
+    far = deviations * deviation * math.sqrt(law.dimension) + law.half_width(1 - Fraction(1, rare)) + 2
+    width = math.ceil(2 * far / most)
+    width += width % 2 == 0
+    n = 1 << max(4, math.ceil(math.log2(2 * far / width)))
+    half = n // 2
+    tails = np.asarray(law.tail(np.arange(half + 1) * width + (width + 1) // 2))  # beyond the bins 0, 1, 2, ...
+    right = tails[:-1] - tails[1:]
+    chances = np.zeros(n)
+    chances[0] = 1 - 2 * tails[0]
+    chances[1 : half + 1] = right
+    chances[half + 1 :] = right[: half - 1][::-1]
+    return chances, width
+
+
+def _in_bins(loss: str, places: Floats, width: int) -> Any:
+    """The mean loss in each bin."""
+    if width == 1:
+        return cost(loss, places)
+    inside = np.linspace(-(width // 2), width // 2, min(width, 9))
+    return np.mean([cost(loss, places * width + shift) for shift in inside], axis=0)

@@ -1,0 +1,160 @@
+"""The question: how many rows lie at or below each of several edges (a cumulative distribution).
+
+Released are the rows between one edge and the next, which no row is in twice, with noise of their own; a count is their
+sum. A hundred edges at epsilon = 1 err by 7 rows on average, where noise on the counts themselves errs by 35.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from utmost.errors import InvalidInput, shown
+from utmost.release.arguments import Condition, Of, Privacy
+from utmost.release.asked import Asks, Made
+from utmost.release.cells import EXACT, edge_cells, tally_statement
+from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.costs import as_loss
+from utmost.release.options import COLUMN, EDGES, OF, WHERE
+from utmost.release.plain import listed, plain
+from utmost.release.questions.numbers import Chained
+from utmost.release.questions.question import as_of, asking
+from utmost.release.source import Source, Statement, as_column
+from utmost.space.integers import Lattice
+
+MOST_EDGES = 1000
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cdf(Chained):
+    """How many rows lie at or below each edge; rows without a value, and above the last edge, are in no count."""
+
+    name = "cdf"
+    summary = "how many rows lie at or below each of several edges"
+    options: ClassVar = (COLUMN, EDGES, WHERE, OF)
+
+    column: str
+    edges: Any
+    where: Where = EVERY_ROW
+    of: Of = "rows"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(column=as_column(self.column), edges=_edges(self.edges))
+        self.settle(loss=as_loss(self.loss), of=as_of(self.of, self.terms.unit))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"<= {edge}" for edge in self.edges)
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        return self.names
+
+    @property
+    def flat(self) -> Lattice:
+        return self.nested
+
+    @property
+    def words(self) -> str:
+        first, last = self.edges[0], self.edges[-1]
+        at = f"each of {len(self.edges)} edges from {first} to {last}" if len(self.edges) > 1 else f"{first}"
+        return asking(f"How many {self.of} have {self.column} at or below {at}", self.where, self.kept)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return {
+            "question": self.name,
+            "column": self.column,
+            "edges": list(self.edges),
+            "where": self.where.text,
+            "of": self.of,
+            "loss": self.loss,
+            "prior": "uniform",
+        }
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        cells = edge_cells(source, self.column, self.edges)
+        return tally_statement(source, self.terms.unit, self.rows_each, cells, self.where.given, secret)
+
+
+class AsksCdf(Asks[Made]):
+    """`cdf`, of a session or a plan."""
+
+    def cdf(
+        self,
+        column: str,
+        edges: Any,
+        privacy: Privacy = None,
+        *,
+        where: Condition = None,
+        of: Of = "rows",
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Made:
+        """How many rows (or people) have a value at or below each edge; the answer is a dict.
+
+        The rows between neighbouring edges are disjoint, so all of them together spend `privacy` once; they get noise
+        and are added up. Counts are unbiased: noisy whole numbers whose errors have mean 0. So a count may come out
+        below the one before it; the errors of counts at edges close to each other are alike.
+
+        At Gaussian and zCDP levels the cells are added up, too, though better strategies are known there.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers, or of text that is read as numbers. Values are compared as floating-point numbers.
+        edges : list of numbers
+            At most 1000 public numbers in increasing order; never read off the table.
+        privacy : level or number
+            What all counts together may spend, as for `count`.
+        where : condition, optional
+            Only rows with this condition are counted.
+        of : "rows" or "people"
+            What is counted; of a person who has rows on several sides of an edge, one row is chosen.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for: the loss of one count, averaged over them.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is {"<= edge": count}, `answer.intervals` holds each true count with 95 %, and
+            `answer.released` the cells.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> list(s.cdf("age", [20, 40, 60, 80], privacy=1).value)
+        ['<= 20', '<= 40', '<= 60', '<= 80']
+        """
+        asked = Cdf(
+            terms=self.terms,
+            privacy=self.level(privacy),
+            column=column,
+            edges=edges,
+            where=self.where(where),
+            of=of,
+            loss=loss,
+        )
+        return self.ask(asked, fresh)
+
+
+def _edges(edges: Any) -> tuple[Any, ...]:
+    given = listed(edges)
+    values = [plain(x) for x in given] if isinstance(given, Sequence) and not isinstance(given, str) else []
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < EXACT for x in values)
+    if len(values) > MOST_EDGES:
+        raise InvalidInput(f"there are {len(values)} edges; give at most {MOST_EDGES}.")
+    if not numbers or not values or any(a >= b for a, b in pairwise(values)):
+        raise InvalidInput(
+            f"edges is {shown(edges)}; give 1 to {MOST_EDGES} public numbers below 2^53 in increasing order, such as "
+            "range(20, 100, 5)."
+        )
+    return tuple(values)
