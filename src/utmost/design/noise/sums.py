@@ -22,12 +22,12 @@ from utmost.errors import UnsupportedLevel
 from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
 from utmost.mechanism.lattice import IndependentLaw
-from utmost.mechanism.line_losses import cost
+from utmost.mechanism.line_losses import tolerance
 from utmost.privacy import Level
 from utmost.solution import Solution
 from utmost.space.integers import Lattice
 
-MOST_LISTED, MOST_CONVOLVED, MOST_TOGETHER = 2**22, 2**20, 2**26
+MOST_LISTED, MOST_CONVOLVED, MOST_TOGETHER = 2**20, 2**19, 2**24
 """How many values of a sum are listed for its mean, for its interval (beyond, in wider bins), and of all sums."""
 MOST_DIRECT = 100
 """Up to how many counts noise on the counts themselves is tried: with more, that on cells has long been better."""
@@ -174,7 +174,9 @@ def _listed(law: IndependentLaw, most: int, deviations: float, rare: int) -> tup
 
 def _in_bins(loss: str, places: Floats, width: int) -> Any:
     """The mean loss in each bin."""
-    if width == 1:
-        return cost(loss, places)
-    inside = np.linspace(-(width // 2), width // 2, min(width, 9))
-    return np.mean([cost(loss, places * width + shift) for shift in inside], axis=0)
+    half, middles = width // 2, places * width
+    if loss == "absolute":
+        return np.where(places == 0, half * (half + 1) / width, np.abs(middles))
+    k = tolerance(loss)
+    free = np.minimum(middles + half, k) - np.maximum(middles - half, -k) + 1
+    return 1 - np.maximum(free, 0) / width
