@@ -290,8 +290,9 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _in_unit(question: Question, value: float | None) -> float | None:
+    """A bound or gap in the unit of the answer; None where it is about something else than the answer."""
     step = float(getattr(question, "step", 1))
-    return None if value is None else scaled(getattr(question, "loss", "zero-one"), value, step)
+    return None if value is None or not question.bounds_the_answer else scaled(getattr(question, "loss", "zero-one"), value, step)
 
 
 def _lines(question: Question, before: Before, after: After | None) -> list[str]:

@@ -35,6 +35,8 @@ HOLDS = (
     "has a value"
 )
 
+OPEN = "what is proved is about the two released sums; how good the best private mean could be is not known"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mean(Numbers):
@@ -128,6 +130,14 @@ class Mean(Numbers):
             }
             for name, by in losses.items()
         }
+
+    @property
+    def bounds_the_answer(self) -> bool:
+        return False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (OPEN,)
 
     @property
     def _power(self) -> int:

@@ -137,6 +137,11 @@ class Question(ABC):
         return self.released(self.solution.sample(point))
 
     @property
+    def bounds_the_answer(self) -> bool:
+        """Whether the bound of the solution is about the answer itself, and not about numbers that it is made of."""
+        return True
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What somebody about to spend should know."""
         return ()
