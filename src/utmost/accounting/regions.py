@@ -12,20 +12,19 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.accounting.concentrated import moment_delta
 from utmost.accounting.losses import loss_of
 from utmost.errors import InvalidInput, SolverFailed
 from utmost.exact import Number, to_float
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import Rows
 from utmost.privacy import ZCDP, GaussianDP, Level, as_level
 
-Floats: TypeAlias = NDArray[np.float64]
 ROUNDING = 1e-12
 
 

@@ -12,13 +12,14 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import CannotCertify, InvalidInput, UnknownPoint
 from utmost.exact import MOST_BITS, ExpSum, endpoints, held
+from utmost.exact.arrays import Floats
 from utmost.mechanism.finite import FiniteMechanism, RecipeMechanism, Rows, require_points
 from utmost.mechanism.rounding import (
     UNIT,
@@ -40,7 +41,6 @@ from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.sparse import connected_components
 
-Floats: TypeAlias = NDArray[np.float64]
 ROUNDING = 2.0**-40
 """A promise missed by less than this, relative, is missed by rounding and mended; by more, it is refused.
 

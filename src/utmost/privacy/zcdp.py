@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import Number, Real, as_fmpq, as_literal, as_rational, endpoints, show_rational, to_float
-from utmost.privacy.level import Floats, Level, nonnegative
+from utmost.exact.arrays import Floats
+from utmost.privacy.level import Level, nonnegative
 
 
 class ZCDP(Level):

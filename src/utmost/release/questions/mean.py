@@ -35,8 +35,6 @@ HOLDS = (
     "has a value"
 )
 
-OPEN = "what is proved is about the two released sums; how good the best private mean could be is not known"
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mean(Numbers):
@@ -132,12 +130,8 @@ class Mean(Numbers):
         }
 
     @property
-    def bounds_the_answer(self) -> bool:
-        return False
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (OPEN,)
+    def proved_of(self) -> str:
+        return "the two sums it is made of"
 
     @property
     def _power(self) -> int:

@@ -124,6 +124,16 @@ class Question(ABC):
         return None
 
     @cached_property
+    def accuracy(self) -> Before:
+        """`before`, worked out once."""
+        return self.before()
+
+    @cached_property
+    def losses(self) -> dict[str, dict[str, float]]:
+        """`compared`, worked out once."""
+        return self.compared()
+
+    @cached_property
     def solution(self) -> Solution:
         """The design, made when first needed."""
         return self.design()
@@ -137,9 +147,9 @@ class Question(ABC):
         return self.released(self.solution.sample(point))
 
     @property
-    def bounds_the_answer(self) -> bool:
-        """Whether the bound of the solution is about the answer itself, and not about numbers that it is made of."""
-        return True
+    def proved_of(self) -> str:
+        """What the certificate is about, where that is not the answer itself."""
+        return ""
 
     @property
     def notes(self) -> tuple[str, ...]:
