@@ -76,10 +76,7 @@ def _whole(help: str) -> Any:
 
 
 TABLE = "A CSV or Parquet file, file.duckdb#table, or postgresql://user@host/database#table."
-BUDGET = (
-    "What all answers together may spend, as --privacy; without it, a new account has room for this "
-    "answer only."
-)
+BUDGET = "What all answers together may spend, as --privacy; without it, a new account has room for this answer only."
 LOSS = "absolute, squared, zero-one or such as 'within 5'; of winners shortfall, of quantiles rank."
 LEDGER = "The ledger's file or postgresql:// URL; in memory without it."
 FIXED: dict[str, tuple[Any, Any]] = {

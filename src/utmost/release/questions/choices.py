@@ -12,7 +12,7 @@ from utmost.mechanism.tally_averages import TRIED
 from utmost.release.accuracy import After, Before
 from utmost.release.alternatives import choice_alternatives
 from utmost.release.questions.numbers import prior_name
-from utmost.release.questions.question import Question
+from utmost.release.questions.question import Question, once
 from utmost.solution import Solution
 from utmost.space.integers import Line, Tallies
 
@@ -58,6 +58,7 @@ class YesOrNo(Question):
     def value(self, released: Mapping[str, Any]) -> bool:
         return bool(released["yes"])
 
+    @once
     def before(self) -> Before:
         return Before("zero-one", self.solution.value, float(self.solution.mechanism.wrong.max()))
 
@@ -68,6 +69,7 @@ class YesOrNo(Question):
         chance = float(right.sum() / said.sum()) if said.sum() > 0 else 0.5
         return After(probability_right=chance, given=f"a {prior_name(self.prior)} prior and this answer")
 
+    @once
     def compared(self) -> dict[str, dict[str, float]]:
         others = choice_alternatives(self.space, self.border, self.privacy, self.prior)
         return {"Utmost": {"zero-one": self.solution.value}, **others}
@@ -110,6 +112,7 @@ class Candidate(Question):
     def value(self, released: Mapping[str, Any]) -> Any:
         return self.candidates_in_order[released["place"]]
 
+    @once
     def before(self) -> Before:
         facts = choice_facts(self.solution)
         average = facts.expected[self.loss]
@@ -124,6 +127,7 @@ class Candidate(Question):
             return After(given=given)
         return After(probability_right=known.value, standard_error=known.error, given=given)
 
+    @once
     def compared(self) -> dict[str, dict[str, float]]:
         facts = choice_facts(self.solution)
         ours = {loss: estimate.value for loss, estimate in facts.expected.items()}

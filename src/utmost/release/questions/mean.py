@@ -25,7 +25,7 @@ from utmost.release.contributions import Grid, as_grid, cut_to, distances_to_end
 from utmost.release.costs import as_loss, scaled, shown_with
 from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.numbers import Numbers
-from utmost.release.questions.question import asking
+from utmost.release.questions.question import asking, once
 from utmost.release.source import Source, Statement, as_column
 from utmost.solution import Solution
 from utmost.space.integers import Lattice, Moves
@@ -106,17 +106,20 @@ class Mean(Numbers):
     def value(self, released: Mapping[str, Any]) -> float:
         return self._placed(_share(released[self.names[0]], released[self.names[1]]))
 
+    @cached_property
+    def average(self) -> float:
+        return self._scaled(mean_losses(self.solution.mechanism, self.most_rows, self.width)[self.loss])
+
+    @once
     def before(self) -> Before:
-        losses = mean_losses(self.solution.mechanism, self.most_rows, self.width)
-        return Before(
-            self.loss, self._scaled(losses[self.loss]), self._scaled(float(self.width) ** self._power), holds=HOLDS
-        )
+        return Before(self.loss, self.average, self._scaled(float(self.width) ** self._power), holds=HOLDS)
 
     def after(self, released: Mapping[str, Any]) -> After:
         ends = mean_interval(self.solution.mechanism, released[self.names[0]], released[self.names[1]], CONFIDENCE)
         low, high = (self._placed(Fraction(end)) for end in ends)
         return After({self.name: (low, high)}, given=f"{BY_LAW}, of the values as they are cut and rounded")
 
+    @once
     def compared(self) -> dict[str, dict[str, float]]:
         losses = {"Utmost": mean_losses(self.solution.mechanism, self.most_rows, self.width)}
         losses |= mean_alternatives(self.space, self.privacy, self.most_rows, self.width)

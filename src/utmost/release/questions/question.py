@@ -16,10 +16,10 @@ To add a question, write its file and name its class in `QUESTIONS` of this pack
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from functools import cached_property, wraps
+from typing import Any, ClassVar, Self, TypeVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import Level, as_level
@@ -32,6 +32,22 @@ from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 from utmost.solution import Solution
 from utmost.space.integers import Unlisted
+
+Found = TypeVar("Found")
+
+
+def once(method: Callable[[Any], Found]) -> Callable[[Any], Found]:
+    """A method of a question that is computed when first asked, and kept: plan, answer and report repeat it."""
+
+    @wraps(method)
+    def kept(question: Any) -> Found:
+        found = question.__dict__.setdefault("_kept", {})
+        if method.__qualname__ not in found:
+            found[method.__qualname__] = method(question)
+        value: Found = found[method.__qualname__]
+        return value
+
+    return kept
 
 
 @dataclass(frozen=True)
@@ -106,6 +122,11 @@ class Question(ABC):
     @abstractmethod
     def value(self, released: Mapping[str, Any]) -> Any:
         """The answer, made of what was released."""
+
+    @property
+    def average(self) -> float:
+        """The expected loss under the prior, in the unit of the answer; `before` says more, and takes longer."""
+        return self.solution.value
 
     @abstractmethod
     def before(self) -> Before:
