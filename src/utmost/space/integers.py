@@ -102,7 +102,12 @@ class Lattice:
             )
 
     def clamp(self, values: Any) -> tuple[int, ...]:
-        """The nearest vector; moves no coordinate of two vectors farther apart."""
+        """The nearest vector: neighbours stay neighbours.
+
+        Of "sum-zero" moves it is the vector itself, wherever it lies: cut off at an end, one integer would move alone.
+        """
+        if self.moves == "sum-zero":
+            return tuple(int(value) for value in values)
         return tuple(min(max(int(value), self.lower), self.upper) for value in values)
 
     def __str__(self) -> str:
