@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def _section(answer: Answer, alone: bool) -> str:
 
 
 def _statistic(answer: Answer) -> str:
-    step = getattr(answer.question, "step", 1)
+    step = Fraction(getattr(answer.question, "step", 1))
     return str(answer.question.space) + ("" if step == 1 else f", in steps of {as_plain(step)}")
 
 
