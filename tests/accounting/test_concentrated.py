@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import utmost as um
-from utmost.accounting import events, how_many
+from utmost.accounting import events, how_many, region, region_between
 from utmost.accounting.concentrated import moment_delta, rho_of_pure
 from utmost.accounting.filters import choose
 
@@ -134,3 +134,17 @@ def test_a_zcdp_budget_and_the_total_agree():
     """A filter's limit is the largest rho whose conversion stays within epsilon and half of delta."""
     rho = choose(um.ApproxDP(1, "2e-6"), "zcdp").limits[0].rational
     assert moment_delta(rho, [], Fraction(1)) <= 1e-6 < moment_delta(rho * 1001 / 1000, [], Fraction(1))
+
+
+@pytest.mark.parametrize("rho", ["0.02", "0.5", "4.5"])
+def test_the_region_holds_gaussian_and_discrete_gaussian_noise(rho):
+    """Both have this rho; the region of a level with 0.6 of it does not hold the Gaussian one."""
+    mu = math.sqrt(2 * float(rho))
+    gaussian, whole = region(um.GaussianDP(mu * (1 - 1e-9))), region(um.ZCDP(rho))
+    assert gaussian in whole
+    assert gaussian not in region(um.ZCDP(0.6 * float(rho)))
+    law = discrete_gaussian(1 / mu)
+    rows = np.vstack([np.append(law, 0), np.append(0, law)])
+    shifted = um.FiniteMechanism(rows[:, 1:-1] / rows[:, 1:-1].sum(axis=1, keepdims=True), [0, 1], range(len(law) - 1))
+    assert region_between(shifted, 0, 1) in whole
+    assert region(um.ZCDP(0)).total_variation == 0

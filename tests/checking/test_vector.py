@@ -82,7 +82,7 @@ def test_forged_files_are_refused_or_true(case, tmp_path):
     original.pop("sha256")
     assert Solution.load(path).verify()
     refused = harmless = 0
-    for _ in range(40):
+    for _ in range(45):
         content = json.loads(json.dumps(original))
         place, before, after = forge(content, rng)
         if before == after:
@@ -101,7 +101,7 @@ def test_forged_files_are_refused_or_true(case, tmp_path):
             assert is_true(loaded), (place, before, after)
             harmless += 1
     assert refused >= 20
-    assert refused + harmless >= 28
+    assert refused + harmless >= 34
 
 
 def test_a_smaller_level_a_larger_move_or_a_better_bound_is_refused(tmp_path):

@@ -200,6 +200,31 @@ def test_answers_spend_a_zcdp_budget(tmp_path):
     assert "privacy is 0" in zero.stderr
 
 
+@pytest.mark.parametrize("budget", ["20,1e-3", "rho=9", "mu=5"])
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("0.5", um.PureDP(0.5)),
+        ("0.5,1e-6", um.ApproxDP(0.5, 1e-6)),
+        ("rho=0.1", um.ZCDP(0.1)),
+        ("mu=0.5", um.GaussianDP(0.5)),
+    ],
+)
+def test_a_count_takes_every_level_that_its_budget_pays_for(tmp_path, text, level, budget):
+    """The charge is the filter's price of the level; what has none is wrong use, and nothing is charged."""
+    asked = release_command(tmp_path, "--count", "age > 1", "--privacy", text, "--budget", budget, "--json")
+    unpaid = {("0.5,1e-6", "rho=9"), ("0.5,1e-6", "mu=5"), ("rho=0.1", "mu=5")}
+    if (text, budget) in unpaid:
+        assert asked.returncode == 2
+        assert "cannot pay for" in asked.stderr
+        return
+    assert asked.returncode == 0, asked.stderr
+    account = um.Ledger(tmp_path / "b.db").account("d")
+    assert account.entries()[0].level == level
+    assert account.spent.sums == account.filter.cost(level)
+    assert account.check()
+
+
 def test_a_spent_budget_is_exit_code_1(monkeypatch):
     """Refusal is an answer, not wrong use."""
     from utmost.cli import budget

@@ -6,6 +6,8 @@ import copy
 import json
 import math
 import pickle
+import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -64,3 +66,14 @@ def test_no_such_rho(rho):
 def test_designs_that_need_single_probabilities_say_what_to_give_instead():
     with pytest.raises(UnsupportedLevel, match=r"GaussianDP\(1\)"):
         um.binary.balanced(um.path(3), [False, False, True], um.ZCDP(0.5))
+    with pytest.raises(UnsupportedLevel, match="bounds no single probability"):
+        um.certify(um.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], [0, 1], [0, 1]), um.path(2), um.ZCDP(0.5))
+
+
+@pytest.mark.parametrize("rho", ["0.1", "0.3", "1e-9", "1e-400", "7", "123456789"])
+def test_the_gaussian_level_that_is_named_instead_implies_it(rho):
+    with pytest.raises(UnsupportedLevel) as refused:
+        um.ZCDP(rho).upper(0.5)
+    mu = Fraction(re.search(r"GaussianDP\((.*?)\)", str(refused.value))[1])
+    assert mu**2 / 2 <= Fraction(rho)
+    assert float(mu) >= math.sqrt(2 * float(rho)) * (1 - 1e-4)

@@ -34,7 +34,8 @@ from utmost.accounting.losses import ULP, Loss, loss_of
 from utmost.accounting.outcomes import Outcomes, few_outcomes, list_outcomes
 from utmost.accounting.regions import Region
 from utmost.errors import InvalidInput
-from utmost.exact import Number, as_fmpq, as_rational, endpoints, to_float
+from utmost.exact import Number, as_fmpq, as_rational, as_whole, endpoints, to_float
+from utmost.exact.bisection import first_between, narrow
 from utmost.exact.citations import cites
 from utmost.mechanism import Rows
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
@@ -365,8 +366,7 @@ def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> flo
     0.02401
     """
     whole = _total(total)
-    if not isinstance(times, int | np.integer) or isinstance(times, bool) or times < 1:
-        raise InvalidInput(f"times is {times!r}; give a whole number, 1 or more.")
+    times = as_whole(times, "times", 1)
     share = as_rational(delta, "delta")
 
     def fits(epsilon: float) -> bool:
@@ -381,10 +381,7 @@ def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> flo
     low, high = 0.0, float(epsilon_of(whole)) + 1.0
     while fits(high):
         low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return narrow(lambda epsilon: not fits(epsilon), low, high, relative=1e-12)[0]
 
 
 def how_many(level: Level | Number, total: Level | Number) -> int:
@@ -407,10 +404,7 @@ def how_many(level: Level | Number, total: Level | Number) -> int:
         low, high = high, 2 * high
         if high > MOST_COUNT:
             raise InvalidInput(f"more than {MOST_COUNT} releases of {one} fit within {whole}; count them differently.")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _within(one, middle, whole) else (low, middle)
-    return low
+    return first_between(lambda count: not _within(one, count, whole), low, high) - 1
 
 
 def _release(item: Any) -> Any:

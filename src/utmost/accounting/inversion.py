@@ -24,7 +24,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,8 @@ from numpy.typing import NDArray
 from utmost.accounting.gaussian import gaussian_delta
 from utmost.accounting.losses import ULP
 from utmost.accounting.outcomes import Part
+from utmost.exact.arrays import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
 NOTHING = 46.0
 """e^-46 = 1e-20: what is smaller, relative to the integrand at its peak, is left out (and counted)."""
 MOST_CELLS = 4 * 10**6

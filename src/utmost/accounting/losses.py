@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import to_float
+from utmost.exact.arrays import Floats
 from utmost.mechanism import Rows, require_points
 from utmost.mechanism.certification import CertifiedMechanism, CertifiedRecipe
 from utmost.privacy import ApproxDP, Level, SuitablePair, as_level
 from utmost.solution import Solution
 from utmost.space import Space
 
-Floats: TypeAlias = NDArray[np.float64]
 Points: TypeAlias = list[tuple[Fraction, Fraction]]
 """Tests between two distributions, as points (Q, P)."""
 ENDS: Points = [(Fraction(0), Fraction(0)), (Fraction(1), Fraction(1))]

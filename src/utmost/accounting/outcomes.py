@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from utmost.accounting.losses import TINY, ULP, Loss
 from utmost.exact import as_fmpq
+from utmost.exact.arrays import Floats
 from utmost.privacy import ApproxDP
 
-Floats: TypeAlias = NDArray[np.float64]
 Part: TypeAlias = tuple[Loss, int]
 """A loss and how many times it occurs."""
 MOST_OUTCOMES = 2**19

@@ -20,7 +20,6 @@ from utmost.checking.binary import (
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, stated
 from utmost.checking.choice import check_yes_or_no
-from utmost.checking.choices import check_choice, choice_bound
 from utmost.checking.finite import check_chains, check_count, check_optimal, check_regular, check_tight, loss_bound
 from utmost.checking.local import (
     check_information,
@@ -50,6 +49,20 @@ __all__ = ["BOUNDED", "BOUNDS", "CHECKERS", "ON_GRAPHS", "dual_bound", "mechanis
 def check_nothing(problem: Any, solved: Any) -> Outcome:
     """A mechanism that somebody brought: nothing is claimed about its optimality."""
     return (stated(solved.value, solved.mechanism.expected_loss()),), float("inf")
+
+
+def check_choice(problem: Any, solved: Any) -> Outcome:
+    """Chains of tallies between two winners, or Lagrange: any weights on privacy's constraints bound every choice."""
+    from utmost.checking.choices import check_choice  # loaded when a choice is verified: `import utmost` stays quick
+
+    return check_choice(problem, solved)
+
+
+def choice_bound(problem: Any, evidence: Evidence) -> float:
+    """What no private choice loses less than: from dual prices on the listed tallies, or by chains of two winners."""
+    from utmost.checking.choices import choice_bound
+
+    return choice_bound(problem, evidence)
 
 
 CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {

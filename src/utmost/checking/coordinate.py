@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.exact import to_float
+from utmost.exact.arrays import Floats
 from utmost.mechanism.line_losses import cost, tolerance
 from utmost.privacy import ZCDP, ApproxDP, Level
 from utmost.space.integers import Lattice
 
-Floats = NDArray[np.float64]
 ROUNDING = 1e-11
 """By how much bounds are lowered, relatively: far more than floating point can err here."""
 NEGLIGIBLE = 1e-25

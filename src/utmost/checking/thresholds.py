@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utmost.privacy import Floats
+from utmost.exact.arrays import Floats
 
 NEARBY = 1e-7
 """How far from a start others are tried: wide enough to see a slope through rounding, narrow enough to lose little."""

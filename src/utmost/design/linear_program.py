@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.errors import SolverFailed
+from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import promise_excess
 from utmost.mechanism.rounding import floor_of
 from utmost.space.edge_levels import EdgeLevels
 from utmost.space.sparse import coo_array, csr_array, hstack, vstack
 
-Floats: TypeAlias = NDArray[np.float64]
 MOST_MIXED = 1e-3
 OUT_OF_TIME, INFEASIBLE = 1, 2
 """How SciPy's linprog says that time ran out, and that no point fits."""

@@ -93,6 +93,10 @@ def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def canonical(content: Any) -> bytes:
-    """The one way to write an object as JSON bytes."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode() + b"\n"
+    """A file's bytes: the canonical text and the end of its line."""
+    return canonical_text(content).encode() + b"\n"
+
+
+def canonical_text(content: Any) -> str:
+    """The one way to write an object as JSON: names in order, no spaces, no NaN."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

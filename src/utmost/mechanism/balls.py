@@ -27,12 +27,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.exact.arrays import Integers
 from utmost.mechanism.draws import below, uniform_subset
 from utmost.mechanism.layers import count_points
 from utmost.mechanism.sampling import WORD, uniform_below, uniform_integer, uniform_words
 from utmost.space.integers import Moves
 
-Integers: TypeAlias = NDArray[np.int64]
 Point: TypeAlias = tuple[int, ...]
 
 

@@ -31,13 +31,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import Enclosed, ExpSum, as_fmpq, compare
+from utmost.exact.arrays import Floats
+from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
 from utmost.mechanism.line_losses import cost, tolerance
 from utmost.mechanism.sampling import uniform_below
 from utmost.mechanism.tails import SymmetricDraws
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
 
-Floats = NDArray[np.float64]
 MOST_STEPS = 2000
 """How many steps of a pair of knots are iterated in rationals."""
 NEGLIGIBLE = 2.0**-64
@@ -160,14 +161,7 @@ class CanonicalLaw:
     @cached_property
     def wide(self) -> int:
         """Beyond which distance the noise lies with probability below 2^-64."""
-        far = 1
-        while self._one_tail(np.array(far)) >= NEGLIGIBLE:
-            far *= 2
-        low = far // 2
-        while far - low > 1:
-            middle = (low + far) // 2
-            low, far = (middle, far) if self._one_tail(np.array(middle)) >= NEGLIGIBLE else (low, middle)
-        return self.step * far
+        return self.step * first_integer(lambda far: bool(self._one_tail(np.array(far)) < NEGLIGIBLE), 1)
 
     def mean(self, loss: str) -> float:
         """The expected loss of the noise as an error: what the t-th step off adds, times two tails, summed over t."""
@@ -187,13 +181,7 @@ class CanonicalLaw:
     def half_width(self, confidence: float | Fraction) -> int:
         """The least n such that the noise is within ±n with at least this probability: from its law, rounding up."""
         rest = (1 - float(confidence)) / 2 * (1 - 2.0**-40)
-        low, high = -1, 1
-        while self.tail(high + 1) > rest:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.tail(middle + 1) > rest else (low, middle)
-        return high
+        return first_integer(lambda n: bool(self.tail(n + 1) <= rest))
 
     def sample(self, size: int | None = None) -> Any:
         """Noise, drawn exactly: one integer, or an array of `size` of them."""

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
 from utmost.exact import held
+from utmost.exact.arrays import Floats
 from utmost.mechanism.finite import Law, Loss, RecipeMechanism
 from utmost.privacy import ApproxDP
 from utmost.space import Space
 from utmost.space.family import Cycle, Grid, Row
 
-Floats: TypeAlias = NDArray[np.float64]
 UNIT = 2.0**-52
 REASON = "e^(-epsilon d(i, k)) changes by at most a factor e^epsilon along an edge, by the triangle inequality"
 

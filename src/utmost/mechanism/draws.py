@@ -11,17 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import comb
-from typing import TypeAlias
 
 import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
 from utmost.exact import as_fmpq, endpoints
+from utmost.exact.arrays import Integers
 from utmost.mechanism.layers import LayerLaw
 from utmost.mechanism.sampling import ROWS_AT_ONCE, WORD, uniform_below, uniform_integer, uniform_words
 
-Integers: TypeAlias = NDArray[np.int64]
 RADIX = 256
 GUIDE = 12
 

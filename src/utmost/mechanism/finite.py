@@ -18,12 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnknownPoint
 from utmost.exact import Number, as_rational, is_number
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.privacy import Level
 from utmost.space import MOST_ENTRIES, Space
 from utmost.space.points import Computed
 
-Floats: TypeAlias = NDArray[np.float64]
 Loss: TypeAlias = str | ArrayLike | Callable[[Any, Any], float]
 ROWS_AT_ONCE = 2**18
 

@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import as_fmpq, as_rational
+from utmost.exact.arrays import Floats
 from utmost.mechanism.line_losses import cost, tolerance
 from utmost.mechanism.tails import SymmetricDraws
 
-Floats = NDArray[np.float64]
 FAR = 9.5
 """Standard deviations beyond which expectations leave out what is less likely than 2^-68; draws leave out nothing."""
 MOST_TERMS = 10**7

@@ -9,15 +9,15 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import Check
 from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
 from utmost.mechanism.lattice import keeps_gaussian
 from utmost.privacy import Level
 
-Floats = NDArray[np.float64]
 LAWS: dict[str, Any] = {"rounded": RoundedGaussian, "discrete": DiscreteGaussian}
 
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, get_args
+from typing import Any, ClassVar, Protocol, Self, get_args
 
 import numpy as np
 from flint import arb, ctx
@@ -26,6 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput
 from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare
+from utmost.exact.arrays import Floats
+from utmost.exact.bisection import first_integer
 from utmost.mechanism.balls import count_above, count_ball, draw_in_ball, draw_in_balls, norm, sum_absolute, sum_squared
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import implies_level
@@ -38,7 +40,6 @@ from utmost.mechanism.tails import TailDraws
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 from utmost.space.integers import Lattice, Moves
 
-Floats: TypeAlias = NDArray[np.float64]
 MOST_DIMENSION = 1000
 """Balls of more dimensions are not counted: a file may ask for any."""
 
@@ -491,16 +492,7 @@ def half_width(enclose: Callable[[int, int], arb], confidence: Any) -> int:
     def suffices(n: int) -> bool:
         return compare(Enclosed(lambda bits: enclose(n + 1, bits)), rest) <= 0
 
-    if suffices(0):
-        return 0
-    high = 1
-    while not suffices(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
+    return first_integer(suffices)
 
 
 def _prove_gaussian(law: GaussianLaw, space: Lattice, level: Level) -> Check:

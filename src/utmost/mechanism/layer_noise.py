@@ -10,10 +10,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from utmost.errors import InvalidInput
 from utmost.exact import Enclosed, ExpSum, as_rational, compare, read_rational, write_rational
+from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import implies_level
 from utmost.mechanism.draws import IntegerDraws, draw_point
@@ -21,7 +22,6 @@ from utmost.mechanism.layers import LayerLaw, sum_norms, sum_squares
 from utmost.mechanism.line_losses import tolerance
 from utmost.privacy import Level
 
-Floats = NDArray[np.float64]
 NEGLIGIBLE = 64 * math.log(2)
 """Expectations leave out noise beyond where its law has fallen by e to this; draws leave out nothing."""
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.line_losses import cost
 from utmost.space.integers import Line, unlisted_from_json
 
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
-MOST_WORK = 10**7
+MOST_WORK = 10**6
 MOST_LISTED = 10**7
 
 

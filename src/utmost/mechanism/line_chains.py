@@ -25,10 +25,11 @@ from flint import arb, ctx
 
 from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import ExpSum, as_fmpq, compare
+from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.canonical import require_canonical
 from utmost.mechanism.certification import Check
 from utmost.mechanism.draws import Uniform
-from utmost.mechanism.line import MOST_LISTED, Floats, Integers, LineMechanism, plain_prior, read_line, weigh
+from utmost.mechanism.line import MOST_LISTED, LineMechanism, plain_prior, read_line, weigh
 from utmost.mechanism.line_losses import cost, require_line_loss
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
 from utmost.space.integers import Line, unlisted_to_json

@@ -27,11 +27,12 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 
 from utmost.errors import InvalidInput, TooLarge
+from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.certification import Check
 from utmost.mechanism.gaussian_noise import GaussianNoise
 from utmost.mechanism.layer_noise import LayerNoise
-from utmost.mechanism.line import Floats, Integers, LineMechanism, plain_prior, read_line, weigh
+from utmost.mechanism.line import LineMechanism, plain_prior, read_line, weigh
 from utmost.mechanism.line_losses import cost, require_line_loss, tolerance
 from utmost.privacy import Level
 from utmost.space.integers import Line, unlisted_to_json

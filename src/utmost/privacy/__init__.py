@@ -13,9 +13,10 @@ from typing import Any
 
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Number
+from utmost.exact.arrays import Floats
 from utmost.privacy.approx import ApproxDP, PureDP, approx_lower, approx_move, approx_upper
 from utmost.privacy.gaussian import GaussianDP, as_quantile
-from utmost.privacy.level import Floats, Level, as_probabilities
+from utmost.privacy.level import Level, as_probabilities
 from utmost.privacy.promises import promise_in_words, require_accepted
 from utmost.privacy.suitable import FunctionPair, SuitablePair
 from utmost.privacy.zcdp import ZCDP

@@ -23,8 +23,9 @@ from utmost.exact import (
     show_rational,
     to_float,
 )
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
-from utmost.privacy.level import ONE, ZERO, Floats, Level, nonnegative
+from utmost.privacy.level import ONE, ZERO, Level, nonnegative
 
 
 @cites("BIN-proposition-2")

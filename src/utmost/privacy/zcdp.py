@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import Number, Real, as_fmpq, as_literal, as_rational, endpoints, show_rational, to_float
-from utmost.privacy.level import Floats, Level, nonnegative
+from utmost.exact.arrays import Floats
+from utmost.privacy.level import Level, nonnegative
 
 
 class ZCDP(Level):
@@ -35,7 +36,6 @@ class ZCDP(Level):
 
     kind = "zcdp"
     certifiable = False
-    keeps_positive = False
     __slots__ = ("rho",)
     rho: Fraction | float
 
@@ -81,16 +81,16 @@ class ZCDP(Level):
         return max(0.0, math.nextafter(float(endpoints(ball)[1]), math.inf))
 
     def _refuse(self) -> NoReturn:
-        rounded = show_rational(Fraction(f"{math.sqrt(2 * to_float(self.rho)):.6g}")) if self.keeps_something else "inf"
+        mu = math.sqrt(2 * to_float(self.rho))
+        rounded = next(text for text in (f"{mu:.6g}", f"{mu * (1 - 1e-5):.6g}", "0") if self._covers(text))
         raise UnsupportedLevel(
             f"{self} bounds no single probability, which this design needs; give GaussianDP({rounded}), which implies "
             "it, or an epsilon. Counts, sums, means and histograms take zCDP."
         )
 
-    @property
-    def keeps_something(self) -> bool:
-        """Whether anything is promised: rho is finite."""
-        return self.rho != math.inf
+    def _covers(self, mu: str) -> bool:
+        """Whether mu-Gaussian privacy implies this level: mu^2/2 is its rho."""
+        return self.rho == math.inf or Fraction(mu) ** 2 <= 2 * self.rho
 
     def _upper(self, alpha: Floats) -> Floats:
         self._refuse()

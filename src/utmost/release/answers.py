@@ -85,7 +85,7 @@ class Plan:
     @cached_property
     def before(self) -> Before:
         """How accurate an answer would be: on average under the prior, and at the worst point."""
-        return self.question.before()
+        return self.question.accuracy
 
     @property
     def accuracy(self) -> dict[str, dict[str, Any]]:
@@ -158,7 +158,7 @@ class Answer:
     @cached_property
     def before(self) -> Before:
         """How accurate it was to be: on average under the prior, and at the worst point."""
-        return self.question.before()
+        return self.question.accuracy
 
     @cached_property
     def after(self) -> After:
@@ -244,13 +244,14 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "proof": {
             "private": privacy.detail,
             "optimal": certificate.claim,
+            "of": question.proved_of or "the answer",
             "because": certificate.reason,
             "bound": _in_unit(question, certificate.bound),
             "gap": _in_unit(question, certificate.gap),
         },
         "notes": list(question.notes),
-        "accuracy": {"before": asdict(question.before())},
-        "compared": question.compared(),
+        "accuracy": {"before": asdict(question.accuracy)},
+        "compared": question.losses,
     }
 
 
@@ -299,13 +300,13 @@ def _lines(question: Question, before: Before, after: After | None) -> list[str]
     lines = [
         f"  privacy: {question.privacy}, {terms.neighbours}, {terms.unit}",
         f"  mechanism: {certificate.method}",
-        f"  optimal: {optimality(certificate, _in_unit(question, certificate.gap))}",
+        f"  optimal: {optimality(certificate, _in_unit(question, certificate.gap), question.proved_of)}",
         f"  accuracy before: {measured(before.loss)} {before.average:.4g} on average"
         f"{estimated(before.standard_error)}, {before.worst:.4g} at {before.worst_among or 'worst'}"
         + (f" ({before.holds})" if before.holds else ""),
     ]
     if after is not None:
         lines.append(f"  accuracy after: {known_after(after)}")
-    others = ", ".join(f"{name} {by[before.loss]:.4g}" for name, by in question.compared().items() if before.loss in by)
+    others = ", ".join(f"{name} {by[before.loss]:.4g}" for name, by in question.losses.items() if before.loss in by)
     lines.append(f"  {before.loss} loss: {others}")
     return lines + [f"  note: {note}" for note in question.notes]

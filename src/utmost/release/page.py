@@ -64,7 +64,7 @@ def _section(answer: Answer, alone: bool) -> str:
     """One answer; where it is alone on the page, the page's title has asked the question already."""
     details, terms = answer.details, answer.question.terms
     proof = details["proof"]
-    gap = "" if proof["gap"] is None else f" (gap {proof['gap']:.2g})"
+    gap = "" if proof["gap"] is None else f" (gap {proof['gap']:.2g} on {proof['of']})"
     facts = [
         ("Spent", f"{answer.privacy} ({terms.neighbours}; {terms.unit})"),
         ("Statistic", _statistic(answer)),

@@ -20,9 +20,10 @@ def show(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
-def optimality(certificate: Certificate, gap: float | None) -> str:
-    """What is known about better mechanisms; the gap in the unit of the answer."""
-    return f"{certificate.claim}{'' if gap is None else f' (gap {gap:.2g})'}: {certificate.reason}"
+def optimality(certificate: Certificate, gap: float | None, proved_of: str = "") -> str:
+    """What is known about better mechanisms; the gap in the unit of the answer, or of what it is made of."""
+    of = f" on {proved_of}" if proved_of else ""
+    return f"{certificate.claim}{of}{'' if gap is None else f' (gap {gap:.2g})'}: {certificate.reason}"
 
 
 def measured(loss: str) -> str:

@@ -17,17 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import Number, held
-from utmost.privacy import (
-    ApproxDP,
-    Floats,
-    Level,
-    PureDP,
-    approx_lower,
-    approx_move,
-    approx_upper,
-    as_level,
-    level_from_json,
-)
+from utmost.exact.arrays import Floats
+from utmost.privacy import ApproxDP, Level, PureDP, approx_lower, approx_move, approx_upper, as_level, level_from_json
 from utmost.space.family import Hamming
 from utmost.space.graph import MOST_ENTRIES, Space, edge_positions
 from utmost.space.sparse import dijkstra

@@ -5,21 +5,22 @@ Each knows its size and its distances in closed form and makes its edges when fi
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from utmost.errors import InvalidInput
+from utmost.exact import as_whole
 from utmost.space import family as known
 from utmost.space.family import Neighbours as Neighbours
+from utmost.space.family import as_neighbours
 from utmost.space.graph import Space, label_from_json
 
 
 def path(n: int) -> Space:
     """N points 0..n-1 in a row."""
-    return Space.of(known.Path(_whole(n, "n")))
+    return Space.of(known.Path(as_whole(n, "n")))
 
 
 def counts(people: int) -> Space:
@@ -30,7 +31,7 @@ def counts(people: int) -> Space:
     >>> len(counts(101).points)
     102
     """
-    return Space.of(known.Counts(_whole(people, "people")))
+    return Space.of(known.Counts(as_whole(people, "people")))
 
 
 def sums(people: int, largest: int, neighbours: Neighbours = "replace") -> Space:
@@ -40,7 +41,7 @@ def sums(people: int, largest: int, neighbours: Neighbours = "replace") -> Space
     given the same edges (a few at the top end join sums that no coming or going joins: safe, and it keeps the space
     Toeplitz); the kind is kept for reports.
     """
-    return Space.of(known.Sums(_whole(people, "people"), _whole(largest, "largest"), _kind(neighbours)))
+    return Space.of(known.Sums(as_whole(people, "people"), as_whole(largest, "largest"), as_neighbours(neighbours)))
 
 
 def differences(people: int, neighbours: Neighbours) -> Space:
@@ -48,17 +49,17 @@ def differences(people: int, neighbours: Neighbours) -> Space:
 
     Replacing a person moves it by at most 2 (a yes for a no), adding or removing one by at most 1.
     """
-    return Space.of(known.Differences(_whole(people, "people"), _kind(neighbours)))
+    return Space.of(known.Differences(as_whole(people, "people"), as_neighbours(neighbours)))
 
 
 def cycle(n: int) -> Space:
     """N points 0..n-1 in a ring."""
-    return Space.of(known.Cycle(_whole(n, "n")))
+    return Space.of(known.Cycle(as_whole(n, "n")))
 
 
 def complete(n: int) -> Space:
     """N points 0..n-1, each a neighbour of every other."""
-    return Space.of(known.Complete(_whole(n, "n")))
+    return Space.of(known.Complete(as_whole(n, "n")))
 
 
 def grid(shape: Sequence[int], metric: Literal["chebyshev", "manhattan"] = "chebyshev") -> Space:
@@ -71,7 +72,7 @@ def grid(shape: Sequence[int], metric: Literal["chebyshev", "manhattan"] = "cheb
     """
     if not isinstance(shape, Iterable):
         raise InvalidInput(f"shape is {shape!r}; give a size for each side, such as (30, 30).")
-    sizes = tuple(_whole(size, "a side of the shape") for size in shape)
+    sizes = tuple(as_whole(size, "a side of the shape") for size in shape)
     if metric not in ("chebyshev", "manhattan"):
         raise InvalidInput(f"metric is {metric!r}; give 'chebyshev' (king's moves) or 'manhattan' (one step in all).")
     return Space.of(known.Grid(sizes, metric))
@@ -87,9 +88,9 @@ def hamming(people: int, values: int | Sequence[Any]) -> Space:
     >>> hamming(2, ("no", "yes")).points[1]
     ('no', 'yes')
     """
-    people = _whole(people, "people")
+    people = as_whole(people, "people")
     if isinstance(values, int | np.integer):
-        return Space.of(known.Hamming(people, _whole(values, "values")))
+        return Space.of(known.Hamming(people, as_whole(values, "values")))
     axis = tuple(x.item() if isinstance(x, np.generic) else x for x in values)
     if len(set(axis)) < len(axis):
         raise InvalidInput(f"values is {axis!r}, which holds one value twice; give each once.")
@@ -104,7 +105,7 @@ def histograms(people: int, bins: int, neighbours: Neighbours = "replace") -> Sp
     >>> list(histograms(2, 2).points)
     [(0, 2), (1, 1), (2, 0)]
     """
-    return Space.of(known.Histograms(_whole(people, "people"), _whole(bins, "bins"), _kind(neighbours)))
+    return Space.of(known.Histograms(as_whole(people, "people"), as_whole(bins, "bins"), as_neighbours(neighbours)))
 
 
 FAMILIES: dict[str, Callable[..., Space]] = {
@@ -127,19 +128,3 @@ def space_from_json(data: Mapping[str, Any]) -> Space:
         return FAMILIES[name](**{k: label_from_json(v) if isinstance(v, list) else v for k, v in arguments.items()})
     except TypeError as problem:
         raise InvalidInput(f"the space {name} does not take these arguments: {problem}.") from None
-
-
-def _whole(value: Any, name: str) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = -1
-    if number < 0 or isinstance(value, bool):
-        raise InvalidInput(f"{name} is {value!r}; give a whole number, 0 or more.")
-    return number
-
-
-def _kind(neighbours: Neighbours) -> Neighbours:
-    if neighbours not in ("replace", "add-remove"):
-        raise InvalidInput(f"neighbours is {neighbours!r}; say 'replace' or 'add-remove'.")
-    return neighbours

@@ -16,11 +16,19 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Integers
 from utmost.space import points as computed
 
 Neighbours: TypeAlias = Literal["replace", "add-remove"]
 Side: TypeAlias = tuple[int, Literal["path", "complete"]]
+
+
+def as_neighbours(neighbours: Any) -> Neighbours:
+    """What neighbours are: one person's value replaced, or one person added or removed."""
+    if not isinstance(neighbours, str) or neighbours not in ("replace", "add-remove"):
+        raise InvalidInput(f"neighbours is {shown(neighbours)}; say 'replace' or 'add-remove'.")
+    return "replace" if neighbours == "replace" else "add-remove"
 
 
 class Family(ABC):

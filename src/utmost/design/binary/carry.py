@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.exact import LEAST, held, to_float
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.privacy import ApproxDP, GaussianDP, as_quantile
 from utmost.space.edge_levels import EdgeLevels
 from utmost.space.sparse import connected_components, csr_array, dijkstra
 
-Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 Bounds: TypeAlias = tuple[Floats, Floats]
 Shortest: TypeAlias = Callable[[Floats], tuple[Floats, Mask]]

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from utmost.design.binary.carry import carry
 from utmost.design.binary.extension import carry_from
-from utmost.design.binary.question import Floats, Outputs, as_truth, boundary_edges
+from utmost.design.binary.question import Outputs, as_truth, boundary_edges
 from utmost.design.linear_program import TIGHT
 from utmost.errors import InvalidInput, SolverFailed, TooLarge
+from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import ApproxDP, GaussianDP, SuitablePair
 from utmost.solution import Certificate, Problem, Solution, proved_bound

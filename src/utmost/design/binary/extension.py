@@ -8,17 +8,9 @@ import numpy as np
 
 from utmost.design.binary.carry import Bounds, carry
 from utmost.design.binary.conflict import find_conflict, raise_conflict
-from utmost.design.binary.question import (
-    Floats,
-    Mask,
-    Outputs,
-    Truth,
-    as_truth,
-    boundary_edges,
-    read_known,
-    require_hitting,
-)
+from utmost.design.binary.question import Mask, Outputs, Truth, as_truth, boundary_edges, read_known, require_hitting
 from utmost.exact import held
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import Level

@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational, is_number
+from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.canonical import CanonicalLaw, require_canonical
 from utmost.privacy import Level, as_level
@@ -25,7 +25,6 @@ from utmost.solution import Certificate, Problem, Solution
 from utmost.space.edge_levels import on_edges
 from utmost.space.families import counts
 
-Floats: TypeAlias = NDArray[np.float64]
 Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 REASON = (
     "Awan and Slavković 2020, Theorem 3.2: of all private tests of this size, the one with phi(x + 1) = upper(phi(x)) "

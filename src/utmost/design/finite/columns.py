@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from utmost.design.finite.geometric import geometric
 from utmost.design.linear_program import TIGHT
 from utmost.exact import held
+from utmost.exact.arrays import Floats
+from utmost.exact.bisection import narrow
 from utmost.space.edge_levels import EdgeLevels
 from utmost.space.sparse import coo_array, csr_array, hstack
 
-Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]
 CLOSED = 1e-8
 MOST_ROUNDS, STALLED = 300, 30
@@ -145,10 +146,7 @@ def _exponential(levels: EdgeLevels) -> Floats:
         sums = logsumexp(-c * lengths, axis=1)
         return bool((c * steps + np.abs(sums[a] - sums[b]) <= allowed).all())
 
-    low, high = 0.5, 1.0
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (middle, high) if is_private(middle) else (low, middle)
+    low, _ = narrow(lambda c: not is_private(c), 0.5, 1.0, absolute=2.0**-21)
     matrix = np.exp(-low * lengths - logsumexp(-low * lengths, axis=1, keepdims=True))
     return held(np.asarray(matrix), np.isfinite(lengths))
 

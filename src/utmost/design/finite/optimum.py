@@ -13,8 +13,9 @@ from utmost.design.finite.geometric import geometric
 from utmost.design.finite.phi import pure_levels
 from utmost.design.finite.region import regularity
 from utmost.design.finite.tight import column_peaks, with_peaks
-from utmost.design.linear_program import Floats, Optimum, best_mechanism, mix_until_private
+from utmost.design.linear_program import Optimum, best_mechanism, mix_until_private
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, Loss, grows_with_distance, loss_table
 from utmost.mechanism.decaying import DecayingMechanism, is_path
@@ -82,7 +83,7 @@ def optimal(
     0.316182
     """
     levels = on_edges(space, privacy)
-    if method == "auto" and criterion == "average":
+    if method == "auto" and criterion == "average" and outputs is None:
         found = _by_chains(levels, prior, loss)
         if found is not None:
             return found

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.design.finite.phi import Solved, pure_levels, solve_phi
 from utmost.design.finite.singular import nonnegative_solution
 from utmost.design.finite.structured import solve_for_prior
 from utmost.design.finite.tight import MOST_DENSE, column_peaks, tight_constraints
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP
@@ -20,7 +20,6 @@ from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.family import Hamming
 
-Floats: TypeAlias = NDArray[np.float64]
 SLACK = 1e-12
 """What rounding may add to a ratio of probabilities before it counts as broken."""
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utmost.design.finite.phi import Floats, Solved
+from utmost.design.finite.phi import Solved
+from utmost.exact.arrays import Floats
 from utmost.mechanism.decaying import (
     has_structure,
     is_transitive,

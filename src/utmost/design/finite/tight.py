@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utmost.design.finite.phi import Floats, Solved, pure_levels, solve_phi
+from utmost.design.finite.phi import Solved, pure_levels, solve_phi
 from utmost.design.finite.singular import nonnegative_solution
 from utmost.design.finite.structured import solve_structured
 from utmost.errors import NoSuchMechanism, TooLarge
 from utmost.exact import held
+from utmost.exact.arrays import Floats
+from utmost.exact.bisection import narrow
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.decaying import DecayingMechanism, has_structure, is_path, is_transitive, row_sums
@@ -121,9 +123,7 @@ def smallest_epsilon(space: Space) -> SmallestEpsilon:
             0.0, (0.0, 0.0), f"it exists at each of {len(grid)} sampled epsilons down to {grid[-1]:.2g}"
         )
     low, top = float(epsilon), last
-    while top - low > 1e-10:
-        middle = (low + top) / 2
-        low, top = (low, middle) if least(middle) >= 0 else (middle, top)
+    low, top = narrow(lambda epsilon: least(epsilon) >= 0, low, top, absolute=1e-10)
     proved = [column_peaks(on_edges(space, PureDP(e))).nonnegative for e in (low, top)]
     ends = "signs proved at both ends" if proved == [False, True] else "signs at the ends not all proved"
     note = f"{ends}; proved above {high:.4g}, sampled between"

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.design.local.alphabet import Floats, distributions, prior_of, pure_level
+from utmost.design.local.alphabet import distributions, prior_of, pure_level
 from utmost.design.local.simple import halves
 from utmost.design.local.testing import for_testing
 from utmost.errors import InvalidInput
+from utmost.exact import as_whole
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.privacy.divergences import NAMED
 from utmost.space.edge_levels import Privacy
@@ -150,11 +152,10 @@ def price_in_people(p0: ArrayLike, p1: ArrayLike, privacy: Privacy, people: int 
     (6.87, 146)
     """
     first, second = distributions(p0, p1)
-    if isinstance(people, bool) or not isinstance(people, int | np.integer) or people < 1:
-        raise InvalidInput(f"people is {people!r}; give a whole number, 1 or more.")
+    people = as_whole(people, "people", 1)
     whole, kept = NAMED["kl"].between(first, second), for_testing(first, second, privacy).value
     factor = 1.0 if whole == kept else (math.inf if kept == 0 or math.isinf(whole) else whole / kept)
-    return Price(int(people), factor, people / factor)
+    return Price(people, factor, people / factor)
 
 
 def _tv(p0: Floats, p1: Floats) -> float:

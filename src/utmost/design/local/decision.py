@@ -6,16 +6,17 @@ import math
 import secrets
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.design.local.alphabet import distributions, whole_number
+from utmost.design.local.alphabet import distributions
 from utmost.design.local.columns import as_list
 from utmost.errors import InvalidInput
+from utmost.exact import as_whole
+from utmost.exact.arrays import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
 MOST_COUNTS = 2 * 10**5
 
 
@@ -210,7 +211,7 @@ def neyman_pearson(
     (0.05, 0.009652, True)
     """
     outputs, m0, m1 = _laws(mechanism, p0, p1)
-    rate, n = _rate(false_alarm, "false_alarm"), whole_number(people, "people", 1)
+    rate, n = _rate(false_alarm, "false_alarm"), as_whole(people, "people", 1)
     with np.errstate(divide="ignore"):
         logs = np.array([np.log(m0), np.log(m1)])
     if not _few(n, len(m0)):

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.design.local.alphabet import Floats, prior_of, pure_level
+from utmost.design.local.alphabet import prior_of, pure_level
 from utmost.design.local.mixture import Mixture, best_mixture
 from utmost.errors import InvalidInput, TooLarge
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.patterns import information_between, information_of, offset, subset_sums

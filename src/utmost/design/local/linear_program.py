@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from utmost.design.linear_program import TIGHT
-from utmost.design.local.alphabet import Floats, pure_level, whole_number
+from utmost.design.local.alphabet import pure_level
 from utmost.design.local.information import worst_sets
 from utmost.design.local.mixture import Mixture, best_mixture
 from utmost.errors import InvalidInput, SolverFailed, TooLarge, UnsupportedLevel
+from utmost.exact import as_whole
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism.patterns import offset
 from utmost.privacy import ApproxDP
@@ -64,7 +66,7 @@ def linear_program(
     >>> round(-um.local.linear_program(lambda column: -(column @ apart).min(axis=-1), 4, 1.0).value, 6)
     0.768941
     """
-    k, level = whole_number(k, "k", 1), pure_level(privacy)
+    k, level = as_whole(k, "k", 1), pure_level(privacy)
     q = offset(level)
     most = MOST_LETTERS if callable(utility) else MOST_LETTERS_OF_SEVERAL
     if k > most:

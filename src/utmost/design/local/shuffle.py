@@ -12,18 +12,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from utmost.design.local.alphabet import pure_level, whole_number
+from utmost.design.local.alphabet import pure_level
 from utmost.design.local.survey import Survey
 from utmost.errors import InvalidInput
-from utmost.exact import Number, as_rational
+from utmost.exact import Number, as_rational, as_whole
+from utmost.exact.arrays import Floats
 from utmost.privacy import ApproxDP
 
-Floats: TypeAlias = NDArray[np.float64]
 MOST_TRIED = 2000
 """How many people at most for trying every number of others that say yes."""
 LEFT_OUT = 1e-3
@@ -88,7 +87,7 @@ def shuffled(survey: Survey | Any, n: int, delta: Number) -> Shuffled:
     >>> um.local.shuffled(um.local.survey(range(10), 1.0), 1000, 1e-6).exact
     False
     """
-    people = whole_number(n, "n", 1)
+    people = as_whole(n, "n", 1)
     wanted = float(as_rational(delta, "delta"))
     if not 0 < wanted < 1:
         raise InvalidInput(f"delta is {delta!r}; give a number between 0 and 1: without one, shuffling adds nothing.")

@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.design.local.alphabet import Floats, block_response, distributions, pure_level, whole_number
+from utmost.design.local.alphabet import block_response, distributions, pure_level
 from utmost.design.local.linear_program import linear_program
 from utmost.design.local.partitions import best_cuts, best_cuts_of, blocks_of, by_ratio, value_of
 from utmost.design.local.prices import find_prices
 from utmost.errors import InvalidInput
+from utmost.exact import as_whole
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism.patterns import divergence_between, offset
 from utmost.privacy.divergences import Chosen, Divergence, as_divergence
@@ -68,7 +70,7 @@ def for_testing(
     """
     first, second = distributions(p0, p1)
     level, f = pure_level(privacy), as_divergence(divergence)
-    most = None if outputs is None else whole_number(outputs, "outputs", 1)
+    most = None if outputs is None else as_whole(outputs, "outputs", 1)
     q = offset(level)
     free, block = _partitions(first, second, f, q, most)
     limited = block is not free

@@ -18,6 +18,7 @@ from utmost.design.local.information import as_problem, for_information, informa
 from utmost.design.local.partitions import best_cuts, blocks_of, by_ratio, value_of
 from utmost.design.local.simple import binary, binary_for_information, randomized_response
 from utmost.design.local.testing import divergence_of
+from utmost.exact.bisection import narrow
 from utmost.exact.citations import cites
 from utmost.mechanism.patterns import offset
 from utmost.privacy import PureDP
@@ -27,6 +28,8 @@ from utmost.solution import proved_bound
 GRID = np.geomspace(0.01, 20, 60)
 SAME = 1e-11
 """Two values that agree to this, relative, count as one: above rounding, below what e^-20 makes of a difference."""
+NEAR = 1e-10
+"""How close, relatively, a threshold is found."""
 PROVED = 1e-9
 """How much above its value the bound on randomised response may be, relative: what bounds count for rounding."""
 
@@ -173,16 +176,9 @@ def _scan(binary_is_optimal: Callable[[float], bool], response_is_optimal: Calla
     first = next((i for i, e in enumerate(grid) if not binary_is_optimal(e)), len(grid))
     until = math.inf if first == len(grid) else 0.0
     if 0 < first < len(grid):
-        until = _bisect(binary_is_optimal, grid[first - 1], grid[first])
+        until = narrow(lambda e: not binary_is_optimal(e), grid[first - 1], grid[first], relative=NEAR)[0]
     last = next((i for i in range(len(grid) - 1, -1, -1) if not response_is_optimal(grid[i])), -1)
     since = 0.0 if last < 0 else math.inf
     if 0 <= last < len(grid) - 1:
-        since = _bisect(lambda e: not response_is_optimal(e), grid[last], grid[last + 1])
+        since = narrow(response_is_optimal, grid[last], grid[last + 1], relative=NEAR)[0]
     return Thresholds(until, since)
-
-
-def _bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low

@@ -11,19 +11,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.design.multiparty.functions import Question
 from utmost.design.multiparty.response import chances
 from utmost.errors import TooLarge
+from utmost.exact.arrays import Floats, Integers
 from utmost.privacy import ApproxDP
 from utmost.space.points import Histograms
 
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
 MOST_NUMBERS = 2**25
 """The largest array: a quarter of a gigabyte."""
 

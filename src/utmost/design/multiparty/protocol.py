@@ -14,10 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.design.multiparty.average import accuracy_by_state, best_accuracy
 from utmost.design.multiparty.decision import Decision, best_answer, posterior_of, read_coin, toss
@@ -35,6 +34,7 @@ from utmost.design.multiparty.response import chances, promises_nothing, respons
 from utmost.design.multiparty.worst import Rule, average_rule, best_rule
 from utmost.errors import BadFile, InvalidInput, SolverFailed, TooLarge, UnsupportedLevel, UtmostError
 from utmost.exact import Number
+from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.mechanism.certification import CertifiedMechanism, Check, find_violation
@@ -42,7 +42,6 @@ from utmost.privacy import ApproxDP, Level, as_level, level_from_json, promise_i
 from utmost.solution import Certificate, Verification
 from utmost.space import label_from_json, label_to_json
 
-Floats: TypeAlias = NDArray[np.float64]
 FORMAT, VERSION = "utmost-protocol", 1
 ANY_PROTOCOL = (
     "LIM Theorem 4.4.1: whatever parties at these levels say to each other, in any number of rounds, can be computed "

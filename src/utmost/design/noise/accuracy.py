@@ -10,6 +10,7 @@ from utmost.design.noise.discrete import IntegerNoise
 from utmost.design.noise.staircase import staircase
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
+from utmost.exact.bisection import narrow
 
 LEAST, MOST = 2.0**-60, 2.0**11
 
@@ -66,7 +67,4 @@ def smallest_epsilon(
         low, high = low / 2, low
         if low < LEAST:
             raise InvalidInput(f"half_width is {half_width!r}; even epsilon = {LEAST:g} is that accurate.")
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
+    return narrow(suffices, low, high, relative=1e-9)[1]

@@ -14,12 +14,11 @@ from utmost.design.noise.arguments import (
     as_positive,
     as_private_vector,
     as_size,
-    as_whole,
     exact_integer,
 )
 from utmost.design.noise.vectors import ball_laws, gaussian_law, require_level
 from utmost.errors import InvalidInput, UnsupportedLevel
-from utmost.exact import Number
+from utmost.exact import Number, as_whole
 from utmost.mechanism.certification import Check
 from utmost.mechanism.gaussian import GaussianLaw
 from utmost.mechanism.lattice import BallLaw, IndependentLaw, keeps_gaussian
@@ -150,7 +149,7 @@ def lattice(
     >>> len(noise.release((120, 44, 97))), bool(noise.verify())
     (3, True)
     """
-    size, rows = as_whole(dimension, "dimension", most=MOST_DIMENSION), as_whole(reach, "reach")
+    size, rows = as_whole(dimension, "dimension", 1, MOST_DIMENSION), as_whole(reach, "reach", 1)
     if moves not in get_args(Moves):
         raise InvalidInput(f"moves is {moves!r}; choose from {', '.join(get_args(Moves))}.")
     level, space = as_level(privacy), Lattice(size, moves, rows, 0, 0)
@@ -194,7 +193,7 @@ def gaussian(
     >>> round(noise.expected("squared"), 6), bool(noise.verify())
     (3.0, True)
     """
-    level, size = as_level(privacy), as_whole(dimension, "dimension")
+    level, size = as_level(privacy), as_whole(dimension, "dimension", 1)
     require_level(level)
     square = (
         as_positive(sensitivity, "sensitivity") ** 2

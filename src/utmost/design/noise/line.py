@@ -30,6 +30,7 @@ from utmost.design.noise.chains import line_chains
 from utmost.design.noise.vectors import gaussian_law
 from utmost.errors import InvalidInput, TooLarge, UtmostError, shown
 from utmost.exact import Number, as_fmpq, endpoints, write_rational
+from utmost.exact.arrays import Floats
 from utmost.mechanism.canonical import CanonicalLaw, require_canonical
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
@@ -41,7 +42,7 @@ from utmost.mechanism.line_chains import ChainLine, chain_reach
 from utmost.mechanism.line_losses import require_line_loss, tolerance
 from utmost.mechanism.line_noise import MOST_GUESSED, MOST_TABLE, NoisyLine
 from utmost.mechanism.line_table import TableLine
-from utmost.privacy import ZCDP, ApproxDP, Floats, GaussianDP, Level, as_level
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Line
 

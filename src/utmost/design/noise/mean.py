@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from utmost.design.noise.vectors import gaussian_law
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
+from utmost.exact.arrays import Floats
 from utmost.mechanism.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 from utmost.space.integers import Lattice, Moves
 
-Floats = NDArray[np.float64]
 BINS, SHARES, LISTED = 100, 32, 1500
 """Into how many bins the size of one noise is cut, and the shares, for intervals; bins of one law, for expectations."""
 DELTA = 1e-6

@@ -17,13 +17,14 @@ import numpy as np
 
 from utmost.design.rainbow.regions import find_regions, one_concave_level, solve_inside
 from utmost.errors import InvalidInput
-from utmost.exact import LEAST
+from utmost.exact import LEAST, as_whole
 from utmost.exact.citations import cites
 from utmost.privacy import Level
 from utmost.solution import Solution
 from utmost.space import Space
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import Neighbours
+from utmost.space.family import as_neighbours
 
 UNRESOLVED = 2.0**-60
 """Lines end where the chance of a wrong winner is below this: farther points are mapped to the end."""
@@ -99,10 +100,7 @@ def plurality(
     names = tuple(candidates)
     if len(names) < 2 or len(set(names)) < len(names):
         raise InvalidInput(f"candidates is {candidates!r}; give two or more, each once.")
-    if neighbours not in ("replace", "add-remove"):
-        raise InvalidInput(f"neighbours is {neighbours!r}; say 'replace' or 'add-remove'.")
-    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
-        raise InvalidInput(f"people is {people!r}; give a whole number, 1 or more.")
+    neighbours, people = as_neighbours(neighbours), as_whole(people, "people", 1)
     farthest = math.ceil((people + 1) / 2) - 1 if neighbours == "replace" else people
     level = one_concave_level(privacy)
     longest = longest_line(level, farthest)

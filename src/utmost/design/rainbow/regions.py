@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
 from utmost.exact import LEAST, as_rational, held
+from utmost.exact.arrays import Floats
+from utmost.exact.bisection import first_between
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
 from utmost.mechanism.certification import keeps_promise
@@ -22,7 +24,6 @@ from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Morphism, Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
-Floats: TypeAlias = NDArray[np.float64]
 Rainbow: TypeAlias = tuple[Any, ...]
 ROWS_AT_ONCE = 2**13
 FIRST = "average probability of the first preference over the points"
@@ -84,11 +85,7 @@ def _inwards(level: Level, first: Floats, distances: NDArray[Any]) -> Floats:
 
 def _last_change(level: Level, rest: float, farthest: int) -> int:
     """The distance from which on all but the best output have at most `LEAST` together, by bisection; or `farthest`."""
-    low, high = -1, farthest
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if level.lower_after(middle, rest) <= LEAST else (middle, high)
-    return high
+    return first_between(lambda distance: bool(level.lower_after(distance, rest) <= LEAST), -1, farthest)
 
 
 def _rows(level: Level, first: Floats, ahead: Floats, behind: Floats, distances: NDArray[Any]) -> Floats:

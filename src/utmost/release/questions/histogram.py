@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from utmost.design.noise.vectors import best_vector
 from utmost.errors import InvalidInput, shown
 from utmost.release.arguments import Condition, Of, Privacy
 from utmost.release.asked import Asks, Made
@@ -20,8 +19,10 @@ from utmost.release.plain import plain
 from utmost.release.questions.numbers import Vector
 from utmost.release.questions.question import as_of, asking
 from utmost.release.source import Source, Statement
-from utmost.solution import Solution
 from utmost.space.integers import Lattice, Moves
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,6 +95,8 @@ class Histogram(Vector):
         return ()
 
     def design(self) -> Solution:
+        from utmost.design.noise.vectors import best_vector
+
         return best_vector(self.space, self.privacy, self.loss)
 
     def statement(self, source: Source, secret: bytes) -> Statement:

@@ -20,7 +20,7 @@ from utmost.exact import as_plain
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before, central_interval
 from utmost.release.alternatives import noise_alternatives, number_alternatives
 from utmost.release.costs import cost, scaled, shown_with
-from utmost.release.questions.question import Question, once
+from utmost.release.questions.question import Question
 from utmost.space.integers import Lattice, Line
 
 REMAPPED = (
@@ -53,11 +53,9 @@ class Numbers(Question):
     def average(self) -> float:
         return self._scaled(self.solution.value)
 
-    @once
     def before(self) -> Before:
         return Before(self.loss, self.average, self._scaled(self.solution.mechanism.worst(self.loss)))
 
-    @once
     def compared(self) -> dict[str, dict[str, float]]:
         losses = shown_with(self.loss)
         ours = {each: self.solution.mechanism.expected(each) for each in losses}

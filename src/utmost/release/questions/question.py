@@ -16,10 +16,10 @@ To add a question, write its file and name its class in `QUESTIONS` of this pack
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
-from typing import Any, ClassVar, Self, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import Level, as_level
@@ -30,24 +30,10 @@ from utmost.release.levels import require_releasable
 from utmost.release.options import Option
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
-from utmost.solution import Solution
 from utmost.space.integers import Unlisted
 
-Found = TypeVar("Found")
-
-
-def once(method: Callable[[Any], Found]) -> Callable[[Any], Found]:
-    """A method of a question that is computed when first asked, and kept: plan, answer and report repeat it."""
-
-    @wraps(method)
-    def kept(question: Any) -> Found:
-        found = question.__dict__.setdefault("_kept", {})
-        if method.__qualname__ not in found:
-            found[method.__qualname__] = method(question)
-        value: Found = found[method.__qualname__]
-        return value
-
-    return kept
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 
 @dataclass(frozen=True)
@@ -145,6 +131,16 @@ class Question(ABC):
         return None
 
     @cached_property
+    def accuracy(self) -> Before:
+        """`before`, worked out once."""
+        return self.before()
+
+    @cached_property
+    def losses(self) -> dict[str, dict[str, float]]:
+        """`compared`, worked out once."""
+        return self.compared()
+
+    @cached_property
     def solution(self) -> Solution:
         """The design, made when first needed."""
         return self.design()
@@ -156,6 +152,11 @@ class Question(ABC):
     def draw(self, point: Any) -> dict[str, Any]:
         """What is released at a private point: the only place where it and randomness meet."""
         return self.released(self.solution.sample(point))
+
+    @property
+    def proved_of(self) -> str:
+        """What the certificate is about, where that is not the answer itself."""
+        return ""
 
     @property
     def notes(self) -> tuple[str, ...]:
