@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from utmost import accounting, errors, plot, reproduce
+    from utmost import accounting, errors, plot, reproduce, survey
     from utmost.accounting import Ledger, compose
     from utmost.design import binary, finite, local, multiparty, noise, rainbow
     from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
@@ -82,6 +82,7 @@ __all__ = [
     "reproduce",
     "rows",
     "sums",
+    "survey",
 ]
 
 

@@ -26,6 +26,10 @@ class Asked:
         """What the engine is asked."""
         return self.question.statement(self.source, secret)
 
+    def private_point(self, secret):
+        """The private point, as a point of the question's space."""
+        return self.question.point(self.source.integers(self.statement(secret)))
+
     def point(self, statement):
         """The private point, by name."""
         point = self.question.point(self.source.integers(statement))
@@ -83,3 +87,11 @@ def plurality(setting, column, candidates, privacy, where=None, of="rows", loss=
 
 def quantile(setting, column, q, candidates, privacy, where=None, of="rows", loss="absolute", prior=None):
     return Asking(setting).quantile(column, q, candidates, privacy, where=where, of=of, loss=loss, prior=prior)
+
+
+def clamped(setting, column, lower, upper, privacy, where=None, loss="absolute"):
+    return Asking(setting).clamped(column, lower, upper, privacy, where=where, loss=loss)
+
+
+def left_out(setting, where, privacy, loss="absolute"):
+    return Asking(setting).left_out(where, privacy, loss=loss)

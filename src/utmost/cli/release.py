@@ -5,21 +5,21 @@ from __future__ import annotations
 import inspect
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from utmost.accounting import Ledger
 from utmost.cli.asking import complete, in_a_terminal
 from utmost.cli.output import Json, ledger_file, print_json, read_level
 from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.privacy import Level
-from utmost.release import Session, Unit, people, rows
-from utmost.release.answers import RECORDED
 from utmost.release.options import WHERE, Option
 from utmost.release.questions import QUESTIONS, Question
-from utmost.release.report import require_writable
-from utmost.release.units import MOST_UNITS
+from utmost.release.units import MOST_UNITS, Unit, people, rows
+
+if TYPE_CHECKING:
+    from utmost.accounting import Ledger
+    from utmost.release.session import Session
 
 
 def release(**given: Any) -> None:
@@ -30,6 +30,11 @@ def release(**given: Any) -> None:
     The identical question asked again gets the recorded answer and spends nothing. In --json, `privacy` is what the
     answer spent when it was drawn, and `ledger.spent` what the whole account has spent so far.
     """
+    from utmost.accounting import Ledger
+    from utmost.release.answers import RECORDED
+    from utmost.release.report import require_writable
+    from utmost.release.session import Session
+
     given = {
         name.removesuffix("_"): value or None if isinstance(value, list) else value for name, value in given.items()
     }
@@ -140,6 +145,8 @@ release.__annotations__ = {name: kind for name, (kind, _) in DECLARED.items()} |
 
 def _existing(ledger: str | None, dataset: str) -> Ledger:
     """The ledger, if it has the data set's account; else one in memory, so that planning leaves nothing behind."""
+    from utmost.accounting import Ledger
+
     accounts = Ledger(ledger)
     if dataset in accounts.datasets():
         return accounts

@@ -9,9 +9,29 @@ each question; `session` asks; `answers`, `accuracy`, `words`, `report` and `pag
 a report again without the table; `budget` shows what is left; `audit` tries to break it.
 """
 
-from utmost.release.answers import Answer, Plan
-from utmost.release.audit import Audit, audit
-from utmost.release.session import Session
-from utmost.release.units import Unit, people, rows
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from utmost.release.answers import Answer, Plan
+    from utmost.release.audits import Audit, audit
+    from utmost.release.session import Session
+    from utmost.release.units import Unit, people, rows
 
 __all__ = ["Answer", "Audit", "Plan", "Session", "Unit", "audit", "people", "rows"]
+
+PLACES = {
+    "answers": ("Answer", "Plan"),
+    "audits": ("Audit", "audit"),
+    "session": ("Session",),
+    "units": ("Unit", "people", "rows"),
+}
+"""Where each name lives: loaded when it is asked for, so that the command starts quickly."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is asked for."""
+    for module, names in PLACES.items():
+        if name in names:
+            return getattr(import_module(f"utmost.release.{module}"), name)
+    raise AttributeError(f"module 'utmost.release' has no attribute {name!r}")

@@ -17,7 +17,7 @@ from utmost.accounting import Account, Entry, Ledger, Schedule
 from utmost.accounting.entries import Left, Spent
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
-from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, as_level
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.answers import Answer, LedgerState, Plan, describe
 from utmost.release.budget import Budget
 from utmost.release.contributions import require_id
@@ -42,7 +42,7 @@ class Session(Questions[Answer]):
     dataset : the name of its account in the ledger; the same people under two names are protected twice as little
     unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many
     neighbours : "replace" or "add-remove"; no default, because the promise differs
-    budget : what all answers together may spend: PureDP, ApproxDP, GaussianDP, or a number (an epsilon)
+    budget : what all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP, or a number (an epsilon)
     ledger : a file name, "postgresql://...", a Ledger, or None: in memory, and every report says so
     types : how to read columns of text, such as {"age": int}; what cannot be read is null
 
@@ -124,8 +124,8 @@ class Session(Questions[Answer]):
     def smallest_privacy(self, question: Plan, accuracy: Number) -> Level:
         """The smallest epsilon, to three digits, whose expected loss under the prior is at most `accuracy`.
 
-        A plan with a delta keeps it; for a plan at a Gaussian level it is the smallest mu. Nothing below 0.0001 is
-        tried: where that suffices, it is the answer.
+        A plan with a delta keeps it; of a Gaussian level it is the smallest mu, of a ZCDP level the smallest rho.
+        Nothing below 0.0001 is tried: where that suffices, it is the answer.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Session(Questions[Answer]):
             )
 
         def suffices(epsilon: float) -> bool:
-            return question.question.at(_with_epsilon(question.privacy, epsilon)).accuracy.average <= wanted
+            return question.question.at(_with_epsilon(question.privacy, epsilon)).average <= wanted
 
         low, high = -1, len(TRIED)  # the least that suffices lies above low, and at or below high
         while high - low > 1:
@@ -286,9 +286,11 @@ def _require_fresh(fresh: Any) -> bool:
 
 
 def _with_epsilon(level: Level, epsilon: float) -> Level:
-    """A level of the same kind with another epsilon, or mu."""
+    """A level of the same kind with another epsilon, mu or rho."""
     if isinstance(level, GaussianDP):
         return GaussianDP(epsilon)
+    if isinstance(level, ZCDP):
+        return ZCDP(epsilon)
     if isinstance(level, ApproxDP) and level.delta > 0:
         return ApproxDP(epsilon, level.delta)
     return PureDP(epsilon)

@@ -83,7 +83,7 @@ class Lattice:
         "sum-zero": one up and another down, never one alone (disjoint cells that hold every row, rows replaced).
         "any": only one integer, by one (disjoint cells, rows that come or go)
     reach : how many such rows one neighbour has
-    lower, upper : where every integer lies
+    lower, upper : where every integer lies, or is cut to
     """
 
     kind: ClassVar[str] = "lattice"
@@ -102,7 +102,18 @@ class Lattice:
             )
 
     def clamp(self, values: Any) -> tuple[int, ...]:
-        """The nearest vector; moves no coordinate of two vectors farther apart."""
+        """The nearest vector; a neighbour's move stays a move of the same kind.
+
+        Where sums are kept ("sum-zero") nothing is cut: a row that leaves a cell that was cut would be seen to come
+        elsewhere and to leave nowhere, and noise that adds up to 0 would show it.
+
+        Examples
+        --------
+        >>> Lattice(2, "exchange", 1, 0, 9).clamp([10, 0]), Lattice(2, "sum-zero", 1, 0, 9).clamp([10, 0])
+        ((9, 0), (10, 0))
+        """
+        if self.moves == "sum-zero":
+            return tuple(int(value) for value in values)
         return tuple(min(max(int(value), self.lower), self.upper) for value in values)
 
     def __str__(self) -> str:

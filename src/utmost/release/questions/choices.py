@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from utmost.design.binary.line import best_yes_or_no
-from utmost.design.rainbow import choice_facts
-from utmost.mechanism.tally_averages import TRIED
 from utmost.release.accuracy import After, Before
 from utmost.release.alternatives import choice_alternatives
 from utmost.release.questions.numbers import prior_name
 from utmost.release.questions.question import Question
-from utmost.solution import Solution
 from utmost.space.integers import Line, Tallies
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 NOTHING = 1e-6
 """Where the chance of yes differs by no more between any two points, the answer is the same whatever the table says."""
@@ -47,6 +46,8 @@ class YesOrNo(Question):
         raise NotImplementedError
 
     def design(self) -> Solution:
+        from utmost.design.binary.line import best_yes_or_no
+
         return best_yes_or_no(self.space, self.border, self.privacy, self.prior)
 
     def point(self, found: Mapping[str, int]) -> int:
@@ -111,6 +112,9 @@ class Candidate(Question):
         return self.candidates_in_order[released["place"]]
 
     def before(self) -> Before:
+        from utmost.design.rainbow import choice_facts
+        from utmost.mechanism.tally_averages import TRIED
+
         facts = choice_facts(self.solution)
         average = facts.expected[self.loss]
         holds = f"average: {facts.basis}; worst: {facts.worst_among}"
@@ -118,6 +122,8 @@ class Candidate(Question):
         return Before(self.loss, average.value, facts.worst, average.error, tried, holds)
 
     def after(self, released: Mapping[str, Any]) -> After:
+        from utmost.design.rainbow import choice_facts
+
         known = choice_facts(self.solution).right(released["place"])
         given = f"a {prior_name(self.prior)} prior and this answer"
         if known is None:
@@ -125,6 +131,8 @@ class Candidate(Question):
         return After(probability_right=known.value, standard_error=known.error, given=given)
 
     def compared(self) -> dict[str, dict[str, float]]:
+        from utmost.design.rainbow import choice_facts
+
         facts = choice_facts(self.solution)
         ours = {loss: estimate.value for loss, estimate in facts.expected.items()}
         others = {

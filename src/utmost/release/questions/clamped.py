@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from utmost.design.noise.line import best_on_line
 from utmost.exact import Number as AnyNumber
 from utmost.exact import show_rational
 from utmost.release.arguments import Condition, Privacy
@@ -22,8 +21,10 @@ from utmost.release.options import COLUMN, LOWER, UPPER, WHERE
 from utmost.release.questions.numbers import Number
 from utmost.release.questions.question import asking
 from utmost.release.source import Source, Statement, as_column
-from utmost.solution import Solution
 from utmost.space.integers import Line
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,6 +65,8 @@ class Clamped(Number):
         return Line(0, self.most_rows, min(self.rows_each, self.most_rows))
 
     def design(self) -> Solution:
+        from utmost.design.noise.line import best_on_line
+
         return best_on_line(self.space, self.privacy, self.loss)
 
     def statement(self, source: Source, secret: bytes) -> Statement:

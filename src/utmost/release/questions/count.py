@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from utmost.design.noise.line import best_on_line
 from utmost.release.arguments import Condition, Of, Prior, Privacy
 from utmost.release.asked import Asks, Made
 from utmost.release.conditions.where import EVERY_ROW, Where
@@ -16,8 +15,10 @@ from utmost.release.priors import line_prior
 from utmost.release.questions.numbers import Number, prior_text, require_unbiased
 from utmost.release.questions.question import as_of
 from utmost.release.source import Source, Statement
-from utmost.solution import Solution
 from utmost.space.integers import Line
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,6 +57,8 @@ class Count(Number):
         return Line(0, self.most_rows, min(self.rows_each, self.most_rows))
 
     def design(self) -> Solution:
+        from utmost.design.noise.line import best_on_line
+
         return best_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
 
     def statement(self, source: Source, secret: bytes) -> Statement:

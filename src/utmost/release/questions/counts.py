@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from utmost.design.noise.vectors import best_vector
 from utmost.errors import InvalidInput, shown
 from utmost.release.arguments import Of, Privacy
 from utmost.release.asked import Asks, Made
@@ -18,8 +17,10 @@ from utmost.release.plain import plain
 from utmost.release.questions.numbers import Vector
 from utmost.release.questions.question import as_of
 from utmost.release.source import Source, Statement
-from utmost.solution import Solution
 from utmost.space.integers import Lattice, Moves
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 MOST_CONDITIONS = 100
 
@@ -63,6 +64,8 @@ class Counts(Vector):
         return Lattice(len(self.conditions), moves, min(self.rows_each, self.most_rows), 0, self.most_rows)
 
     def design(self) -> Solution:
+        from utmost.design.noise.vectors import best_vector
+
         return best_vector(self.space, self.privacy, self.loss)
 
     def statement(self, source: Source, secret: bytes) -> Statement:

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from utmost.design.noise.vectors import best_vector
 from utmost.errors import InvalidInput, shown
 from utmost.release.arguments import Condition, Of, Privacy
 from utmost.release.asked import Asks, Made
@@ -20,8 +19,10 @@ from utmost.release.plain import plain
 from utmost.release.questions.numbers import Vector
 from utmost.release.questions.question import as_of, asking
 from utmost.release.source import Source, Statement
-from utmost.solution import Solution
 from utmost.space.integers import Lattice, Moves
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,8 +50,12 @@ class Histogram(Vector):
             )
         self.settle(categories=listed, other=other, loss=as_loss(self.loss), of=as_of(self.of, self.terms.unit))
         if len(set(self.names)) < len(self.names):
-            twice = next(name for i, name in enumerate(self.names) if name in self.names[:i])
-            raise InvalidInput(f"two cells would be called {twice!r}; rename a category or `other`.")
+            again = next(i for i, name in enumerate(self.names) if name in self.names[:i])
+            first = self.names.index(self.names[again])  # not the name: the list may be a private column by mistake
+            raise InvalidInput(
+                f"cells {first + 1} and {again + 1} would have the same name; list every category once, or rename "
+                "`other`."
+            )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -90,6 +95,8 @@ class Histogram(Vector):
         return ()
 
     def design(self) -> Solution:
+        from utmost.design.noise.vectors import best_vector
+
         return best_vector(self.space, self.privacy, self.loss)
 
     def statement(self, source: Source, secret: bytes) -> Statement:

@@ -7,9 +7,8 @@ rows out; how many people that touches is itself a private number, and is releas
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput
 from utmost.release.arguments import Condition, Privacy
 from utmost.release.asked import Asks, Made
@@ -19,8 +18,10 @@ from utmost.release.costs import as_loss
 from utmost.release.options import ANY_CONDITION
 from utmost.release.questions.numbers import Number
 from utmost.release.source import Source, Statement
-from utmost.solution import Solution
 from utmost.space.integers import Line
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,6 +57,8 @@ class LeftOut(Number):
         return Line(0, self.terms.unit.at_most, 1)
 
     def design(self) -> Solution:
+        from utmost.design.noise.line import best_on_line
+
         return best_on_line(self.space, self.privacy, self.loss)
 
     def statement(self, source: Source, secret: bytes) -> Statement:

@@ -11,10 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from utmost.design.noise.mean import mean_alternatives, mean_interval, mean_losses
-from utmost.design.noise.vectors import best_vector
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
@@ -27,8 +25,10 @@ from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.numbers import Numbers
 from utmost.release.questions.question import asking
 from utmost.release.source import Source, Statement, as_column
-from utmost.solution import Solution
 from utmost.space.integers import Lattice, Moves
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 HOLDS = (
     "average: if every unit has a value and every mean is as likely, to first order; worst: the whole range, if nobody "
@@ -91,6 +91,8 @@ class Mean(Numbers):
         return Lattice(2, moves, self.width * self.rows_each, 0, self.width * self.most_rows)
 
     def design(self) -> Solution:
+        from utmost.design.noise.vectors import best_vector
+
         return best_vector(self.space, self.privacy, self.loss)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
@@ -106,18 +108,25 @@ class Mean(Numbers):
     def value(self, released: Mapping[str, Any]) -> float:
         return self._placed(_share(released[self.names[0]], released[self.names[1]]))
 
+    @property
+    def average(self) -> float:
+        from utmost.design.noise.mean import mean_losses
+
+        return self._scaled(mean_losses(self.solution.mechanism, self.most_rows, self.width)[self.loss])
+
     def before(self) -> Before:
-        losses = mean_losses(self.solution.mechanism, self.most_rows, self.width)
-        return Before(
-            self.loss, self._scaled(losses[self.loss]), self._scaled(float(self.width) ** self._power), holds=HOLDS
-        )
+        return Before(self.loss, self.average, self._scaled(float(self.width) ** self._power), holds=HOLDS)
 
     def after(self, released: Mapping[str, Any]) -> After:
+        from utmost.design.noise.mean import mean_interval
+
         ends = mean_interval(self.solution.mechanism, released[self.names[0]], released[self.names[1]], CONFIDENCE)
         low, high = (self._placed(Fraction(end)) for end in ends)
         return After({self.name: (low, high)}, given=f"{BY_LAW}, of the values as they are cut and rounded")
 
     def compared(self) -> dict[str, dict[str, float]]:
+        from utmost.design.noise.mean import mean_alternatives, mean_losses
+
         losses = {"Utmost": mean_losses(self.solution.mechanism, self.most_rows, self.width)}
         losses |= mean_alternatives(self.space, self.privacy, self.most_rows, self.width)
         return {

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from utmost.design.rainbow import best_winner
 from utmost.errors import InvalidInput
 from utmost.release.arguments import Condition, Of, Privacy, TallyPrior
 from utmost.release.asked import Asks, Made
@@ -17,8 +16,10 @@ from utmost.release.priors import tally_prior, tally_prior_text
 from utmost.release.questions.choices import Candidate
 from utmost.release.questions.question import as_of, asking
 from utmost.release.source import Source, Statement, as_column
-from utmost.solution import Solution
 from utmost.space.integers import Tallies
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 LOSSES = ("zero-one", "shortfall")
 MOST_CANDIDATES = 100
@@ -74,6 +75,8 @@ class Plurality(Candidate):
         return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
 
     def design(self) -> Solution:
+        from utmost.design.rainbow import best_winner
+
         return best_winner(self.space, self.privacy, cast(Any, self.loss), self.prior)
 
     def statement(self, source: Source, secret: bytes) -> Statement:

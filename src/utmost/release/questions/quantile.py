@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from utmost.design.rainbow import best_quantile, choice_facts
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.release.accuracy import After
@@ -27,8 +26,10 @@ from utmost.release.priors import tally_prior, tally_prior_text
 from utmost.release.questions.choices import Candidate
 from utmost.release.questions.question import as_of, asking
 from utmost.release.source import Source, Statement, as_column
-from utmost.solution import Solution
 from utmost.space.integers import Tallies
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 LOSSES = ("absolute", "zero-one", "rank")
 MOST_CANDIDATES, MOST_DENOMINATOR = 200, 1000
@@ -85,9 +86,13 @@ class Quantile(Candidate):
         return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
 
     def design(self) -> Solution:
+        from utmost.design.rainbow import best_quantile
+
         return best_quantile(self.space, self.q, self.candidates, self.privacy, cast(Any, self.loss), self.prior)
 
     def after(self, released: Any) -> After:
+        from utmost.design.rainbow import choice_facts
+
         known, between = super().after(released), choice_facts(self.solution).interval(released["place"])
         if between is None:
             return known

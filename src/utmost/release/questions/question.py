@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import Level, as_level
@@ -30,8 +30,10 @@ from utmost.release.levels import require_releasable
 from utmost.release.options import Option
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
-from utmost.solution import Solution
 from utmost.space.integers import Unlisted
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,11 @@ class Question(ABC):
     @abstractmethod
     def value(self, released: Mapping[str, Any]) -> Any:
         """The answer, made of what was released."""
+
+    @property
+    def average(self) -> float:
+        """The expected loss under the prior, in the unit of the answer; `before` says more, and takes longer."""
+        return self.solution.value
 
     @abstractmethod
     def before(self) -> Before:

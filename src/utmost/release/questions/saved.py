@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from utmost.errors import BadFile
 from utmost.privacy import Level
 from utmost.release.conditions.where import where_from_text
 from utmost.release.questions import QUESTIONS
 from utmost.release.questions.question import Question, Terms
-from utmost.solution import Solution
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 
 def question_again(public: Mapping[str, Any], terms: Terms, level: Level, solution: Solution) -> Question:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from utmost.design.noise.line import best_on_line
 from utmost.exact import Number as AnyNumber
 from utmost.release.arguments import Condition, Prior, Privacy
 from utmost.release.asked import Asks, Made
@@ -19,8 +18,10 @@ from utmost.release.priors import line_prior
 from utmost.release.questions.numbers import Number, prior_text, require_unbiased
 from utmost.release.questions.question import asking
 from utmost.release.source import Source, Statement, as_column
-from utmost.solution import Solution
 from utmost.space.integers import Line
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,6 +74,8 @@ class Sum(Number):
         return Line(first, last, min(self.steps.moves(self.terms.neighbours) * self.rows_each, last - first))
 
     def design(self) -> Solution:
+        from utmost.design.noise.line import best_on_line
+
         return best_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
