@@ -72,7 +72,7 @@ def draw_release():
     title = "Sum of hours, 0 to 60, of at most 25,000 people"
     figure = um.plot.losses(epsilons, curves, title, "expected absolute error, hours")
     axes = figure.axes[0]
-    axes.plot(epsilons, bound, "k--", linewidth=1, label="no private mechanism is below")  # on top: they nearly coincide
+    axes.plot(epsilons, bound, "k--", linewidth=1, label="no private mechanism is below")  # on top of Utmost's curve
     axes.set_yscale("log")
     axes.legend(frameon=False)
     um.plot.save(figure, IMAGES / "release-sum.png")

@@ -70,7 +70,9 @@ def priors():
 
 
 def main():
-    print("| prior | ε | loss | noisy max (geometric) | rainbow | permute-and-flip | exponential | noisy max (Laplace) |")
+    print(
+        "| prior | ε | loss | noisy max (geometric) | rainbow | permute-and-flip | exponential | noisy max (Laplace) |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for name, points, weights in priors():
         for epsilon in (0.1, 0.5, 1.0, 2.0):

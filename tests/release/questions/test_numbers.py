@@ -14,5 +14,7 @@ def test_an_unbiased_count_is_compared_with_noise_that_is_not_cut_off(epsilon):
     session = um.Session(pyarrow.table({"age": [1]}), "few", um.rows(at_most=5), "add-remove", budget=1)
     plan = session.plan.count(None, epsilon, unbiased=True)
     by = plan.details["compared"]
-    assert by["geometric"]["absolute"] == pytest.approx(1 / math.sinh(epsilon), rel=1e-9)  # 2b/(1 - b^2), b = e^-epsilon
+    assert by["geometric"]["absolute"] == pytest.approx(
+        1 / math.sinh(epsilon), rel=1e-9
+    )  # 2b/(1 - b^2), b = e^-epsilon
     assert by["Utmost"]["absolute"] == pytest.approx(by["geometric"]["absolute"], rel=1e-9)
