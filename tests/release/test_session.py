@@ -10,6 +10,7 @@ import pyarrow
 import pytest
 from oracles.command import release_command, utmost
 from oracles.tables import as_table, session
+from utmost.release.mechanisms.choice import Design
 
 import utmost as um
 from utmost.accounting import chain
@@ -24,7 +25,6 @@ from utmost.errors import (
 )
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.release import Audit, engines
-from utmost.release.mechanisms.choice import Design
 
 SMALL = [("a", 1.0, 3, True), ("b", 4.5, -2, False), ("a", None, 5, True), (None, 2.0, 1, None)]
 
