@@ -121,7 +121,7 @@ def page_of_form(asked: Form | Survey, send: str = "") -> str:
 answers.</p></noscript>
 <p id="loading">One moment… If nothing happens, open this page from its web address and not as a file.</p>
 <div id="refused" role="alert" hidden><h2>This form is refused</h2><p id="reason"></p></div>
-<form id="questions" novalidate hidden>
+<form id="questions" autocomplete="off" novalidate hidden>
 {questions}{_acceptance(form)}
 <p id="missing" role="alert"></p>
 <button class="main" type="submit">Draw my response</button>
