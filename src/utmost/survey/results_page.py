@@ -20,8 +20,8 @@ STYLE = (
     "svg .bar{fill:var(--bar);opacity:.75}svg .ink{stroke:var(--ink);stroke-width:2}svg .axis{stroke:var(--line)}"
     "svg text{fill:var(--ink);font-size:14px}.wide{overflow-x:auto}"
     "table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.25rem .6rem;text-align:right;white-space:nowrap;"
-    "border-bottom:1px solid var(--line)}th:first-child{text-align:left;padding-left:0;white-space:normal;min-width:7rem}"
-    "tbody th{font-weight:400}"
+    "border-bottom:1px solid var(--line)}th:first-child{text-align:left;padding-left:0;white-space:normal;"
+    "min-width:7rem}tbody th{font-weight:400}"
 )
 WIDE, LINE, FIRST = 420, 30, 150
 
