@@ -49,9 +49,12 @@ class Numbers(Question):
         """What the released integers are called."""
         return (self.name,)
 
+    @property
+    def average(self) -> float:
+        return self._scaled(self.solution.value)
+
     def before(self) -> Before:
-        found, step = self.solution, float(self.step)
-        return Before(self.loss, scaled(self.loss, found.value, step), self._scaled(found.mechanism.worst(self.loss)))
+        return Before(self.loss, self.average, self._scaled(self.solution.mechanism.worst(self.loss)))
 
     def compared(self) -> dict[str, dict[str, float]]:
         losses = shown_with(self.loss)
