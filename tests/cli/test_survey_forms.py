@@ -84,6 +84,10 @@ def test_responses_of_a_page_of_one_question_are_estimated(tmp_path):
     (tmp_path / "all.txt").write_text("\n".join(json.dumps(asked.sent(["yes"])) for _ in range(30)))
     told = utmost("survey", "estimate", alone.save(tmp_path / "survey.json"), tmp_path / "all.txt")
     assert "30 responses" in told.stdout
+    (tmp_path / "old.txt").write_text('{"response": "yes"}\n' * 60 + '"no"\n' * 40)  # as `respond` prints them, or bare
+    page = tmp_path / "page.html"
+    assert utmost("survey", "estimate", tmp_path / "survey.json", tmp_path / "old.txt", "--page", page).returncode == 0
+    assert "100 people responded" in page.read_text()
 
 
 @pytest.mark.parametrize(
