@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from utmost import accounting, errors, plot, reproduce
+    from utmost import accounting, errors, plot, reproduce, survey
     from utmost.accounting import Ledger, compose
     from utmost.design import binary, finite, local, multiparty, noise, rainbow
     from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         path,
         sums,
     )
+    from utmost.space.results import query
 
 __version__ = "0.1.0"
 
@@ -78,10 +79,12 @@ __all__ = [
     "per_edge",
     "personalized",
     "plot",
+    "query",
     "rainbow",
     "reproduce",
     "rows",
     "sums",
+    "survey",
 ]
 
 
@@ -98,6 +101,7 @@ HOMES = {
     "utmost.space.families": (
         *("complete", "counts", "cycle", "differences", "grid", "hamming", "histograms", "path", "sums"),
     ),
+    "utmost.space.results": ("query",),
 }
 """Where every name lives. A module is loaded when one of its names is first used, so that importing costs nothing."""
 PACKAGES = ("checking", "cli", "design", "exact", "mechanism", "privacy", "release", "solution", "space")

@@ -25,6 +25,7 @@ from utmost.mechanism import FiniteMechanism
 from utmost.release.answers import FORMAT as ANSWER
 from utmost.release.proof import load_answers
 from utmost.solution import Solution, Verification
+from utmost.survey.form import FORMAT as FORM
 
 Picture = Annotated[Path | None, typer.Option(help="Also draw the mechanism to this file (.png, .svg or .pdf).")]
 
@@ -63,13 +64,14 @@ def certify(
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(help="A saved solution, protocol or survey, or a report's JSON file.")],
+    file: Annotated[Path, typer.Argument(help="A saved solution, protocol, survey or form, or a report's JSON file.")],
     as_json: Json = False,
 ) -> None:
-    """Re-prove a saved solution, protocol, survey or report with nothing of the solver; exit code 1 if it fails."""
+    """Re-prove a solution, protocol, survey, form or report with nothing of the solver; exit code 1 if it fails."""
     others: dict[str, Callable[[Path, bool], None]] = {
         PROTOCOL: party.verify,
         SURVEY: survey.verify,
+        FORM: survey.verify,
         ANSWER: _verify_report,
     }
     if check := others.get(format_of(file) or ""):
