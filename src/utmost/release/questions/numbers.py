@@ -59,9 +59,12 @@ class Numbers(Question):
         """What the released integers are called."""
         return (self.name,)
 
+    @property
+    def average(self) -> float:
+        return self._scaled(self.solution.value)
+
     def before(self) -> Before:
-        found, step = self.solution, float(self.step)
-        return Before(self.loss, scaled(self.loss, found.value, step), self._scaled(found.mechanism.worst(self.loss)))
+        return Before(self.loss, self.average, self._scaled(self.solution.mechanism.worst(self.loss)))
 
     def compared(self) -> dict[str, dict[str, float]]:
         losses = shown_with(self.loss)
@@ -126,6 +129,9 @@ class Number(Numbers):
         )
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
+        if self.unbiased:  # compared with noise that is not cut off either
+            line = self.space
+            return noise_alternatives(Lattice(1, "any", line.reach, line.first, line.last), self.privacy, losses)
         return number_alternatives(self.space, self.privacy, losses, self.prior)
 
     def belief(self, released: Mapping[str, Any]) -> tuple[Any, Any] | None:
@@ -232,11 +238,15 @@ class Chained(Vector):
         sums = dict(zip(self.chain, accumulate(cells), strict=True))
         return {name: sums[name] for name in self.names}
 
+    @property
+    def average(self) -> float:
+        return self._sums((self.loss,))[self.loss] if self.added else super().average
+
     def before(self) -> Before:
         if not self.added:
             return super().before()
-        average, last = self._sums((self.loss,)), self._sums((self.loss,), last=True)
-        return Before(self.loss, average[self.loss], last[self.loss], holds="the worst is the outermost count")
+        last = self._sums((self.loss,), last=True)[self.loss]
+        return Before(self.loss, self.average, last, holds="the worst is the outermost count")
 
     def after(self, released: Mapping[str, Any]) -> After:
         if not self.added:
