@@ -81,6 +81,10 @@ def histogram(setting, column, categories, privacy, other=None, where=None, of="
     return Asking(setting).histogram(column, categories, privacy, other=other, where=where, of=of, loss=loss)
 
 
+def cdf(setting, column, edges, privacy, where=None, of="rows", loss="absolute"):
+    return Asking(setting).cdf(column, edges, privacy, where=where, of=of, loss=loss)
+
+
 def plurality(setting, column, candidates, privacy, where=None, of="rows", loss="zero-one", prior=None):
     return Asking(setting).plurality(column, candidates, privacy, where=where, of=of, loss=loss, prior=prior)
 

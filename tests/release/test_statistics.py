@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from oracles.lattices import one_neighbour_apart
 from oracles.questions import (
     Setting,
+    cdf,
     clamped,
     count,
     counts,
@@ -65,6 +66,10 @@ ASKED = {
     "threshold": lambda s: threshold(s, "ok IS NULL OR x <= 2.5", 2, 1),
     "clamped": lambda s: clamped(s, "x", -2, 5, 1),
     "counts": lambda s: counts(s, ["n >= 0", "x > 1", "ok"], 1),
+    "disjoint counts": lambda s: counts(s, ["n > 0", "n = 0", "n IS NULL", "n BETWEEN -5 AND -1"], 1),
+    "complete counts": lambda s: counts(s, ["ok", "NOT ok", "ok IS NULL"], 1),
+    "nested counts": lambda s: counts(s, ["x <= 2.5", "x < 0", "x <= 4 OR x IS NULL", "NOT (x > 1)"], 1),
+    "cdf": lambda s: cdf(s, "x", range(-5, 15), 1),
     "cells": lambda s: histogram(s, "n", [1, -1, 0], 1),
     "all cells": lambda s: histogram(s, "id", ["a", "b", "c"], 1, "elsewhere"),
     "cells of two columns": lambda s: histogram(s, ["ok", "n"], [[True, False], [1, 2]], 1, where="x > 0"),
@@ -97,6 +102,7 @@ def test_every_question_is_among_those_asked():
     assert {asked.question.space.moves for asked in found if isinstance(asked.question.space, Lattice)} == {
         "cube",
         "exchange",
+        "one-way",
     }
 
 
