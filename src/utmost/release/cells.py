@@ -219,7 +219,8 @@ def condition_cells(source: Source, wheres: Sequence[Any], complete: bool = Fals
 def edge_cells(source: Source, column: str, edges: Sequence[float]) -> Cells:
     """A cell for every edge: the rows at or below it that are above the one before.
 
-    Null, NaN and what is above all edges are in none. A column of 32-bit floats holds the nearest of these for an edge, as in conditions.
+    Null, NaN and what is above all edges are in none. A column of 32-bit floats holds the nearest of these for an edge,
+    as in conditions.
     """
     import ibis
 

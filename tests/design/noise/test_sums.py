@@ -41,7 +41,7 @@ def running_sums(single, d, far):
 
 @pytest.mark.parametrize(("d", "value"), [(10, 2.3215), (30, 3.976)])
 def test_the_known_values_of_nested_counts(d, value):
-    """Ten nested counts at epsilon = 1 err by 2.3215 (with one vector of noise on themselves by 3.97), thirty by 3.976."""
+    """Ten nested counts at epsilon = 1 err by 2.3215 (with noise on themselves by 3.97), thirty by 3.976."""
     found = best_sums(*spaces(d), PureDP(1))
     assert found.problem.space == spaces(d)[0]
     assert sum_losses(found.mechanism.noise, ["absolute"])["absolute"] == pytest.approx(value, abs=5e-5)

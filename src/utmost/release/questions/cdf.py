@@ -98,8 +98,8 @@ class AsksCdf(Asks[Made]):
         """How many rows (or people) have a value at or below each edge; the answer is a dict.
 
         The rows between neighbouring edges are disjoint, so all of them together spend `privacy` once; they get noise
-        and are added up. Counts are unbiased: noisy whole numbers whose errors have mean 0. So a count may come out
-        below the one before it; the errors of counts at edges close to each other are alike.
+        and are added up (or the counts themselves get it, where that errs less: few edges, rows replaced). Counts are
+        unbiased: noisy whole numbers whose errors have mean 0. So a count may come out below the one before it.
 
         At Gaussian and zCDP levels the cells are added up, too, though better strategies are known there.
 
@@ -124,7 +124,7 @@ class AsksCdf(Asks[Made]):
         -------
         Answer (of a session) or Plan (of `session.plan`)
             `answer.value` is {"<= edge": count}, `answer.intervals` holds each true count with 95 %, and
-            `answer.released` the cells.
+            `answer.released` the cells where these are added up.
 
         Examples
         --------

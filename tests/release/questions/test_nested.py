@@ -1,0 +1,165 @@
+"""Nested and disjoint counts and cumulative counts: values, noise, intervals, reports."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.command import release_command
+from oracles.lattices import one_neighbour_apart
+from oracles.questions import Setting, cdf, counts
+from oracles.tables import UNITS, as_table, neighbour_of, tables
+
+import utmost as um
+from utmost.errors import InvalidInput
+from utmost.release import engines
+from utmost.release.conditions.relations import Relation
+from utmost.release.questions.counts import Counts
+
+SECRET = b"s" * 32
+AGES = [18 + (i * 7) % 70 for i in range(1000)] + [None] * 20
+NESTED = [f"age >= {a}" for a in range(20, 70, 5)]
+
+
+def opened(neighbours="add-remove", **columns):
+    return um.Session(
+        pyarrow.table({"age": AGES, **columns}), "d", um.rows(at_most=2000), neighbours, budget=um.PureDP(10**9)
+    )
+
+
+def at_or_above(a):
+    return sum(age is not None and age >= a for age in AGES)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_values_are_the_counts_in_the_order_asked(neighbours, order):
+    """At a level where noise is 0: cells add up to the counts, listed from inside or from outside."""
+    s, asked = opened(neighbours), NESTED[::order]
+    wanted = {text: at_or_above(int(text.split()[-1])) for text in asked}
+    for found in (s.counts(asked, 500), s.counts(asked[:2], 500)):
+        assert list(found.value) == asked[: len(found.value)]
+        assert found.value == {text: wanted[text] for text in found.value}
+    disjoint = s.counts(["age < 30", "age > 60", "age BETWEEN 30 AND 60"], 500).value
+    assert list(disjoint.values()) == [1000 - at_or_above(30), at_or_above(61), at_or_above(30) - at_or_above(61)]
+    edges = [17, 18, 30.5, 87]
+    assert s.cdf("age", edges, 500).value == {f"<= {e}": 1000 - at_or_above(e + 1e-9) for e in edges}
+    assert s.cdf("age", np.array([30]), 500, where="age > 20").value == {"<= 30": at_or_above(21) - at_or_above(31)}
+
+
+def test_the_noise_is_that_of_the_moves():
+    """Ten nested counts: 2.32 instead of 3.97 (add-remove), 3.97 instead of 5.49 (replace); disjoint ones: a cell's."""
+    added, replaced = (opened(n).plan for n in ("add-remove", "replace"))
+    assert added.counts(NESTED, 1).before.average == pytest.approx(2.3215, abs=5e-5)
+    assert replaced.counts(NESTED, 1).before.average == pytest.approx(3.9697, abs=5e-5)
+    assert added.cdf("age", range(20, 70, 5), 1).before.average == pytest.approx(2.3215, abs=5e-5)
+    disjoint = ["age < 30", "age >= 30 AND age < 60", "age >= 60", "(age >= 60) IS NULL"]
+    assert added.counts(disjoint, 1).before.average == pytest.approx(0.8509181282, abs=1e-9)
+    assert replaced.counts(disjoint, 1).before.average == pytest.approx(1.40142962828, abs=1e-9)  # every row has one
+    assert replaced.counts(disjoint, 1).question.space.moves == "sum-zero"
+    assert replaced.counts(disjoint[:3], 1).question.space.moves == "exchange"
+    assert added.counts(["age >= 20", "age < 40"], 1).question.space.moves == "one-way"  # 20..39 have both
+    ours, geometric = (added.counts(NESTED, 1).details["compared"][n]["absolute"] for n in ("Utmost", "geometric"))
+    assert geometric > 4 * ours
+
+
+def test_words_say_what_is_released():
+    plan = opened().plan.counts(NESTED, 1)
+    assert "a count is their sum" in str(plan)
+    assert "on the cells that are added up" in str(plan)
+    answer = opened().cdf("age", [20, 40], 1, where="age > 18")
+    assert set(answer.released) == {"cell 1", "cell 2"}
+    assert answer.value["<= 40"] == answer.released["cell 1"] + answer.released["cell 2"]
+    assert answer.question.words == "How many rows have age at or below each of 2 edges from 20 to 40, where age > 18?"
+
+
+@pytest.mark.parametrize("level", [um.PureDP("0.3"), um.GaussianDP(1), um.ZCDP("0.1"), um.ApproxDP(1, "1e-6")])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_intervals_hold_the_truth(level, neighbours):
+    """95 % intervals of every count, on draws of the released integers at a fixed truth; they are no wider than that."""
+    question = opened(neighbours).plan.cdf("age", range(20, 60, 2), level).question
+    truth = np.arange(20)
+    drawn = question.solution.mechanism.sample_many(np.tile(truth, (4000, 1)))
+    sums = {f"<= {e}": i for i, e in enumerate(range(20, 60, 2))}
+    exact = np.cumsum(truth) if question.added else truth
+    values = np.cumsum(drawn, axis=1) if question.added else drawn
+    zero = question.after(question.released([0] * 20)).intervals
+    assert question.value(question.released(drawn[0])) == {n: values[0, i] for n, i in sums.items()}
+    for name, i in sums.items():
+        low, high = zero[name]
+        held = np.mean((values[:, i] + low <= exact[i]) & (exact[i] <= values[:, i] + high))
+        narrower = np.mean((values[:, i] + low < exact[i]) & (exact[i] < values[:, i] + high))
+        assert held > 0.95 - 4 * math.sqrt(0.95 * 0.05 / 4000), name
+        assert narrower < 0.95 + 4 * math.sqrt(0.95 * 0.05 / 4000), name
+    losses = np.abs(values - exact).mean()
+    assert losses == pytest.approx(question.before().average, rel=0.06)
+
+
+CLAIMS = st.one_of(
+    st.permutations([0, 1, 2]).map(lambda order: Relation("nested", tuple(order))),
+    st.booleans().map(lambda complete: Relation("disjoint", complete=complete)),
+)
+
+
+@settings(max_examples=15)
+@given(tables, st.sampled_from([0, 1, 2]), st.sampled_from(["replace", "add-remove"]), CLAIMS, st.data())
+def test_privacy_does_not_rest_on_how_conditions_are_read(listed, which, neighbours, claim, data):
+    """Whatever is claimed about conditions, true or not: neighbours are apart by a move of the space."""
+    near, unit = neighbour_of(listed, UNITS[which], neighbours, data), UNITS[which]
+    points = []
+    for some in (listed, near):
+        asked = counts(Setting(engines.open_table(as_table(some)), unit, neighbours), ["n >= 0", "x > 1", "ok"], 1)
+        asked.question.__dict__["relation"] = claim
+        points.append(asked.private_point(SECRET))
+    assert one_neighbour_apart(asked.question.space, *points), (claim, listed, near)
+
+
+@settings(max_examples=15)
+@given(tables)
+def test_cumulative_counts_against_python(listed):
+    """Null and NaN are in no count, infinities at their ends; of a person so many rows are kept."""
+    edges = [-3.5, -1, 0, 2.25, 2.5, 9.5]
+    asked = cdf(Setting(engines.open_table(as_table(listed)), um.rows(at_most=50), "add-remove"), "x", edges, 1)
+    cells = asked.private_point(SECRET)
+    assert asked.question.added
+    found = [x for _, x, _, _ in listed if x is not None and not math.isnan(x)]
+    assert np.cumsum(cells).tolist() == [sum(x <= edge for x in found) for edge in edges]
+    people = Counter(who for who, x, _, _ in listed if who is not None and x is not None and x <= 9.5)
+    setting = Setting(engines.open_table(as_table(listed)), um.people("id", rows_each=2, at_most=50), "add-remove")
+    assert sum(cdf(setting, "x", edges, 1).private_point(SECRET)) == sum(min(2, k) for k in people.values())
+
+
+def test_single_floats_lie_at_their_edge():
+    """A 0.1 of 32 bits is a little more than 0.1, but it is what such a column holds for it: as in conditions."""
+    s = opened(speed=pyarrow.array([0.1] * 1020, pyarrow.float32()))
+    assert s.cdf("speed", [0.1], 500).value == {"<= 0.1": 1020}
+    assert s.counts(["speed <= 0.1"], 500).value == {"speed <= 0.1": 1020}
+
+
+def test_a_thousand_edges_are_answered_and_more_refused():
+    s = opened()
+    answer = s.cdf("age", [x / 10 for x in range(1000)], 1)
+    assert len(answer.value) == len(answer.intervals) == 1000
+    assert answer.before.average == pytest.approx(22.829, abs=5e-4)
+    assert answer.verify()
+    for wrong in (range(1001), [], [1, 1], [2, 1], ["1"], "12", {1, 2}, [math.nan], [0, math.inf], [True], 5, [2**53]):
+        with pytest.raises(InvalidInput, match="edges"):
+            s.plan.cdf("age", wrong, 1)
+
+
+def test_ibis_conditions_are_not_looked_at():
+    plan = opened().plan.counts([lambda t: t.age >= 20, lambda t: t.age >= 40], 1)
+    assert isinstance(plan.question, Counts)
+    assert plan.question.relation.kind == "overlapping"
+
+
+def test_the_command_asks_it(tmp_path):
+    planned = release_command(tmp_path, "--cdf", "age", "--edges", "20,40,60", "--privacy", 1, "--plan")
+    assert planned.returncode == 0, planned.stderr
+    assert "at or below each of 3 edges from 20 to 60" in planned.stdout
+    wrong = release_command(tmp_path, "--cdf", "age", "--edges", "20,x", "--privacy", 1, "--plan")
+    assert wrong.returncode != 0
+    assert "--edges 20,40,60" in wrong.stderr
