@@ -7,7 +7,19 @@ import weakref
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracles.questions import Setting, count, counts, histogram, majority, mean, plurality, quantile, threshold, total
+from oracles.questions import (
+    Setting,
+    cdf,
+    count,
+    counts,
+    histogram,
+    majority,
+    mean,
+    plurality,
+    quantile,
+    threshold,
+    total,
+)
 from oracles.tables import UNITS, as_table, tables
 
 import utmost as um
@@ -67,6 +79,10 @@ def questions(source, unit, neighbours):
     yield majority(setting, "x > 0", 1, "zero-one", None)
     yield threshold(setting, "ok IS NULL OR x <= 2.5", 2, 1, "rows", "zero-one", None)
     yield counts(setting, ["n >= 0", "x > 1", "ok"], 1, "rows", "absolute")
+    yield counts(setting, ["n >= 0", "n > 3 OR n IS NULL", "n IS NULL"], 1)
+    yield counts(setting, ["n >= 0", "n > 3"], 1)
+    yield counts(setting, ["n >= 3", "n < 0"], 1)
+    yield cdf(setting, "x", [-1, 0, 2.5], 1)
     yield histogram(setting, "id", ["a", "a|b"], 1, "elsewhere", None, "rows", "absolute")
     yield histogram(setting, ["ok", "n"], [[True, False], [1, 2]], 1, None, "x > 0", "rows", "absolute")
     yield histogram(setting, "x", [0.5, 2.25, 0], 1, None, None, "rows", "absolute")
