@@ -23,6 +23,7 @@ from utmost.privacy import Level
 from utmost.release.accuracy import After, Before
 from utmost.release.conditions.reading import readings
 from utmost.release.costs import scaled
+from utmost.release.levels import as_numbers
 from utmost.release.questions.question import Question
 from utmost.release.words import estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
@@ -239,7 +240,11 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "unit": str(question.terms.unit),
         "neighbours": question.terms.neighbours,
         "space": str(question.space),
-        "privacy": {"words": str(question.privacy), **question.privacy.to_json()},
+        "privacy": {
+            "words": str(question.privacy),
+            "numbers": as_numbers(question.privacy),
+            **question.privacy.to_json(),
+        },
         "mechanism": certificate.method,
         "proof": {
             "private": privacy.detail,
