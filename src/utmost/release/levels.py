@@ -59,17 +59,3 @@ def share_of(level: ApproxDP, share: Fraction) -> ApproxDP:
     if level.ratio == 1 and isinstance(level.exponent, Fraction):
         return PureDP(level.exponent * share)
     return PureDP(Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12) * share)
-
-
-def as_numbers(level: Level) -> dict[str, float]:
-    """The parameters of a level as floats, by name: for programs that read a report. None of a listed pair.
-
-    Examples
-    --------
-    >>> import utmost as um
-    >>> as_numbers(um.ApproxDP("1/2", 1e-6)), as_numbers(um.ZCDP("1/8")), as_numbers(um.GaussianDP(1))
-    ({'epsilon': 0.5, 'delta': 1e-06}, {'rho': 0.125}, {'mu': 1.0})
-    """
-    if isinstance(level, ApproxDP):
-        return {"epsilon": level.log_growth, "delta": float(level.delta)}
-    return {name: float(getattr(level, name)) for name in ("rho", "mu") if hasattr(level, name)}

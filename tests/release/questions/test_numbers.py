@@ -5,6 +5,7 @@ than 1e-6.
 """
 
 import json
+import math
 
 import numpy as np
 import pyarrow
@@ -207,3 +208,12 @@ def test_the_worst_is_never_below_the_average():
                 p.histogram("town", ["a", "b"], 1, loss=loss),
             ):
                 assert plan.before.average <= plan.before.worst + 1e-12, (plan.question.words, loss)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 3])
+def test_an_unbiased_count_is_compared_with_noise_that_is_not_cut_off(epsilon):
+    """On a short range the ends matter: cut off there, geometric noise would seem better than the same noise."""
+    by = opened(5).plan.count(None, epsilon, unbiased=True).details["compared"]
+    exact = 1 / math.sinh(epsilon)  # 2b/(1 - b^2), b = e^-epsilon
+    assert by["geometric"]["absolute"] == pytest.approx(exact, rel=1e-9)
+    assert by["Utmost"]["absolute"] == pytest.approx(exact, rel=1e-9)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from utmost.design.rainbow.choice import best_boundary, lexicographic
+from utmost.design.rainbow.boundaries import best_boundary, lexicographic
 from utmost.design.rainbow.nearest import nearest
 from utmost.design.rainbow.plurality import Plurality, plurality
 from utmost.design.rainbow.regions import Regions, boundary_space, extend, find_regions, line

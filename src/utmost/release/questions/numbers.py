@@ -119,10 +119,10 @@ class Number(Numbers):
         )
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
-        line = self.space
-        if self.unbiased:  # nothing is cut off, of the usual noises neither
+        if self.unbiased:  # compared with noise that is not cut off either
+            line = self.space
             return noise_alternatives(Lattice(1, "any", line.reach, line.first, line.last), self.privacy, losses)
-        return number_alternatives(line, self.privacy, losses, self.prior)
+        return number_alternatives(self.space, self.privacy, losses, self.prior)
 
     def belief(self, released: Mapping[str, Any]) -> tuple[Any, Any] | None:
         """How likely each true value is, given the prior and the answer: for a picture; None where it was not asked."""
