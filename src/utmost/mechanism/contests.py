@@ -23,8 +23,8 @@ from utmost.exact.arrays import Floats, Integers
 from utmost.space.integers import Tallies, unlisted_from_json, unlisted_to_json
 
 MOST_KINDS, RUNGS, REMAINDERS = 400_000, 40, 6
-"""How many kinds of tallies are enumerated; how many distances, and rows fewer than all, are tried where the hardest tally
-is sought."""
+"""How many kinds of tallies are enumerated; how many distances, and numbers of rows short of all, are tried where the
+hardest tally is sought."""
 MOST_CANDIDATES, MOST_DENOMINATOR = 1000, 1000
 
 
@@ -314,8 +314,8 @@ class Ranks:
     def hard_tallies(self, far: int) -> Integers:
         """All rows in one cell, few or many; or in two, the quantile at the border or some rows from it.
 
-        Two cells far apart leave all candidates in between alike. Mechanisms that count whole neighbours cost more where
-        q times the rows leaves another remainder, so a few rows fewer are tried as well.
+        Two cells far apart leave all candidates in between alike. Mechanisms that count whole neighbours cost more
+        where q times the rows leaves another remainder, so a few rows fewer are tried as well.
         """
         m, n = self.size, self.most
         offsets = [0, *rungs(far)]
