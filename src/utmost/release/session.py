@@ -255,7 +255,7 @@ class Session(Questions[Answer]):
 
     def _release(self, question: Question, statement: Statement) -> dict[str, Any]:
         """What is released: integers read, placed, drawn; the private point is forgotten."""
-        return question.draw(question.point(self.source.integers(statement)))
+        return question.draw(question.point(self.source.found(statement)))
 
     def _identity(self, question: Question) -> dict[str, Any]:
         """Everything that defines a question about this table, as plain data: what the ledger compares."""
