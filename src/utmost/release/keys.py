@@ -7,6 +7,7 @@ keys takes no part. So nothing about the table shows in which groups are answere
 from __future__ import annotations
 
 import datetime
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from utmost.errors import InvalidInput, shown
+from utmost.exact.saved import canonical_text
 from utmost.release.plain import listed, plain
 
 if TYPE_CHECKING:
@@ -77,6 +79,11 @@ class Keys:
         """Everything as plain data, which `keys_again` reads."""
         columns = [[name, str(values.type), _written(values)] for name, values in self.columns]
         return {"product": self.product, "columns": columns}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of them in their order, which a ledger keeps in place of a million keys."""
+        return hashlib.sha256(canonical_text(self.public).encode()).hexdigest()
 
     def __str__(self) -> str:
         sizes = f" ({' × '.join(str(len(values)) for _, values in self.columns)})" if len(self.columns) > 1 else ""

@@ -259,7 +259,7 @@ class Session(Questions[Answer]):
 
     def _identity(self, question: Question) -> dict[str, Any]:
         """Everything that defines a question about this table, as plain data: what the ledger compares."""
-        return {**question.public, "table": self.source.fingerprint}
+        return {**question.identity, "table": self.source.fingerprint}
 
     def _state(self, entry: Entry) -> LedgerState:
         spent, left = self.account.spent, self.account.left

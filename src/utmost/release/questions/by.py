@@ -99,6 +99,10 @@ class ByKeys(Vector):
         return tuple(self.by.labels)
 
     @property
+    def identity(self) -> dict[str, Any]:
+        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
+
+    @property
     def space(self) -> Lattice:
         (moves, reach), ends = self.reach_of_row, self.range_of_row
         low, high = (self.most_rows * end for end in ends)

@@ -82,7 +82,12 @@ class Question(ABC):
     @property
     @abstractmethod
     def public(self) -> dict[str, Any]:
-        """Everything that was asked, as plain data: what the ledger compares, and from which `again` is made."""
+        """Everything that was asked, as plain data, of which the question can be made again."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the ledger compares and keeps: `public`, long lists by their fingerprint."""
+        return self.public
 
     @property
     @abstractmethod
