@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         path,
         sums,
     )
+    from utmost.space.results import query
 
 __version__ = "0.1.0"
 
@@ -80,6 +81,7 @@ __all__ = [
     "per_edge",
     "personalized",
     "plot",
+    "query",
     "rainbow",
     "reproduce",
     "rows",
@@ -102,6 +104,7 @@ HOMES = {
     "utmost.space.families": (
         *("complete", "counts", "cycle", "differences", "grid", "hamming", "histograms", "path", "sums"),
     ),
+    "utmost.space.results": ("query",),
 }
 """Where every name lives. A module is loaded when one of its names is first used, so that importing costs nothing."""
 PACKAGES = ("checking", "cli", "design", "exact", "mechanism", "privacy", "release", "solution", "space")

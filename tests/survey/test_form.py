@@ -103,6 +103,7 @@ def test_respond_keeps_and_repeats(tmp_path):
     first = made.respond(["never", "yes", "town 3"], kept)
     assert all(made.respond(["daily", "no", "town 1"], kept) == first for _ in range(5))
     assert made.read([json.loads(json.dumps(first))]) == [first]
+    assert made.sent([], kept)["responses"] == json.loads(json.dumps(first))  # a set is a list, as the page sends it
     with pytest.raises(UnknownPoint):
         made.respond(["never", "yes", "Paris"])
     with pytest.raises(InvalidInput, match="2 answers to 3"):

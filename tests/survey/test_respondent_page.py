@@ -60,5 +60,12 @@ def test_how_sure_somebody_can_be_is_never_understated(epsilon, times):
     assert 'id="accept"' not in page
 
 
+def test_numbers_that_browsers_round_are_refused():
+    assert "9007199254740992" in page_of_form(um.local.survey([2**53, 1], 1.0))
+    for name in (2**53 + 1, (1, -(2**60))):
+        with pytest.raises(InvalidInput, match="browsers round"):
+            page_of_form(um.local.survey([name, 1], 1.0))
+
+
 def test_a_weak_promise_must_be_accepted():
     assert 'id="accept"' in page_of_form(um.local.survey(["no", "yes"], 5.5))

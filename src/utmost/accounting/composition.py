@@ -30,8 +30,8 @@ from utmost.accounting.amounts import BITS, Amount, downward, enclose_epsilon, e
 from utmost.accounting.concentrated import moment_delta
 from utmost.accounting.gaussian import gaussian_delta, mixed_delta
 from utmost.accounting.inversion import Transform, bounds_of
-from utmost.accounting.losses import ULP, Loss, loss_of
 from utmost.accounting.outcomes import Outcomes, few_outcomes, list_outcomes
+from utmost.accounting.privacy_losses import ULP, Loss, loss_of
 from utmost.accounting.regions import Region
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_fmpq, as_rational, as_whole, endpoints, to_float

@@ -20,8 +20,8 @@ from flint import arb, ctx
 from utmost.accounting.amounts import BITS, enclose_epsilon, rounded_up, upward
 from utmost.accounting.gaussian import SLIVER
 from utmost.accounting.inversion import Transform
-from utmost.accounting.losses import ULP, Loss
 from utmost.accounting.outcomes import Part
+from utmost.accounting.privacy_losses import ULP, Loss
 from utmost.exact import as_fmpq, endpoints, to_float
 from utmost.privacy import ApproxDP
 

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.accounting.gaussian import gaussian_delta
-from utmost.accounting.losses import ULP
 from utmost.accounting.outcomes import Part
+from utmost.accounting.privacy_losses import ULP
 from utmost.exact.arrays import Floats
 
 NOTHING = 46.0

@@ -19,7 +19,7 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from utmost.accounting.losses import TINY, ULP, Loss
+from utmost.accounting.privacy_losses import TINY, ULP, Loss
 from utmost.exact import as_fmpq
 from utmost.exact.arrays import Floats
 from utmost.privacy import ApproxDP

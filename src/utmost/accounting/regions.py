@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from utmost.accounting.concentrated import moment_delta
-from utmost.accounting.losses import loss_of
+from utmost.accounting.privacy_losses import loss_of
 from utmost.errors import InvalidInput, SolverFailed
 from utmost.exact import Number, to_float
 from utmost.exact.arrays import Floats

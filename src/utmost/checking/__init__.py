@@ -19,7 +19,6 @@ from utmost.checking.binary import (
 )
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, stated
-from utmost.checking.choice import check_yes_or_no
 from utmost.checking.finite import check_chains, check_count, check_optimal, check_regular, check_tight, loss_bound
 from utmost.checking.local import (
     check_information,
@@ -42,6 +41,7 @@ from utmost.checking.rainbow import (
     nearest_bound,
 )
 from utmost.checking.vector import check_vector, vector_bound
+from utmost.checking.yes_or_no import check_yes_or_no
 
 __all__ = ["BOUNDED", "BOUNDS", "CHECKERS", "ON_GRAPHS", "dual_bound", "mechanism_bound"]
 

@@ -214,11 +214,16 @@ def estimate(
     as_json: Json = False,
 ) -> None:
     """Estimate the frequencies of the categories from responses, with intervals, cross-tables and a page."""
-    if format_of(file) == FORM_FORMAT or page or cross or _from_pages(responses):
-        _estimate_form(Form.load(file), responses, level, cross or [], page, as_json)
+    if format_of(file) == FORM_FORMAT or _from_pages(responses):
+        asked_all = Form.load(file)
+        _estimate_form(asked_all, read_collected(responses, asked_all), level, cross or [], page, as_json)
         return
     asked = Survey.load(file)
-    found = asked.estimate([response for path in responses for response in _read_responses(path, asked)])
+    heard = [response for path in responses for response in _read_responses(path, asked)]
+    if page or cross:
+        _estimate_form(Form.of(asked), [(response,) for response in heard], level, cross or [], page, as_json)
+        return
+    found = asked.estimate(heard)
     if not as_json:
         print(found.table(level))
         return
@@ -226,9 +231,9 @@ def estimate(
 
 
 def _estimate_form(
-    asked: Form, files: list[Path], level: float, cross: list[str], page: Path | None, as_json: bool
+    asked: Form, heard: list[tuple[Any, ...]], level: float, cross: list[str], page: Path | None, as_json: bool
 ) -> None:
-    found = asked.estimate(read_collected(files, asked))
+    found = asked.estimate(heard)
     tables = [found.cross(*_pair(text, len(asked.surveys))) for text in cross]
     if page is not None:
         try:

@@ -257,7 +257,7 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "unit": str(question.terms.unit),
         "neighbours": question.terms.neighbours,
         "space": str(question.space),
-        "privacy": {"words": str(question.privacy), **question.privacy.to_json()},
+        "privacy": {**_level_in_words(question.privacy), **question.privacy.to_json()},
         "mechanism": certificate.method,
         "proof": {
             "private": privacy.detail,
@@ -271,6 +271,12 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "accuracy": {"before": asdict(question.accuracy)},
         "compared": question.losses,
     }
+
+
+def _level_in_words(level: Level) -> dict[str, Any]:
+    """A level as people and other programs read it; exactly, it stands beside these."""
+    parts = {name: getattr(level, name) for name in ("epsilon", "delta", "mu", "rho") if hasattr(level, name)}
+    return {"words": str(level), "numbers": {name: float(part) for name, part in parts.items()}}
 
 
 def proved_private(question: Question) -> Check:

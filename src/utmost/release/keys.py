@@ -230,7 +230,13 @@ def _as_array(name: str, values: list[Any]) -> pyarrow.Array:
     kinds = {_kind(value) for value in values if value is not None}
     if len(kinds) != 1 or None in kinds:
         odd = next((v for v in values if v is not None and _kind(v) is None), values[0])
-        problem = f"hold {shown(odd)}" if None in kinds else "are of several kinds" if kinds else "are all None"
+        problem = (
+            f"hold a value of type {type(odd).__name__}"
+            if None in kinds
+            else "are of several kinds"
+            if kinds
+            else "are all None"
+        )
         raise InvalidInput(f"the keys of {name!r} {problem}; give {KINDS}, all of one kind, and None for null.")
     try:
         if kinds == {"number"}:
@@ -287,19 +293,20 @@ def _require_few(size: int) -> None:
 
 
 def _require_distinct(columns: Mapping[str, Any]) -> None:
+    """Refuse a key that is listed twice, by its places: the list may be a private column by mistake."""
     import pyarrow
 
     table = pyarrow.table(dict(columns))
+    names = named(table.column_names)
     if not table.num_rows:
-        raise InvalidInput(f"the keys of {named(table.column_names)} are empty; give one value or more.")
-    counted = table.group_by(table.column_names).aggregate([([], "count_all")])
-    if counted.num_rows < table.num_rows:
-        twice = counted.filter(pyarrow.compute.greater(counted["count_all"], 1)).slice(0, 1).to_pylist()[0]
-        value = [twice[name] for name in table.column_names]
-        raise InvalidInput(
-            f"the key {shown(value[0] if len(value) == 1 else tuple(value))} of {named(table.column_names)} is listed "
-            "twice; list every key once."
-        )
+        raise InvalidInput(f"the keys of {names} are empty; give one value or more.")
+    if table.group_by(table.column_names).aggregate([([], "count_all")]).num_rows == table.num_rows:
+        return
+    seen: dict[tuple[Any, ...], int] = {}
+    for place, key in enumerate(zip(*(column.to_pylist() for column in table.columns), strict=True)):
+        if key in seen:
+            raise InvalidInput(f"keys {seen[key] + 1} and {place + 1} of {names} are the same; list every key once.")
+        seen[key] = place
 
 
 def _written(column: Any) -> list[Any]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import islice
 
 import numpy as np
 
+from utmost.exact import as_plain
 from utmost.release.answers import Answer
 from utmost.release.pictures import bars, belief
 from utmost.release.words import MOST_CELLS, cell_name, known_after, show
@@ -66,7 +68,7 @@ def _section(answer: Answer, alone: bool) -> str:
     gap = "" if proof["gap"] is None else f" (gap {proof['gap']:.2g} on {proof['of']})"
     facts = [
         ("Spent", f"{answer.privacy} ({terms.neighbours}; {terms.unit})"),
-        ("Statistic", str(answer.question.space)),
+        ("Statistic", _statistic(answer)),
         ("Mechanism", details["mechanism"]),
         ("Proof", f"Private: {proof['private']}. Optimal: {proof['optimal']}{gap}: {proof['because']}."),
         ("Accuracy before", _before(answer)),
@@ -81,6 +83,11 @@ def _section(answer: Answer, alone: bool) -> str:
     )
     asked = "" if alone else f"<h2>{html.escape(answer.question.words)}</h2>"
     return f"{asked}{_value(answer)}{_picture(answer)}{_table('', rows)}{_compared(answer, 'h2' if alone else 'h3')}"
+
+
+def _statistic(answer: Answer) -> str:
+    step = Fraction(getattr(answer.question, "step", 1))
+    return str(answer.question.space) + ("" if step == 1 else f", in steps of {as_plain(step)}")
 
 
 def _value(answer: Answer) -> str:
@@ -105,7 +112,7 @@ def _picture(answer: Answer) -> str:
     if isinstance(answer.value, Mapping):
         shown = {_short(cell_name(name)): float(n) for name, n in islice(answer.value.items(), MOST_BARS + 1)}
         few = len(shown) == len(answer.value) <= MOST_BARS
-        return bars(shown, "The released counts.") if few else ""
+        return bars(shown, "The released numbers.") if few else ""
     known = answer.question.belief(answer.released)
     if known is None or answer.interval is None:
         return ""

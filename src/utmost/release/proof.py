@@ -63,7 +63,7 @@ def answer_from_json(content: Any) -> Answer:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadFile("this is not the JSON file of a report; name the .json file beside its page.")
     try:
-        level = level_from_json({k: v for k, v in content["privacy"].items() if k != "words"})
+        level = level_from_json({k: v for k, v in content["privacy"].items() if k not in ("words", "numbers")})
         terms = Terms(as_unit(content["unit"]), require_neighbours(content["neighbours"]))
         question = question_again(content["question"], terms, level, solution_from_json(content["solution"]))
         ledger = LedgerState(**{each.name: content["ledger"][each.name] for each in fields(LedgerState)})

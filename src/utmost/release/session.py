@@ -151,7 +151,7 @@ class Session(Questions[Answer]):
             )
 
         def suffices(epsilon: float) -> bool:
-            return question.question.at(_with_epsilon(question.privacy, epsilon)).accuracy.average <= wanted
+            return question.question.at(_with_epsilon(question.privacy, epsilon)).average <= wanted
 
         low, high = -1, len(TRIED)  # the least that suffices lies above low, and at or below high
         while high - low > 1:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -62,7 +63,7 @@ class Collector:
             raise InvalidInput(f"{self.file} cannot be written: {problem.strerror}; name another file.") from None
         read_collected([self.file], form)  # a file of another form is refused before anything is appended to it
 
-    @property
+    @cached_property
     def most_bytes(self) -> int:
         """No response to this form is longer."""
         return 4096 + 8 * len(canonical(self.form.to_json()))
@@ -162,12 +163,17 @@ class FormSite:
 
     collector: Collector
 
+    @cached_property
+    def page(self) -> bytes:
+        """The page respondents see."""
+        return page_of_form(self.collector.form, SENT_TO).encode()
+
     def answer(self, method: str, path: str, body: bytes = b"") -> Reply:
         """The reply to a request; nothing about who asks is known here."""
         place = path.partition("?")[0].strip("/")
         if method in ("GET", "HEAD"):
             if place in ("", "index.html"):
-                return Reply(200, "text/html; charset=utf-8", page_of_form(self.collector.form, SENT_TO).encode())
+                return Reply(200, "text/html; charset=utf-8", self.page)
             if place == MODULE:
                 return Reply(200, "text/javascript; charset=utf-8", module_text().encode())
             return _said(404, "There is nothing here.")

@@ -216,10 +216,17 @@ class Form:
         """A receipt and responses as they are sent; out of a file they may be anything."""
         try:
             receipt, *responses = found
-            responses = [label_to_json(part) for part in self.read([responses])[0]]
+            responses = self._plainly(self.read([responses])[0])
         except (InvalidInput, *NONSENSE):
             raise BadFile(f"{kept} does not hold a response to this form; move it away to answer anew.") from None
         return {"form": self.identity[:SHOWN], "receipt": receipt, "responses": responses}
+
+    def _plainly(self, responses: Sequence[Any]) -> list[Any]:
+        """Responses as JSON, like those of the page: a category, or a list of several."""
+        parts = zip(self.surveys, responses, strict=True)
+        return [
+            label_to_json(part) if asked.size == 1 else [label_to_json(name) for name in part] for asked, part in parts
+        ]
 
     # ---- on the server ----
 

@@ -14,6 +14,7 @@ import math
 import os
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from utmost.design.local.survey import Survey
@@ -99,6 +100,10 @@ def page_of_form(asked: Form | Survey, send: str = "") -> str:
     form = Form.of(asked) if isinstance(asked, Survey) else asked
     if not form.verify():
         raise CannotCertify(f"the integers of this form do not prove {form.level}; make the form again.")
+    for one in form.surveys:
+        for name in one.categories:
+            if _beyond_browsers(name):
+                raise InvalidInput(f"the answer {name!r} is a number that browsers round; write it as text.")
     policy = (
         f"default-src 'none'; script-src 'self'; style-src '{_hash(STYLE)}'; connect-src {_origin(send)}; "
         "base-uri 'none'; form-action 'none'"
@@ -121,7 +126,7 @@ def page_of_form(asked: Form | Survey, send: str = "") -> str:
 answers.</p></noscript>
 <p id="loading">One moment… If nothing happens, open this page from its web address and not as a file.</p>
 <div id="refused" role="alert" hidden><h2>This form is refused</h2><p id="reason"></p></div>
-<form id="questions" novalidate hidden>
+<form id="questions" autocomplete="off" novalidate hidden>
 {questions}{_acceptance(form)}
 <p id="missing" role="alert"></p>
 <button class="main" type="submit">Draw my response</button>
@@ -146,6 +151,13 @@ answers could have been sent.</strong></p>
 <script type="module" src="{MODULE}"></script>
 </body></html>
 """
+
+
+def _beyond_browsers(name: Any) -> bool:
+    """Whether a name holds a whole number that JavaScript reads as another one."""
+    if isinstance(name, tuple):
+        return any(map(_beyond_browsers, name))
+    return isinstance(name, int) and abs(name) > 2**53
 
 
 def _promise(form: Form) -> str:

@@ -15,13 +15,15 @@ STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;margin:0;color:var(--ink);background:var(--page);overflow-wrap:anywhere}"
     "main{max-width:46rem;margin:0 auto;padding:1.5rem 1rem 4rem}h1{font-size:1.6rem}"
     "h2{font-size:1.2rem;margin-top:2.5rem}"
-    "figure{margin:.5rem 0}figcaption,.small{color:var(--soft);font-size:.9rem}svg{width:100%;height:auto}"
+    "figure{margin:.5rem 0}figcaption,.small{color:var(--soft);font-size:.9rem}"
+    "svg{width:100%;max-width:36rem;height:auto}"
     "svg .bar{fill:var(--bar);opacity:.75}svg .ink{stroke:var(--ink);stroke-width:2}svg .axis{stroke:var(--line)}"
-    "svg text{fill:var(--ink);font-size:15px}.wide{overflow-x:auto}"
-    "table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.25rem .7rem;text-align:right;"
-    "border-bottom:1px solid var(--line)}th:first-child{text-align:left;padding-left:0}tbody th{font-weight:400}"
+    "svg text{fill:var(--ink);font-size:14px}.wide{overflow-x:auto}"
+    "table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.25rem .6rem;text-align:right;white-space:nowrap;"
+    "border-bottom:1px solid var(--line)}th:first-child{text-align:left;padding-left:0;white-space:normal;"
+    "min-width:7rem}tbody th{font-weight:400}"
 )
-WIDE, LINE, FIRST = 640, 34, 190
+WIDE, LINE, FIRST = 420, 30, 150
 
 
 def results_page(found: FormEstimate, level: float = 0.95, tables: Sequence[CrossTable] = ()) -> str:
@@ -80,7 +82,7 @@ def _picture(name: str, found: Estimate, level: float) -> str:
     body = ""
     for i, category in enumerate(found.categories):
         y = 6 + LINE * i
-        text = str(category) if len(str(category)) <= 22 else f"{str(category)[:21]}…"
+        text = str(category) if len(str(category)) <= 19 else f"{str(category)[:18]}…"
         low, far, share = at(float(ends[i, 0])), at(float(ends[i, 1])), at(float(found.frequencies[i]))
         middle = y + LINE / 2 - 3
         body += f'<text x="{FIRST - 10}" y="{middle + 5:.1f}" text-anchor="end">{html.escape(text)}</text>'
@@ -112,7 +114,7 @@ def _cross(table: CrossTable, level: float) -> str:
         )
         rows += f'<tr><th scope="row">{html.escape(str(name))}</th>{cells}</tr>'
     return (
-        f"<h2>{html.escape(table.questions[0])} by {html.escape(table.questions[1])}</h2>"
+        f"<h2>“{html.escape(table.questions[0])}” by “{html.escape(table.questions[1])}”</h2>"
         f'{_scrolling(" by ".join(table.questions))}<table><thead><tr><th scope="col">share of all people</th>{columns}'
         "</tr></thead>"
         f"<tbody>{rows}</tbody></table></div>"

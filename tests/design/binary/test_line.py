@@ -139,7 +139,7 @@ def test_gaussian_levels_on_long_lines_need_no_program():
 
 @pytest.mark.parametrize("prior", [None, "tilted"])
 def test_forged_files_are_refused(prior, tmp_path):
-    """A weight, a bound, a border or a width changed, with the checksum recomputed: refused, or nothing better claimed."""
+    """A weight, a bound, a border or a width changed, checksum recomputed: refused, or nothing better is claimed."""
     rng = np.random.default_rng(3)
     prior = None if prior is None else tilted(61, 30, 5.0)
     honest = best_yes_or_no(Line(0, 60, 1), 30, um.PureDP(1), prior)

@@ -11,6 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.programs import binary_lp, least_loss_lp
 from scipy import stats
+from utmost.release.mechanisms import cache, choice
+from utmost.release.mechanisms.choice import design_choice, design_number
+from utmost.release.mechanisms.noisy_line import NoisyLine
 
 import utmost as um
 from utmost.design.noise.discrete import discrete_laplace, discrete_staircase
@@ -18,9 +21,6 @@ from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.mechanism.certification import growth_floor
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.release.costs import cost
-from utmost.release.mechanisms import cache, choice
-from utmost.release.mechanisms.choice import design_choice, design_number
-from utmost.release.mechanisms.noisy_line import NoisyLine
 from utmost.release.priors import line_prior
 from utmost.space.integers import Line
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.design.binary.choice import best_boundary
+from utmost.design.binary.boundary import best_boundary
 from utmost.design.binary.extension import balanced
 from utmost.errors import SolverFailed, TooLarge
 from utmost.mechanism.blocks import Blocks

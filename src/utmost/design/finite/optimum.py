@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from utmost.design.finite.columns import generate_columns, mirrored_edges
+from utmost.design.finite.column_generation import generate_columns, mirrored_edges
 from utmost.design.finite.geometric import geometric
 from utmost.design.finite.phi import pure_levels
 from utmost.design.finite.region import regularity
@@ -272,8 +272,8 @@ def _by_chains(levels: EdgeLevels, prior: Any, loss: Loss) -> Solution | None:
 
     Beyond what a table holds the solution is an exact law on a line of integers, for losses with a name.
     """
-    from utmost.design.noise.chains import has_chains, table_chains
     from utmost.design.noise.line import best_on_line
+    from utmost.design.noise.threshold_chains import has_chains, table_chains
 
     space, level, n = levels.space, levels.single, len(levels.space.points)
     named = isinstance(loss, str)

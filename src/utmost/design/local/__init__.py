@@ -29,14 +29,14 @@ from utmost.design.local.simple import (
     randomized_response,
     subset,
 )
-from utmost.design.local.survey import Survey, survey
-from utmost.design.local.testing import divergence_of, for_testing, for_worst_testing
-from utmost.design.local.thresholds import (
+from utmost.design.local.simple_ranges import (
     Thresholds,
     thresholds_for_information,
     thresholds_for_testing,
     universal_epsilon,
 )
+from utmost.design.local.survey import Survey, survey
+from utmost.design.local.testing import divergence_of, for_testing, for_worst_testing
 
 __all__ = [
     "Decision",

@@ -38,7 +38,7 @@ class Shuffled:
     ----------
     people : how many responded
     epsilon, delta : anybody who sees the shuffled responses learns about one person no more than this level allows
-    exact : whether no smaller epsilon holds at this delta; otherwise it is an upper bound
+    exact : whether no smaller epsilon holds at this delta, up to floating point; otherwise it is an upper bound
     reason : how it was found
     """
 

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.design.local.alphabet import distributions, pure_level
-from utmost.design.local.columns import like, positions_of
 from utmost.design.local.decision import Decision, decide_counts
 from utmost.design.local.estimation import Estimate, estimate_from
+from utmost.design.local.frames import like, positions_of
 from utmost.design.local.kept import keep, read_kept
 from utmost.design.local.responses import Responses, read_responses, require_possible
 from utmost.design.local.sets import draw_sets

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from utmost.design.multiparty.groups import MOST_NUMBERS, Groups
+from utmost.design.multiparty.alike import MOST_NUMBERS, Groups
 from utmost.errors import TooLarge
 from utmost.exact.arrays import Floats, Integers
 

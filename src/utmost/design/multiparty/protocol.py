@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from utmost.design.multiparty.alike import Groups, find_groups
 from utmost.design.multiparty.average import accuracy_by_state, best_accuracy
 from utmost.design.multiparty.decision import Decision, best_answer, posterior_of, read_coin, toss
 from utmost.design.multiparty.functions import (
@@ -28,7 +29,6 @@ from utmost.design.multiparty.functions import (
     read_function,
     read_labels,
 )
-from utmost.design.multiparty.groups import Groups, find_groups
 from utmost.design.multiparty.messages import Message, collect, read_bit, require_party
 from utmost.design.multiparty.response import chances, promises_nothing, response
 from utmost.design.multiparty.worst import Rule, average_rule, best_rule

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from utmost.design.linear_program import TIGHT
+from utmost.design.multiparty.alike import Groups
 from utmost.design.multiparty.average import accuracy_bound, accuracy_by_state, best_answers, carry
-from utmost.design.multiparty.groups import Groups
 from utmost.errors import SolverFailed, TooLarge
 from utmost.exact.arrays import Floats
 from utmost.space.sparse import coo_array, csr_array, hstack

@@ -26,7 +26,7 @@ from flint import arb, ctx
 
 from utmost.design.finite import optimal
 from utmost.design.noise.best_step import best_step, exact_cost
-from utmost.design.noise.chains import line_chains
+from utmost.design.noise.threshold_chains import line_chains
 from utmost.design.noise.vectors import gaussian_law
 from utmost.errors import InvalidInput, TooLarge, UtmostError, shown
 from utmost.exact import Number, as_fmpq, endpoints, write_rational

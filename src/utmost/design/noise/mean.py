@@ -247,11 +247,12 @@ def _falling_sums(law: BallLaw) -> tuple[Any, Any]:
     """The sum of w(i) over i < n, and the sum of these over n, in closed form; w falls by b once a period."""
     b, rest, p, u = float(law.decay), float(1 - law.decay), law.period, law.upper
     block = u + b * (p - u)
+    rate = 0.0 if not b else math.log1p(-rest) if rest < 0.5 else math.log(b)  # 1 - b is 1 where b is tiny
 
     def split(n: Floats) -> tuple[Floats, Floats, Floats]:
         q = np.floor(n / p)
         with np.errstate(under="ignore"):
-            return q, n - q * p, np.exp(q * math.log1p(-rest)) if b else (q == 0).astype(float)
+            return q, n - q * p, np.exp(q * rate) if b else (q == 0).astype(float)
 
     def once(n: Floats) -> Floats:
         _, r, fallen = split(n)

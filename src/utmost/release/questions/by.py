@@ -337,14 +337,18 @@ class MeanBy(OfValues):
         ends = mean_intervals(self.solution.mechanism, above, below, CONFIDENCE)
         return self._placed(shares), self._placed(ends[0]), self._placed(ends[1])
 
-    def before(self) -> Before:
-        from utmost.design.noise.mean import mean_losses, of_pairs
+    @property
+    def average(self) -> float:
+        from utmost.design.noise.mean import mean_losses
 
-        noise = self.solution.mechanism
-        average = mean_losses(noise, self._rows_of_group, self.width)[self.loss]
+        return self._scaled(mean_losses(self.solution.mechanism, self._rows_of_group, self.width)[self.loss])
+
+    def before(self) -> Before:
+        from utmost.design.noise.mean import of_pairs
+
         worst = float(self.width) ** (2 if self.loss == "squared" else 1)
-        holds = MEANS_HOLD.format("" if of_pairs(noise.noise) is not None else "at most this, ")
-        return Before(self.loss, self._scaled(average), self._scaled(worst), holds=holds)
+        holds = MEANS_HOLD.format("at most this, " if of_pairs(self.solution.mechanism.noise) is None else "")
+        return Before(self.loss, self.average, self._scaled(worst), holds=holds)
 
     def after(self, released: Mapping[str, Any]) -> After:
         found = super().after(released)

@@ -114,8 +114,8 @@ class AsksCounts(Asks[Made]):
         >>> import pyarrow, utmost as um
         >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
         >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
-        >>> list(s.counts({"old": "age >= 65", "even": "age % 2 = 0"}, privacy=1).value)
-        ['old', 'even']
+        >>> list(s.counts({"old": "age >= 65", "young": "age < 30"}, privacy=1).value)
+        ['old', 'young']
         """
         asked = Counts(
             terms=self.terms, privacy=self.level(privacy), conditions=self._named(conditions), of=of, loss=loss

@@ -50,8 +50,12 @@ class Histogram(Vector):
             )
         self.settle(categories=listed, other=other, loss=as_loss(self.loss), of=as_of(self.of, self.terms.unit))
         if len(set(self.names)) < len(self.names):
-            twice = next(name for i, name in enumerate(self.names) if name in self.names[:i])
-            raise InvalidInput(f"two cells would be called {twice!r}; rename a category or `other`.")
+            again = next(i for i, name in enumerate(self.names) if name in self.names[:i])
+            first = self.names.index(self.names[again])  # not the name: the list may be a private column by mistake
+            raise InvalidInput(
+                f"cells {first + 1} and {again + 1} would have the same name; list every category once, or rename "
+                "`other`."
+            )
 
     @cached_property
     def names(self) -> tuple[str, ...]:

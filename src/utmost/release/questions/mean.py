@@ -110,13 +110,14 @@ class Mean(Numbers):
     def value(self, released: Mapping[str, Any]) -> float:
         return self._placed(_share(released[self.names[0]], released[self.names[1]]))
 
-    def before(self) -> Before:
+    @property
+    def average(self) -> float:
         from utmost.design.noise.mean import mean_losses
 
-        losses = mean_losses(self.solution.mechanism, self.most_rows, self.width)
-        return Before(
-            self.loss, self._scaled(losses[self.loss]), self._scaled(float(self.width) ** self._power), holds=HOLDS
-        )
+        return self._scaled(mean_losses(self.solution.mechanism, self.most_rows, self.width)[self.loss])
+
+    def before(self) -> Before:
+        return Before(self.loss, self.average, self._scaled(float(self.width) ** self._power), holds=HOLDS)
 
     def after(self, released: Mapping[str, Any]) -> After:
         from utmost.design.noise.mean import mean_interval

@@ -49,9 +49,12 @@ class Numbers(Question):
         """What the released integers are called."""
         return (self.name,)
 
+    @property
+    def average(self) -> float:
+        return self._scaled(self.solution.value)
+
     def before(self) -> Before:
-        found, step = self.solution, float(self.step)
-        return Before(self.loss, scaled(self.loss, found.value, step), self._scaled(found.mechanism.worst(self.loss)))
+        return Before(self.loss, self.average, self._scaled(self.solution.mechanism.worst(self.loss)))
 
     def compared(self) -> dict[str, dict[str, float]]:
         losses = shown_with(self.loss)
@@ -116,6 +119,9 @@ class Number(Numbers):
         )
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
+        if self.unbiased:  # compared with noise that is not cut off either
+            line = self.space
+            return noise_alternatives(Lattice(1, "any", line.reach, line.first, line.last), self.privacy, losses)
         return number_alternatives(self.space, self.privacy, losses, self.prior)
 
     def belief(self, released: Mapping[str, Any]) -> tuple[Any, Any] | None:

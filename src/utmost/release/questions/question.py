@@ -114,6 +114,11 @@ class Question(ABC):
     def value(self, released: Mapping[str, Any]) -> Any:
         """The answer, made of what was released."""
 
+    @property
+    def average(self) -> float:
+        """The expected loss under the prior, in the unit of the answer; `before` says more, and takes longer."""
+        return self.solution.value
+
     @abstractmethod
     def before(self) -> Before:
         """How accurate an answer will be, from the prior and the mechanism."""

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import utmost as um
-from utmost.design.finite.columns import first_mechanisms, mirrored_edges, tight_columns
+from utmost.design.finite.column_generation import first_mechanisms, mirrored_edges, tight_columns
 from utmost.errors import SolverFailed
 from utmost.space.edge_levels import on_edges
 
