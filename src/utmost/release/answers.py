@@ -19,7 +19,7 @@ import numpy as np
 
 from utmost.errors import CannotCertify, InvalidInput, UtmostError
 from utmost.mechanism.certification import Check
-from utmost.privacy import Level
+from utmost.privacy import ApproxDP, Level
 from utmost.release.accuracy import After, Before
 from utmost.release.conditions.reading import readings
 from utmost.release.costs import scaled
@@ -275,8 +275,9 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
 
 def _level_in_words(level: Level) -> dict[str, Any]:
     """A level as people and other programs read it; exactly, it stands beside these."""
-    parts = {name: getattr(level, name) for name in ("epsilon", "delta", "mu", "rho") if hasattr(level, name)}
-    return {"words": str(level), "numbers": {name: float(part) for name, part in parts.items()}}
+    names = ("epsilon", "delta") if isinstance(level, ApproxDP) else ("mu", "rho")  # of zCDP, epsilon is a function
+    numbers = {name: float(getattr(level, name)) for name in names if hasattr(level, name)}
+    return {"words": str(level), "numbers": numbers}
 
 
 def proved_private(question: Question) -> Check:
