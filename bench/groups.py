@@ -13,9 +13,9 @@ import pyarrow
 from timing import seconds
 
 import utmost as um
+from utmost.release.contributions import ones
 from utmost.release.engines import open_table
 from utmost.release.groups import grouped_statement
-from utmost.release.statistics import ones
 
 ROWS, KEYS = 10_000_000, 1_000_000
 

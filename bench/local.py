@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from timing import seconds
 
 import utmost as um
-from utmost.checking.partitions import best_cuts, by_ratio
+from utmost.design.local.partitions import best_cuts, by_ratio
 from utmost.privacy.divergences import as_divergence
 
 dp.enable_features("contrib")

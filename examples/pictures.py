@@ -61,6 +61,7 @@ def draw_losses():
 def draw_release():
     """What a sum over a table loses on average, against epsilon: the staircase against the usual noises."""
     from utmost.release.mechanisms.choice import design_number
+
     from utmost.space.integers import Line
 
     epsilons = [0.25 * i for i in range(1, 17)]
@@ -77,6 +78,7 @@ def draw_release():
 def draw_questions():
     """What each of several overlapping counts loses on average, against how many there are."""
     from utmost.release.mechanisms.several import design_overlapping
+
     from utmost.space.integers import Line
 
     sizes = list(range(1, 21))

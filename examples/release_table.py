@@ -9,11 +9,13 @@ import tempfile
 from pathlib import Path
 
 import utmost as um
+from utmost.design.rainbow import choice_facts
 from utmost.release.demo_table import write_survey
+from utmost.space.integers import Tallies
 
 EPSILONS = (0.1, 0.5, 1, 2)
 NOISES = ("Utmost", "geometric", "Laplace", "Gaussian, delta = 1e-06")
-CHOICES = ("rainbow by winner", "permute and flip", "exponential mechanism")
+CHOICES = ("geometric noisy max", "rainbow by winner", "permute and flip", "exponential mechanism")
 TOWNS = ["Ash", "Briar", "Cole", "Dean"]
 NUMBERS = {
     "count `age >= 65`, mean error": lambda s, r, e: s.plan.count("age >= 65", e),
@@ -25,11 +27,17 @@ NUMBERS = {
     "histogram of 4 towns, each": lambda s, r, e: s.plan.histogram("town", TOWNS, e),
     "the same under replace, each": lambda s, r, e: r.plan.histogram("town", TOWNS, e),
 }
+ROWS = 25_000
 WINNERS = {
-    "most frequent town of four, wrong (10⁻⁴)": lambda s, r, e: s.plan.plurality("town", TOWNS, e),
-    "most frequent of yes and no, wrong (10⁻⁴)": lambda s, r, e: s.plan.plurality("agrees", ["yes", "no"], e),
-    "median age of 15, mean error (10⁻⁴)": lambda s, r, e: s.plan.quantile("age", 0.5, range(20, 91, 5), e),
+    "most frequent town of four, wrong (10⁻⁴)": lambda e: um.rainbow.best_winner(tallies(4), e),
+    "most frequent of yes and no, wrong (10⁻⁴)": lambda e: um.rainbow.best_winner(tallies(2), e),
+    "median age of 15, mean error (10⁻⁴)": lambda e: um.rainbow.best_quantile(tallies(15), 0.5, range(20, 91, 5), e),
 }
+
+
+def tallies(cells):
+    """All tallies of at most so many rows, which come or go."""
+    return Tallies(cells, ROWS, "add-remove")
 
 
 def losses(plan):
@@ -78,8 +86,18 @@ def numbers():
 
 
 def winners():
-    """Winners and medians."""
-    return table("rainbow by winner / permute and flip / exponential", WINNERS, CHOICES, "10⁻⁴", opened())
+    """Winners and medians: every mechanism that was compared, the one that is taken in bold."""
+    title = "geometric noisy max / rainbow by winner / permute and flip / exponential"
+    lines = [f"| {title} | " + " | ".join(f"ε = {e:g}" for e in EPSILONS) + " |", "|---" * (1 + len(EPSILONS)) + "|"]
+    for question, design in WINNERS.items():
+        cells = []
+        for epsilon in EPSILONS:
+            best = design(epsilon)
+            by = {name: found[best.problem.data["loss"]] for name, found in choice_facts(best).compared.items()}
+            values = {name: shown(by[name].value * 1e4, by[name].error * 1e4) for name in CHOICES}
+            cells.append(" / ".join(f"**{v}**" if n == best.certificate.method else v for n, v in values.items()))
+        lines.append(f"| {question} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def opened():
@@ -87,7 +105,7 @@ def opened():
     with tempfile.TemporaryDirectory() as folder:
         rows = write_survey(Path(folder) / "survey.csv", 10)
         return [
-            um.Session(rows, "survey", um.rows(at_most=25_000), neighbours, budget=1)
+            um.Session(rows, "survey", um.rows(at_most=ROWS), neighbours, budget=1)
             for neighbours in ("add-remove", "replace")
         ]
 

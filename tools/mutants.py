@@ -76,7 +76,7 @@ COVERED = {
     "accounting/regions": ("accounting/test_regions", "accounting/test_composition"),
     "accounting/outcomes": ("accounting/test_composition", "accounting/test_regions"),
     "accounting/theorems": ("accounting/test_composition", "accounting/test_filters"),
-    "accounting/losses": ("accounting/test_composition",),
+    "accounting/privacy_losses": ("accounting/test_composition",),
     "accounting/inversion": ("accounting/test_composition",),
     "accounting/gaussian": ("accounting/test_composition", "accounting/test_filters"),
 }

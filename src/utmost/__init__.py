@@ -9,33 +9,33 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from utmost import accounting, errors
-from utmost.accounting import Ledger, compose
-from utmost.design import binary, finite, local, multiparty, noise, rainbow
-from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
-from utmost.mechanism.certification import CertifiedMechanism, certify
-from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, SuitablePair
-from utmost.solution import Certificate, Problem, Solution, Verification
-from utmost.space import Morphism, Space
-from utmost.space.edge_levels import EdgeLevels, per_edge, personalized
-from utmost.space.families import (
-    complete,
-    counts,
-    cycle,
-    differences,
-    grid,
-    hamming,
-    histograms,
-    path,
-    sums,
-)
-
 if TYPE_CHECKING:
+    from utmost import accounting, errors, plot, reproduce, survey
+    from utmost.accounting import Ledger, compose
+    from utmost.design import binary, finite, local, multiparty, noise, rainbow
+    from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
+    from utmost.mechanism.certification import CertifiedMechanism, certify
+    from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, SuitablePair
     from utmost.release import Answer, Plan, Session, audit, people, rows
+    from utmost.solution import Certificate, Problem, Solution, Verification
+    from utmost.space import Morphism, Space
+    from utmost.space.edge_levels import EdgeLevels, per_edge, personalized
+    from utmost.space.families import (
+        complete,
+        counts,
+        cycle,
+        differences,
+        grid,
+        hamming,
+        histograms,
+        path,
+        sums,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ZCDP",
     "Answer",
     "ApproxDP",
     "Certificate",
@@ -82,16 +82,40 @@ __all__ = [
     "reproduce",
     "rows",
     "sums",
+    "survey",
 ]
 
 
-RELEASE = ("Answer", "Plan", "Session", "audit", "people", "rows")
+HOMES = {
+    "utmost.accounting": ("Ledger", "compose"),
+    "utmost.design": ("binary", "finite", "local", "multiparty", "noise", "rainbow"),
+    "utmost.mechanism": ("FiniteMechanism", "Mechanism", "RecipeMechanism"),
+    "utmost.mechanism.certification": ("CertifiedMechanism", "certify"),
+    "utmost.privacy": ("ZCDP", "ApproxDP", "GaussianDP", "Level", "PureDP", "SuitablePair"),
+    "utmost.release": ("Answer", "Plan", "Session", "audit", "people", "rows"),
+    "utmost.solution": ("Certificate", "Problem", "Solution", "Verification"),
+    "utmost.space": ("Morphism", "Space"),
+    "utmost.space.edge_levels": ("EdgeLevels", "per_edge", "personalized"),
+    "utmost.space.families": (
+        *("complete", "counts", "cycle", "differences", "grid", "hamming", "histograms", "path", "sums"),
+    ),
+}
+"""Where every name lives. A module is loaded when one of its names is first used, so that importing costs nothing."""
+PACKAGES = ("checking", "cli", "design", "exact", "mechanism", "privacy", "release", "solution", "space")
+_HOME = {name: home for home, names in HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Load tables, pictures and the papers only when asked for: the mathematics does not need them."""
-    if name in RELEASE:
-        return getattr(import_module("utmost.release"), name)
-    if name in ("plot", "reproduce"):
-        return import_module(f"utmost.{name}")
-    raise AttributeError(f"module 'utmost' has no attribute {name!r}")
+    """Load what is asked for, once."""
+    if name not in __all__:
+        raise AttributeError(f"module 'utmost' has no attribute {name!r}")
+    home = _HOME.get(name, "utmost")
+    found = (
+        import_module(f"{home}.{name}") if home in ("utmost", "utmost.design") else getattr(import_module(home), name)
+    )
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
 from scipy.stats import norm
 
 import utmost as um
@@ -93,15 +94,17 @@ def test_rho_is_within_and_near_the_best(epsilon, delta):
     )
 
 
-@given(st.integers(0, 3000).map(lambda n: Fraction(n, 1000)), st.floats(1.0001, 60))
-def test_pure_levels_cost_half_their_square_in_rho(epsilon, order):
-    """Randomised response, the worst epsilon-DP mechanism, has Renyi divergence at most order times epsilon^2/2."""
+@given(st.integers(1, 3000).map(lambda n: Fraction(n, 1000)), st.floats(1.0001, 60))
+def test_pure_levels_cost_the_least_rho(epsilon, order):
+    """Randomised response, the worst of them, has Renyi divergence at most order times rho; order 1 attains it."""
     e = float(epsilon)
     p = 1 / (1 + math.exp(-e))
     logs = [order * math.log(a) + (1 - order) * math.log(b) for a, b in ((p, 1 - p), (1 - p, p))]
     divergence = np.logaddexp(*logs) / (order - 1)
-    (rho, _) = filters.choose(um.ApproxDP(1, 0.1), "zcdp").cost(um.PureDP(epsilon))
+    (rho,) = filters.choose(um.ZCDP(1)).cost(um.PureDP(epsilon))
     assert divergence <= order * float(rho.rational) + 1e-12
+    assert float(rho) == pytest.approx((2 * p - 1) * math.log(p / (1 - p)), rel=1e-12)
+    assert rho.rational <= epsilon**2 / 2
 
 
 def test_costs_and_limits_by_kind():
@@ -113,24 +116,210 @@ def test_costs_and_limits_by_kind():
     zcdp = filters.choose(um.ApproxDP(2, 1e-5), "zcdp")
     assert zcdp.limits[1] == Amount(Fraction(5, 10**6))
     assert zcdp.cost(um.GaussianDP("0.1"))[0] == Amount(Fraction(1, 200))
-    assert zcdp.cost(um.ApproxDP("0.1", "1e-7")) == (Amount(Fraction(1, 200)), Amount(Fraction(1, 10**7)))
+    rho, delta = zcdp.cost(um.ApproxDP("0.1", "1e-7"))
+    assert (float(rho), delta) == (pytest.approx(0.1 * math.tanh(0.05), rel=1e-15), Amount(Fraction(1, 10**7)))
+    assert zcdp.cost(um.ZCDP("0.01")) == (Amount(Fraction(1, 100)), Amount(Fraction(0)))
+    concentrated = filters.choose(um.ZCDP("0.5"))
+    assert concentrated.limits == (Amount(Fraction(1, 2)),)
+    assert concentrated.cost(um.GaussianDP("0.1")) == (Amount(Fraction(1, 200)),)
+    assert concentrated.batch_cost([(um.ZCDP("0.1"), 3), (um.GaussianDP(1), 2)]) == (Amount(Fraction(13, 10)),)
     gaussian = filters.choose(um.GaussianDP("0.5"))
     assert gaussian.limits == (Amount(Fraction(1, 4)),)
     assert gaussian.cost(0) == (Amount(Fraction(0)),)
     with pytest.raises(UnsupportedLevel, match="no mu covers"):
         gaussian.cost(um.ApproxDP(0.1, 0.1))
-    with pytest.raises(UnsupportedLevel, match="Gaussian"):
-        basic.cost(um.GaussianDP(0.1))
     with pytest.raises(InvalidInput, match="'basic' or 'zcdp'"):
         filters.choose(um.ApproxDP(1, 0.1), "gaussian")
     assert not gaussian.allows([gaussian.cost(math.inf)])
-    for one in (pure, basic, zcdp, gaussian, filters.choose(um.PureDP.from_ratio(2)), filters.choose(math.inf)):
+    for one in (
+        pure,
+        basic,
+        zcdp,
+        concentrated,
+        gaussian,
+        filters.choose(um.PureDP.from_ratio(2)),
+        filters.choose(math.inf),
+    ):
         assert filters.Filter.from_json(one.to_json()) == one
     assert filters.choose(math.inf).allows([filters.choose(math.inf).cost(math.inf)])
     ratio = filters.choose(um.ApproxDP.from_ratio(2, "1e-5"), "zcdp")
-    assert float(ratio.cost(um.PureDP.from_ratio(2))[0]) == pytest.approx(math.log(2) ** 2 / 2)
+    assert float(ratio.cost(um.PureDP.from_ratio(2))[0]) == pytest.approx(math.log(2) / 3)
     assert float(gaussian.cost(600)[0]) == pytest.approx(4800)
     assert float(gaussian.cost(600)[0]) > float(gaussian.cost(499)[0])
+
+
+@pytest.mark.parametrize(
+    ("budget", "level", "words"),
+    [
+        (1, um.ApproxDP(0.1, 1e-9), "pure levels only"),
+        (1, um.GaussianDP(0.1), "pure levels only"),
+        (1, um.ZCDP(0.1), "pure levels only"),
+        (um.ZCDP(1), um.ApproxDP(0.1, 1e-9), "no rho covers a delta above 0"),
+        (um.GaussianDP(1), um.ApproxDP(0.1, 1e-9), "no mu covers a delta above 0"),
+        (um.GaussianDP(1), um.ZCDP(0.1), "in a budget of ZCDP or ApproxDP only"),
+        (um.ApproxDP(1, 1e-6), um.SuitablePair([(0, 0.1), (0.9, 1), (1, 1)]), "cannot pay for"),
+    ],
+)
+def test_what_a_budget_cannot_pay_is_said_in_words(budget, level, words):
+    account = um.Ledger(None).open("d", budget, *ROW)
+    with pytest.raises(UnsupportedLevel, match=words):
+        account.reserve(level, "q")
+    assert account.entries() == []
+
+
+def gaussian_delta(mu, epsilon):
+    """Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), in floating point."""
+    return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu))
+
+
+def concentrated_delta(rho, epsilon):
+    """The bound of Canonne, Kamath and Steinke on a grid of orders."""
+    a = 1 + np.geomspace(1e-3, 1e5, 200_001)
+    return math.exp(((a - 1) * (a * rho - epsilon) + a * np.log1p(-1 / a) - np.log(a - 1)).min())
+
+
+@pytest.mark.parametrize(
+    "budget", [um.ApproxDP(1, 1e-6), um.ApproxDP(8, 1e-9), um.ApproxDP.from_ratio(2, 1e-3)], ids=str
+)
+@pytest.mark.parametrize(
+    ("level", "curve"),
+    [
+        (um.GaussianDP(0.05), lambda e: gaussian_delta(0.05, e)),
+        (um.ZCDP(0.002), lambda e: concentrated_delta(0.002, e)),
+        (um.GaussianDP(9), lambda e: gaussian_delta(9, e)),
+    ],
+    ids=["gaussian", "zcdp", "too much"],
+)
+def test_curved_levels_take_the_same_share_of_epsilon_and_delta(budget, level, curve):
+    """The level implies the charge, which takes one share of both limits; a share 0.001 % smaller is not implied."""
+    basic = filters.choose(budget)
+    epsilon, delta = map(float, basic.cost(level))
+    share = epsilon / float(basic.limits[0])
+    assert delta == pytest.approx(min(1, share * float(basic.limits[1])), rel=1e-9)
+    assert curve(epsilon) <= delta * (1 + 1e-9)
+    assert delta == 1 or curve(epsilon * (1 - 1e-5)) > delta * (1 - 1e-5)
+    assert basic.allows([basic.cost(level)]) == (share <= 1)
+
+
+def test_curved_levels_of_a_batch_are_composed_before_they_are_counted():
+    """A hundred Gaussian levels of mu are one of 10 mu, which costs far less than a hundred times one of them."""
+    basic = filters.choose(um.ApproxDP(1, 1e-6))
+    together = basic.batch_cost([(um.GaussianDP("0.01"), 100), (um.PureDP("0.1"), 2)])
+    alone = basic.cost(um.GaussianDP("0.1"))
+    assert float(together[0]) == pytest.approx(float(alone[0]) + 0.2, rel=1e-9)
+    assert float(basic.cost(um.GaussianDP("0.01"))[0]) * 100 > 5 * float(alone[0])
+    epsilon, delta = basic.batch_cost([(um.ZCDP("0.001"), 2), (um.GaussianDP("0.1"), 1)], "1e-7")
+    assert concentrated_delta(0.007, float(epsilon)) == pytest.approx(1e-7, rel=1e-6)
+    assert delta == Amount(Fraction(1, 10**7))
+
+
+def test_a_charge_that_the_level_does_not_imply_is_found():
+    """Whatever share of epsilon and delta it is: the check asks whether the level implies it."""
+    basic, level = filters.choose(um.ApproxDP(1, 1e-6)), um.GaussianDP("0.1")
+    epsilon, delta = basic.cost(level)
+    assert basic.pays(level, (epsilon, delta))
+    assert basic.pays(level, (Amount(epsilon.rational * 2), Amount(delta.rational / 10**4)))
+    assert not basic.pays(level, (Amount(epsilon.rational * Fraction(99999, 100000)), delta))
+    assert not basic.pays(level, (epsilon, Amount(Fraction(0))))
+    assert basic.pays(level, (Amount(math.inf), Amount(Fraction(0))))
+    account = um.Ledger(None).open("d", um.ApproxDP(1, 1e-6), *ROW)
+    for one in (level, um.ZCDP(0.001), 0.1, um.ApproxDP(0.1, 1e-7)):
+        account.ask(one, {"at": str(one)}, lambda: 1)
+    assert account.check()
+
+
+SOME = [*(um.PureDP(Fraction(n, 10)) for n in (1, 3, 5, 8)), *(um.GaussianDP(Fraction(n, 10)) for n in (1, 4, 7))]
+BUDGETS = {
+    "pure": (um.PureDP(1), SOME[:4]),
+    "basic": (um.ApproxDP(2, 1e-5), [*SOME, um.ZCDP("0.02"), um.ApproxDP("0.2", "1e-6")]),
+    "zcdp": (um.ApproxDP(2, 1e-5), [*SOME, um.ZCDP("0.02"), um.ApproxDP("0.2", "1e-6")]),
+    "concentrated": (um.ZCDP("0.5"), [*SOME, um.ZCDP("0.02"), um.ZCDP("1/3")]),
+    "gaussian": (um.GaussianDP(1), SOME),
+}
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+@given(order=st.lists(st.integers(0, 8), min_size=1, max_size=30))
+def test_random_spends_never_exceed_the_budget(name, order):
+    """What the ledger let through is, all together, within the budget by `compose` or by sums made here."""
+    budget, levels = BUDGETS[name]
+    account = um.Ledger(None).open("d", budget, *ROW, filter=name)
+    spent = []
+    for number, at in enumerate(order):
+        level = levels[at % len(levels)]
+        allowed = account.left.allows(level)
+        try:
+            account.reserve(level, {"number": number})
+        except BudgetSpent:
+            assert not allowed
+        else:
+            assert allowed
+            spent.append(level)
+    if name == "pure":
+        assert sum(level.epsilon for level in spent) <= 1
+    elif name == "concentrated":
+        assert sum(map(rho_of, spent)) <= 0.5 + 1e-12
+    elif name == "gaussian":
+        assert sum(map(squared_mu_of, spent)) <= 1 + 1e-12
+    else:
+        assert um.compose(spent).delta(2) <= 1e-5
+    assert account.check()
+
+
+def rho_of(level):
+    """The rho of a level, in floating point."""
+    if isinstance(level, um.PureDP):
+        return float(level.epsilon) * math.tanh(float(level.epsilon) / 2)
+    return float(level.rho) if isinstance(level, um.ZCDP) else float(level.mu) ** 2 / 2
+
+
+def squared_mu_of(level):
+    if isinstance(level, um.GaussianDP):
+        return float(level.mu) ** 2
+    return (2 * norm.ppf(1 / (1 + math.exp(-float(level.epsilon))))) ** 2
+
+
+@pytest.mark.parametrize("name", ["pure", "basic", "zcdp", "concentrated", "gaussian"])
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10**9))
+def test_filters_hold_for_levels_chosen_on_the_way(name, seed):
+    """Random trees of randomised responses, each level chosen after the answers so far as the filter allows it.
+
+    The two distributions over the leaves, by enumeration, keep the budget: Renyi divergences of a zCDP budget, deltas
+    of the others, in both directions.
+    """
+    budget = BUDGETS[name][0]
+    chosen, rng = filters.choose(budget, name), np.random.default_rng(seed)
+    leaves = []
+
+    def grow(here, there, spent, depth):
+        fitting = [e for e in LEVELS if chosen.allows([spent, chosen.cost(e)])] if depth < 6 else []
+        if not fitting:
+            leaves.append((here, there))
+            return
+        level = fitting[rng.integers(len(fitting))]
+        true = 1 / (1 + math.exp(-float(level.epsilon)))
+        after = chosen.total([spent, chosen.cost(level)])
+        grow(here * true, there * (1 - true), after, depth + 1)
+        grow(here * (1 - true), there * true, after, depth + 1)
+
+    grow(1.0, 1.0, chosen.total([]), 0)
+    for p, q in (np.array(leaves).T, np.array(leaves).T[::-1]):
+        assert p.sum() == pytest.approx(1)
+        if name == "concentrated":
+            for order in (1.01, 1.5, 2, 5, 20, 100):
+                divergence = logsumexp(order * np.log(p) + (1 - order) * np.log(q)) / (order - 1)
+                assert divergence <= order * float(budget.rho) + 1e-10
+            continue
+        for epsilon in (0, 0.1, 0.5, 1, 1.5, 2, 3):
+            delta = np.maximum(0, p - math.exp(epsilon) * q).sum()
+            if name == "gaussian":
+                assert delta <= gaussian_delta(1, epsilon) + 1e-12
+            elif epsilon >= budget.epsilon:
+                assert delta <= float(budget.delta) + 1e-12
+
+
+LEVELS = [um.PureDP(Fraction(n, 20)) for n in (1, 3, 6, 10, 16, 20)]
 
 
 def test_a_batch_costs_its_exact_composition():

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pyarrow
 import pytest
-from oracles.command import utmost
+from oracles.command import release_command, utmost
 
 import utmost as um
 from utmost.errors import InvalidInput
@@ -122,6 +122,107 @@ def test_budget_refuses_what_it_does_not_know(ledger, tmp_path):
     gaussian = ("--unit", "rows, at most 9", "--neighbours", "replace", "--mu", "1")
     assert "drop delta" in utmost("budget", "open", ledger, "third", *gaussian, "--delta", "1e-5").stderr
     assert utmost("budget", "open", ledger, "third", *gaussian).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "level", "left"),
+    [
+        ("1", um.PureDP(1), {"epsilon": "1"}),
+        ("1,1e-6", um.ApproxDP(1, 1e-6), {"epsilon": "1", "delta": "1e-06"}),
+        ("rho=0.5", um.ZCDP(0.5), {"rho": "0.5"}),
+        ("mu=1/2", um.GaussianDP("1/2"), {"mu²": "0.25"}),
+    ],
+)
+def test_budgets_of_every_kind_are_opened_and_shown(tmp_path, text, level, left):
+    """One way to write a level, for --budget too; the same account again is no mismatch; it has a picture."""
+    ledger, drawn = tmp_path / "b.db", tmp_path / "b.png"
+    terms = (ledger, "survey", "--unit", "rows, at most 9", "--neighbours", "replace", "--budget", text)
+    assert utmost("budget", "open", *terms).returncode == 0
+    assert utmost("budget", "open", *terms).returncode == 0
+    account = um.Ledger(ledger).account("survey")
+    assert account.budget == level
+    account.ask(0.3, {"count": "all"}, lambda: 1)
+    shown = json.loads(utmost("budget", "show", ledger, "--json", "--picture", drawn).stdout)["accounts"][0]
+    assert shown["budget"] == level.to_json()
+    assert shown["limits"] == left
+    assert utmost("budget", "check", ledger).returncode == 0
+    assert f"survey: {level} ({account.filter.name} filter)" in utmost("budget", "show", ledger).stdout
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--budget", "sigma=3"), "--budget is 'sigma=3'; write an epsilon such as 0.5"),
+        (("--budget", "rho=-1"), "rho is '-1'"),
+        (("--budget", "rho="), "rho"),
+        (("--budget", "rho=inf"), "nothing would be protected"),
+        (("--budget", "rho=1", "--delta", "1e-6"), "drop --delta"),
+        (("--budget", "1,1e-6", "--delta", "1e-6"), "drop --delta"),
+        (("--budget", "1", "--epsilon", "1"), "given twice"),
+        ((), "exactly one of epsilon, ratio, rho and mu"),
+    ],
+)
+def test_budgets_that_are_not_levels_are_refused(tmp_path, options, words):
+    done = utmost(
+        "budget", "open", tmp_path / "b.db", "d", "--unit", "rows, at most 9", "--neighbours", "replace", *options
+    )
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_compose_takes_zcdp():
+    """The bound and what Gaussian noise attains, ten at once."""
+    found = json.loads(utmost("compose", "10xrho=0.05", "--delta", "1e-6", "--json").stdout)
+    assert (found["epsilon_at_least"], found["epsilon"]) == pytest.approx((4.8865541175, 5.2215344445), abs=1e-9)
+    assert found["releases"] == 10
+
+
+def test_answers_spend_a_zcdp_budget(tmp_path):
+    """A session and the command on one account; a pure answer of epsilon costs epsilon tanh(epsilon/2)."""
+    options = ("--count", "age > 1", "--privacy", "0.5", "--budget", "rho=0.3", "--json")
+    first = release_command(tmp_path, *options)
+    assert first.returncode == 0, first.stderr
+    table = pyarrow.table({"age": [70, 80, 20]})
+    s = um.Session(table, "d", um.rows(at_most=10), "replace", budget=um.ZCDP(0.3), ledger=tmp_path / "b.db")
+    price = 0.5 * np.tanh(0.25)
+    assert s.left.amounts()["rho"] == pytest.approx(0.3 - price)
+    s.majority("age > 30", privacy=um.GaussianDP(0.3))
+    assert s.left.amounts()["rho"] == pytest.approx(0.3 - price - 0.045)
+    assert "rho" in str(s.budget)
+    refused = release_command(tmp_path, "--count", "age > 2", "--privacy", "0.9", "--budget", "rho=0.3")
+    assert refused.returncode == 1
+    assert "(rho 0.379" in refused.stderr
+    wrong = release_command(tmp_path, "--majority", "age > 2", "--privacy", "0.1,1e-9")
+    assert wrong.returncode == 2
+    assert "no rho covers a delta above 0" in wrong.stderr
+    zero = release_command(tmp_path, "--majority", "age > 2", "--privacy", "rho=0")
+    assert "privacy is 0" in zero.stderr
+
+
+@pytest.mark.parametrize("budget", ["20,1e-3", "rho=9", "mu=5"])
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("0.5", um.PureDP(0.5)),
+        ("0.5,1e-6", um.ApproxDP(0.5, 1e-6)),
+        ("rho=0.1", um.ZCDP(0.1)),
+        ("mu=0.5", um.GaussianDP(0.5)),
+    ],
+)
+def test_a_count_takes_every_level_that_its_budget_pays_for(tmp_path, text, level, budget):
+    """The charge is the filter's price of the level; what has none is wrong use, and nothing is charged."""
+    asked = release_command(tmp_path, "--count", "age > 1", "--privacy", text, "--budget", budget, "--json")
+    unpaid = {("0.5,1e-6", "rho=9"), ("0.5,1e-6", "mu=5"), ("rho=0.1", "mu=5")}
+    if (text, budget) in unpaid:
+        assert asked.returncode == 2
+        assert "cannot pay for" in asked.stderr
+        return
+    assert asked.returncode == 0, asked.stderr
+    account = um.Ledger(tmp_path / "b.db").account("d")
+    assert account.entries()[0].level == level
+    assert account.spent.sums == account.filter.cost(level)
+    assert account.check()
 
 
 def test_a_spent_budget_is_exit_code_1(monkeypatch):

@@ -15,6 +15,7 @@ from oracles.privacy import exponential_below, is_private
 from scipy.stats import norm
 
 import utmost as um
+from utmost.design.binary.line import best_yes_or_no
 from utmost.errors import CannotCertify, InvalidInput, NoExtension, UnknownPoint
 from utmost.exact import as_fmpq
 from utmost.mechanism import Law
@@ -27,7 +28,6 @@ from utmost.mechanism.certification import (
 )
 from utmost.mechanism.decaying import row_sums, sum_error
 from utmost.mechanism.rounding import carry_down, round_rows
-from utmost.release.mechanisms.choice import design_choice, design_number
 from utmost.space.edge_levels import on_edges
 from utmost.space.integers import Line
 
@@ -82,9 +82,8 @@ def certified_mechanisms():
     yield um.certify(um.finite.tight_constraints(um.sums(6, 3), 1.0))
     yield um.certify(um.finite.optimal(um.sums(5, 3), 0.4, loss="squared", method="columns"))
     yield um.certify(um.finite.geometric(9, 0.5), um.path(9), 0.5)
-    yield design_number(Line(0, 12, 3), um.PureDP(0.7), "absolute").mechanism.solution.certified
     for level in (um.PureDP(0.4), um.ApproxDP(1, 1e-3)):
-        yield design_choice(Line(-20, 20, 3), 4, level).mechanism.solution.certified
+        yield best_yes_or_no(Line(-20, 20, 3), 4, level).mechanism._prove(Line(-20, 20, 3), level)
     for level in (0.5, um.ApproxDP(1, 0.1)):
         yield um.multiparty.optimal("majority", [level] * 3).mechanism(1)
     for talk in (um.multiparty.xor_or_and(2.0, "best"), um.multiparty.and_saving_delta(um.ApproxDP(1, 0.1), 1.0)):

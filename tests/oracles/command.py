@@ -32,9 +32,9 @@ def utmost(*arguments, given=""):
     return Result(code, out.getvalue(), err.getvalue())
 
 
-def release_command(folder, *options):
+def release_command(folder, *options, ledger=None):
     """`utmost release` on a table of three rows, with a ledger in the same folder."""
     table = folder / "t.csv"
     table.write_text("age,town\n70,x\n80,y\n20,x\n")
-    common = ("--dataset", "d", "--rows-at-most", 10, "--neighbours", "replace", "--ledger", folder / "b.db")
+    common = ("--dataset", "d", "--rows-at-most", 10, "--neighbours", "replace", "--ledger", ledger or folder / "b.db")
     return utmost("release", table, *common, *options)

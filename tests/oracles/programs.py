@@ -146,3 +146,32 @@ def pattern_lp(utilities, k, q):
     prices = -result.eqlin.marginals * scale
     short = max(0.0, float((utilities - columns @ prices).max()))
     return float(utilities[used] @ shares), float(prices.sum() + short * (q + 1) / (q + 1 / k))
+
+
+def least_loss_by_lines(n, reach, lines, prior, table):
+    """The least expected loss of a mechanism on a line whose events keep every line above `upper`, by one dense LP.
+
+    A line (slope, intercept) asks sum_o max(0, X_uo - slope X_vo) <= intercept of every two points within the reach.
+    """
+    ordered = [(u, v) for u in range(n) for v in range(n) if 0 < abs(u - v) <= reach]
+    size = n * n + len(ordered) * len(lines) * n
+    rows, limits, spare = [], [], n * n
+    for u, v in ordered:
+        for slope, intercept in lines:
+            for o in range(n):
+                row = np.zeros(size)
+                row[u * n + o], row[v * n + o], row[spare + o] = 1, -slope, -1
+                rows.append(row / max(1.0, slope))
+                limits.append(0.0)
+            row = np.zeros(size)
+            row[spare : spare + n] = 1
+            rows.append(row)
+            limits.append(intercept)
+            spare += n
+    equal = np.zeros((n, size))
+    for v in range(n):
+        equal[v, v * n : (v + 1) * n] = 1
+    cost = np.concatenate([(prior[:, None] * table).ravel(), np.zeros(size - n * n)])
+    result = linprog(cost, np.array(rows), np.array(limits), equal, np.ones(n), bounds=(0, None))
+    assert result.status == 0, result.message
+    return result.fun

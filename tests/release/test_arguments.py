@@ -203,7 +203,7 @@ def test_rows_in_all_are_counted_in_64_bits():
         um.people("id", rows_each=10**12, at_most=10**12)
     table = pyarrow.table({"id": ["a"], "c": ["x"]})
     s = um.Session(table, "d", um.people("id", rows_each=10**6, at_most=10**12), "replace", budget=1)
-    assert s.plan.plurality("c", ["x", "y", "z"], privacy=1).question.kind == "plurality"
+    assert s.plan.plurality("c", ["x", "y", "z"], privacy=1).solution.certificate.method
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import pytest
 import utmost as um
 from utmost.errors import InvalidInput
 from utmost.release import engines
+from utmost.release.cells import category_cells, tally_statement
+from utmost.release.contributions import as_grid, ones, values, votes
 from utmost.release.groups import grouped_statement
-from utmost.release.statistics import as_grid, ones, values, votes
-from utmost.release.tallies import category_cells, tally_statement
 
 SECRET = b"s" * 32
 SCHEMA = pyarrow.schema(

@@ -5,12 +5,12 @@ from itertools import product
 import numpy as np
 import pyarrow
 import pytest
-
-import utmost as um
-from utmost.release.accuracy import after
 from utmost.release.answer import describe, make_answer
 from utmost.release.mechanisms.contests import prior_tallies
 from utmost.release.mechanisms.selection import _design
+
+import utmost as um
+from utmost.release.accuracy import after
 
 
 def opened(at_most):

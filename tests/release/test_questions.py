@@ -12,23 +12,19 @@ import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.questions import Setting, count, counts, histogram, majority, mean, plurality, quantile, threshold, total
 from oracles.tables import UNITS, as_table, neighbour_of, session, tables
-
-import utmost as um
-from utmost.errors import InvalidInput, NotRowWise, UnsupportedLevel
-from utmost.privacy import PureDP
-from utmost.release import engines
 from utmost.release.answer import describe, make_answer
-from utmost.release.histograms import histogram
 from utmost.release.mechanisms import contests, selection
 from utmost.release.mechanisms.balls import ball_noise
 from utmost.release.mechanisms.choice import design_number
 from utmost.release.mechanisms.count_vectors import Board, Together
 from utmost.release.mechanisms.several import design_disjoint, design_overlapping
-from utmost.release.quantiles import Ranks, quantile
-from utmost.release.questions import Setting, count, majority, mean, threshold, total
-from utmost.release.several_counts import counts
-from utmost.release.winners import Votes, plurality
+
+import utmost as um
+from utmost.errors import InvalidInput, NotRowWise, UnsupportedLevel
+from utmost.privacy import PureDP
+from utmost.release import engines
 from utmost.space.integers import Line
 
 SECRET = b"s" * 32

@@ -31,10 +31,10 @@ def test_a_report_never_replaces_the_ledger(tmp_path, ledger, exists):
     """Neither the page nor the JSON beside it, whether the ledger is there already or not; nothing is spent."""
     path = tmp_path / ledger
     if exists:
-        assert release_command(tmp_path, *COUNT, "--budget", 9, "--ledger", path).returncode == 0
+        assert release_command(tmp_path, *COUNT, "--budget", 9, ledger=path).returncode == 0
     kept = path.read_bytes() if exists else None
-    asked = ("--count", "age >= 70", "--privacy", 1, "--ledger", path, "--report", tmp_path / "x.html")
-    result = release_command(tmp_path, *asked)
+    asked = ("--count", "age >= 70", "--privacy", 1, "--report", tmp_path / "x.html")
+    result = release_command(tmp_path, *asked, ledger=path)
     assert result.returncode == 2, result.stdout
     assert "Traceback" not in result.stderr
     assert path.exists() == exists
@@ -164,4 +164,4 @@ def test_a_page_of_several_answers_names_every_data_set(tmp_path):
 
 def test_how_far_a_sum_moves_is_in_steps_of_its_grid(tmp_path):
     _, text = page_of([opened().sum("age", 0, 100, 1, grid="0.5")], tmp_path)
-    assert "moves it by at most 200 steps of 0.5" in text
+    assert "neighbours at most 200 apart, in steps of 0.5" in text

@@ -8,16 +8,16 @@ import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import utmost as um
-from utmost.privacy import PureDP
-from utmost.release.accuracy import after, interval
 from utmost.release.answer import describe, make_answer
 from utmost.release.mechanisms import count_vectors
 from utmost.release.mechanisms.balls import ball_noise
 from utmost.release.mechanisms.beliefs import cube_beliefs, exchange_beliefs
 from utmost.release.mechanisms.count_vectors import Alone, Board, Together
 from utmost.release.mechanisms.several import design_disjoint, design_overlapping
+
+import utmost as um
+from utmost.privacy import PureDP
+from utmost.release.accuracy import after, interval
 from utmost.space.integers import Line
 
 LEDGER = {"entry": 1, "time": "t", "spent": "1", "left": "0", "head": "0" * 64, "kept": True}

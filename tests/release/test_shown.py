@@ -44,10 +44,10 @@ MISTAKES = {
     "a condition": lambda s, age, town: s.counts([town, age], 1),
     "histogram's column": lambda s, age, town: s.histogram(town, ["a"], 1),
     "two columns": lambda s, age, town: s.histogram([town, age], [["a"], ["b"]], 1),
-    "categories": lambda s, age, town: s.histogram("town", town, 1),
+    "categories": lambda s, age, town: s.histogram("age", town, 1),
     "other": lambda s, age, town: s.histogram("town", ["a"], 1, other=town),
     "plurality's column": lambda s, age, town: s.plurality(town, ["a", "b"], 1),
-    "candidates": lambda s, age, town: s.plurality("town", town, 1),
+    "candidates": lambda s, age, town: s.plurality("age", town, 1),
     "tally": lambda s, age, town: s.plurality("town", ["a", "b"], 1, prior=town),
     "quantile's candidates": lambda s, age, town: s.quantile("age", 0.5, town, 1),
     "quantile's column": lambda s, age, town: s.quantile(age, 0.5, [1, 2], 1),
@@ -87,11 +87,34 @@ def test_no_row_stands_in_an_error_where_ibis_prints_what_it_reads(mistake, monk
     _says_nothing(str(raised.value))
 
 
+@pytest.mark.parametrize("interactive", [True, False])
+def test_a_column_of_the_table_lists_no_public_values(monkeypatch, interactive):
+    """Its values would be read, and published as the names of cells, with nothing spent on them."""
+    monkeypatch.setattr(ibis.options, "interactive", interactive)
+    s = opened()
+    for ask in (
+        lambda: s.histogram("town", s.table.town, 1),
+        lambda: s.histogram(["town", "id"], [s.table.town, s.table.id], 1),
+        lambda: s.plurality("town", s.table.town, 1),
+        lambda: s.quantile("age", 0.5, s.table.age, 1),
+    ):
+        with pytest.raises(UtmostError) as raised:
+            ask()
+        _says_nothing(str(raised.value))
+    assert not s.account.entries()
+
+
+def test_a_category_that_stands_twice_is_not_named():
+    with pytest.raises(UtmostError, match="the same name") as raised:
+        opened().histogram("town", FRAME.town.repeat(2), 1)
+    _says_nothing(str(raised.value))
+
+
 def test_what_a_session_prints_holds_no_row_where_ibis_prints_what_it_reads(monkeypatch):
     monkeypatch.setattr(ibis.options, "interactive", True)
     s = opened()
     asked = [s.sum("age", 0, 5, 1), s.mean("age", 0, 5, 1), s.majority("age > 1", 1), s.histogram("town", ["a"], 1)]
-    for each in (s, s.setting, s.plan, s.setting.source, *asked, *(answer.question for answer in asked)):
+    for each in (s, s.terms, s.plan, s.source, *asked, *(answer.question for answer in asked)):
         _says_nothing(repr(each))
 
 

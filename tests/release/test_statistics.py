@@ -17,14 +17,30 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.lattices import one_neighbour_apart
+from oracles.questions import (
+    Setting,
+    clamped,
+    count,
+    counts,
+    histogram,
+    left_out,
+    majority,
+    mean,
+    plurality,
+    quantile,
+    threshold,
+    total,
+)
 from oracles.tables import UNITS, as_table, neighbour_of, session, tables
 
 import utmost as um
 from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
-from utmost.release.questions import Setting, count, majority, mean, threshold, total
+from utmost.release.contributions import as_grid, statement, values
+from utmost.release.questions import QUESTIONS
 from utmost.release.source import FAILED, Source
-from utmost.release.statistics import as_grid, statement, values
+from utmost.space.integers import Lattice, Line
 
 SECRET = b"s" * 32
 
@@ -39,39 +55,64 @@ def sums(source, contribution):
     return source.integers(statement(source, um.rows(10**6), 1, {"s": contribution}, SECRET))
 
 
+ASKED = {
+    "count": lambda s: count(s, "n >= 0", 1),
+    "every row": lambda s: count(s, None, 1, loss="squared"),
+    "sum": lambda s: total(s, "x", -2, 5, "0.5", "ok", 1),
+    "sum far from 0": lambda s: total(s, "n", 2, 7, 1, None, 1),
+    "mean": lambda s: mean(s, "x", -2, 5, "0.5", "n < 5 OR ok", 1),
+    "majority": lambda s: majority(s, "x > 0", 1),
+    "threshold": lambda s: threshold(s, "ok IS NULL OR x <= 2.5", 2, 1),
+    "clamped": lambda s: clamped(s, "x", -2, 5, 1),
+    "counts": lambda s: counts(s, ["n >= 0", "x > 1", "ok"], 1),
+    "cells": lambda s: histogram(s, "n", [1, -1, 0], 1),
+    "all cells": lambda s: histogram(s, "id", ["a", "b", "c"], 1, "elsewhere"),
+    "cells of two columns": lambda s: histogram(s, ["ok", "n"], [[True, False], [1, 2]], 1, where="x > 0"),
+    "winner": lambda s: plurality(s, "n", [1, -1, 0], 1, "ok OR ok IS NULL"),
+    "median": lambda s: quantile(s, "x", "1/2", [-2, 0, 1, 4], 1),
+    "third": lambda s: quantile(s, "x", "1/3", [-2, 0.5, 2.5], 1, "n < 5"),
+}
+OF_PEOPLE = {
+    "people": lambda s: count(s, "NOT ok", 1, "people"),
+    "people in cells": lambda s: histogram(s, "n", [1, -1, 0], 1, of="people"),
+    "people at once": lambda s: counts(s, ["n >= 0", "x > 1", "ok"], 1, "people"),
+    "left out": lambda s: left_out(s, "n >= 0", 1),
+}
+
+
+def asked(name, listed, unit, neighbours):
+    """A question about a table."""
+    return {**ASKED, **OF_PEOPLE}[name](Setting(engines.open_table(as_table(listed)), unit, neighbours))
+
+
 def questions(listed, unit, neighbours):
-    """Every kind of question about a table."""
+    """Every kind of question about a table, by name."""
     setting = Setting(engines.open_table(as_table(listed)), unit, neighbours)
-    found = [
-        count(setting, "n >= 0", 1, "rows", "absolute", None),
-        count(setting, None, 1, "rows", "squared", None),
-        total(setting, "x", -2, 5, "0.5", "ok", 1, "absolute", None),
-        total(setting, "n", 2, 7, 1, None, 1, "absolute", None),
-        mean(setting, "x", -2, 5, "0.5", "n < 5 OR ok", 1, "absolute"),
-        majority(setting, "x > 0", 1, "zero-one", None),
-        threshold(setting, "ok IS NULL OR x <= 2.5", 2, 1, "rows", "zero-one", None),
-    ]
-    if unit.id is not None:
-        found.append(count(setting, "NOT ok", 1, "people", "absolute", None))
-    return found
+    return {name: ask(setting) for name, ask in (ASKED if unit.id is None else {**ASKED, **OF_PEOPLE}).items()}
+
+
+def test_every_question_is_among_those_asked():
+    found = questions([], UNITS[1], "replace").values()
+    assert {asked.question.name for asked in found} == set(QUESTIONS)
+    assert {asked.question.space.moves for asked in found if isinstance(asked.question.space, Lattice)} == {
+        "cube",
+        "exchange",
+    }
 
 
 def check_neighbours(listed, which, neighbours, data):
     unit = UNITS[which]
     near = neighbour_of(listed, unit, neighbours, data)
-    some = data.draw(st.lists(st.sampled_from(range(8 if unit.id else 7)), min_size=2, max_size=2, unique=True))
-    here, there = questions(listed, unit, neighbours), questions(near, unit, neighbours)
-    for one, other in ((here[i], there[i]) for i in some):
-        first, second = point(one), point(other)
-        for part in one.parts:
-            assert part.line.first <= first[part.name] <= part.line.last
-            assert abs(first[part.name] - second[part.name]) <= part.line.reach, (one.words, listed, near)
+    for name in data.draw(st.permutations([*ASKED, *(OF_PEOPLE if unit.id else ())]))[:3]:
+        here, there = (asked(name, some, unit, neighbours).private_point(SECRET) for some in (listed, near))
+        space = asked(name, [], unit, neighbours).question.space
+        assert one_neighbour_apart(space, here, there), (name, listed, near)
 
 
 @settings(max_examples=100)
 @given(tables, st.sampled_from([0, 1, 2]), st.sampled_from(["replace", "add-remove"]), st.data())
 def test_neighbours_are_the_same_or_adjacent_points(listed, which, neighbours, data):
-    """One row or person changed, added or removed moves every statistic by at most its reach."""
+    """One row or person changed, added or removed moves every statistic by a move of its space."""
     check_neighbours(listed, which, neighbours, data)
 
 
@@ -96,11 +137,10 @@ def test_sums_are_exact_and_do_not_depend_on_order(listed, shuffler):
     present = [x for _, x, _, _ in listed if x is not None and math.isfinite(x)]
     wanted = sum(rounded(x, -2, 5, "1/2") for x in present)
     setting = Setting(engines.open_table(as_table(listed)), um.rows(at_most=1000), "replace")
-    asked = total(setting, "x", -2, 5, "0.5", None, 1, "absolute", None)
-    assert point(asked) == {"sum": wanted}
+    assert point(total(setting, "x", -2, 5, "0.5", None, 1)) == {"sum": wanted}
     shuffled = shuffler.sample(listed, len(listed))
-    which = shuffler.randrange(2, 6)
-    here, there = ([point(questions(some, unit, "replace")[which]) for unit in UNITS] for some in (listed, shuffled))
+    name = shuffler.choice(list(ASKED))
+    here, there = ([point(asked(name, some, unit, "replace")) for unit in UNITS] for some in (listed, shuffled))
     assert here == there
 
 
@@ -110,8 +150,7 @@ def test_counts_of_people_against_python(listed):
     """Rows of people are counted up to the bound, people once, nulls never."""
     setting = Setting(engines.open_table(as_table(listed)), um.people("id", rows_each=2, at_most=50), "replace")
     having = Counter(who for who, _, n, _ in listed if who is not None and n is not None and n >= 0)
-    asked = count(setting, "n >= 0", 1, "rows", "absolute", None)
-    assert point(asked) == {"count": sum(min(2, k) for k in having.values())}
+    assert point(count(setting, "n >= 0", 1)) == {"count": sum(min(2, k) for k in having.values())}
     assert point(count(setting, "n >= 0", 1, "people", "absolute", None)) == {"count": len(having)}
 
 
@@ -123,7 +162,7 @@ def test_how_far_one_neighbour_moves():
         replaced = neighbours == "replace"
 
         def reach(question):
-            return question.parts[0].line.reach
+            return question.question.space.reach
 
         assert reach(count(setting, None, 1, "rows", "absolute", None)) == k
         assert reach(total(setting, "x", -3, 10, 1, None, 1, "absolute", None)) == (13 if replaced else 10) * k
@@ -142,29 +181,41 @@ def test_the_bound_is_reached():
         ("replace", [("a", 5.0, 1, True)] * 4, [("a", -2.0, 1, True)] * 4),
         ("add-remove", [], [("a", 5.0, 1, True)] * 3),
     ):
-        moved = []
-        for one, other in zip(questions(near, unit, neighbours), questions(far, unit, neighbours), strict=True):
-            moved.append(
-                abs(point(one)[one.parts[0].name] - point(other)[one.parts[0].name]) == one.parts[0].line.reach
-            )
-        assert moved[2], "the sum of x moves by all of its reach"
-        assert moved[5], "so does the majority"
+        for name in ("sum", "majority"):
+            one, other = (asked(name, some, unit, neighbours) for some in (near, far))
+            moved = abs(one.private_point(SECRET) - other.private_point(SECRET))
+            assert moved == one.question.space.reach, name
 
 
 def test_clamped_not_refused():
     """More rows than were promised are clamped to the public range."""
-    many = [("a", 5.0, 1, True)] * 30
-    for question in questions(many, um.rows(at_most=9), "replace"):
-        for part in question.parts:
-            assert part.line.first <= point(question)[part.name] <= part.line.last
+    for question in questions([("a", 5.0, 1, True)] * 30, um.rows(at_most=9), "replace").values():
+        space, found = question.question.space, question.private_point(SECRET)
+        if isinstance(space, Line):
+            assert space.first <= found <= space.last
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_more_rows_than_declared_keep_neighbours_neighbours(which, neighbours):
+    """Where cells are full, one more row in them is not seen: neither may what it left or came from be seen alone."""
+    row = {who: (who, 5.0, 1, True) for who in "ab"} | {"c": ("c", -3.0, -1, None)}
+    unit = UNITS[which]
+    for rest in (9, 10):
+        many = [row["a"] if unit.id is None else (str(i % 6), 5.0, 1, True) for i in range(rest)]
+        near = [*many[1:], row["c"]] if neighbours == "replace" and unit.id is None else [*many, row["c"]]
+        for name in questions([], unit, neighbours):
+            one, other = (asked(name, some, unit, neighbours) for some in (many, near))
+            points = one.private_point(SECRET), other.private_point(SECRET)
+            assert one_neighbour_apart(one.question.space, *points), (name, points)
 
 
 def test_which_rows_of_a_person_count_depends_on_the_secret():
     """The kept rows are chosen by the secret, and about evenly."""
     listed = [("a", float(x), x, True) for x in range(8)]
     setting = Setting(engines.open_table(as_table(listed)), um.people("id", rows_each=1, at_most=5), "replace")
-    asked = total(setting, "n", 0, 9, 1, None, 1, "absolute", None)
-    kept = Counter(point(asked, bytes([i]) * 32)["sum"] for i in range(60))
+    question = total(setting, "n", 0, 9, 1, None, 1)
+    kept = Counter(point(question, bytes([i]) * 32)["sum"] for i in range(60))
     assert set(kept) == set(range(8))
     assert max(kept.values()) < 22
 

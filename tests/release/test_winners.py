@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow
 import pytest
 from scipy.stats import norm
-
-import utmost as um
 from utmost.release.mechanisms import contests, selection
 from utmost.release.mechanisms.hardest import EVERY, PROVED, TRIED, hardest
 from utmost.release.mechanisms.pure_within import implies, pure_within
 from utmost.release.quantiles import Ranks
 from utmost.release.winners import Votes
+
+import utmost as um
 
 TABLE = pyarrow.table({"x": [1.0, 2.0, 3.0], "id": [1, 1, 2], "town": ["a", "b", "a"]})
 LEVELS = (um.PureDP("0.3"), um.PureDP(1), um.PureDP(3), um.ApproxDP(1, "0.001"), um.GaussianDP(1))

@@ -5,7 +5,8 @@ from utmost.accounting.account import Account, Schedule
 from utmost.accounting.composition import Composition, compose, how_many, largest_epsilon
 from utmost.accounting.entries import Entry, LedgerCheck
 from utmost.accounting.ledger import Ledger
-from utmost.accounting.losses import Loss, loss_between, loss_of
+from utmost.accounting.pricing import Price, cheapest
+from utmost.accounting.privacy_losses import Loss, loss_between, loss_of
 from utmost.accounting.regions import Region, region, region_between, simulating_channel
 
 __all__ = [
@@ -15,8 +16,10 @@ __all__ = [
     "Ledger",
     "LedgerCheck",
     "Loss",
+    "Price",
     "Region",
     "Schedule",
+    "cheapest",
     "compose",
     "events",
     "filters",

@@ -14,6 +14,7 @@ import numpy as np
 
 from utmost.accounting.amounts import Amount
 from utmost.errors import BadFile, InvalidInput, shown
+from utmost.exact.saved import canonical_text
 from utmost.mechanism.certification import Check
 
 START = "0" * 64
@@ -111,4 +112,4 @@ def _written(content: Any) -> Any:
 
 def canonical(content: Any) -> bytes:
     """One text for one content, whatever the order of keys."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    return canonical_text(content).encode()

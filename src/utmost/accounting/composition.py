@@ -7,11 +7,14 @@ For levels (epsilon_l, delta_l) fixed in advance, adaptively chosen questions in
 with L the sum of independent losses +-epsilon_l of randomised response, +epsilon_l with probability
 e^epsilon_l/(1 + e^epsilon_l) (LIM Theorem 2.4.3 for equal levels, and the argument of its proof for others). Nothing
 smaller is true for all mechanisms with these levels. In general it is #P-hard to compute (Murtagh and Vadhan 2016);
-`outcomes.py` computes it where it can be, `inversion.py` bounds it elsewhere.
+`outcomes.py` computes it where it can be, `inversion.py` bounds it elsewhere. Of rho-zCDP levels only the moments of
+the loss are known (`concentrated.py`): where one takes part, the upper bound is made of moments, and the lower one is
+that of Gaussian noise.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -24,15 +27,18 @@ import numpy as np
 from flint import arb, ctx
 
 from utmost.accounting.amounts import BITS, Amount, downward, enclose_epsilon, epsilon_of, rounded_down, upward
+from utmost.accounting.concentrated import moment_delta
 from utmost.accounting.gaussian import gaussian_delta, mixed_delta
 from utmost.accounting.inversion import Transform, bounds_of
-from utmost.accounting.losses import ULP, Loss, loss_of
 from utmost.accounting.outcomes import Outcomes, few_outcomes, list_outcomes
+from utmost.accounting.privacy_losses import ULP, Loss, loss_of
 from utmost.accounting.regions import Region
 from utmost.errors import InvalidInput
-from utmost.exact import Number, as_fmpq, as_rational, endpoints, to_float
+from utmost.exact import Number, as_fmpq, as_rational, as_whole, endpoints, to_float
+from utmost.exact.bisection import first_between, narrow
+from utmost.exact.citations import cites
 from utmost.mechanism import Rows
-from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
 from utmost.privacy.level import nonnegative
 from utmost.solution import Solution
 
@@ -43,6 +49,7 @@ QUICK = 100.0
 """How much coarser the bounds are that a search for epsilon begins with."""
 
 
+@cites("LIM-theorem-2.4.3")
 def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Composition:
     """The composition of releases at levels that are fixed in advance.
 
@@ -66,6 +73,8 @@ def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Compositi
     0.846303
     >>> um.compose([um.GaussianDP(0.3), um.GaussianDP(0.4)]).gaussian
     0.5
+    >>> [round(x, 4) for x in um.compose(um.ZCDP(0.05), times=10).epsilon_bounds(1e-6)]
+    [4.8866, 5.2215]
     """
     if not isinstance(times, int | np.integer) or isinstance(times, bool) or not 0 <= times <= MOST_COUNT:
         raise InvalidInput(f"times is {times!r}; give a whole number from 0 to {MOST_COUNT}.")
@@ -81,13 +90,17 @@ class Composition:
         self.releases = tuple(counted.items())
         """The different releases, and how often each occurs."""
         self._squared_mu: Fraction | float = Fraction(0)
+        self._rho: Fraction | float = Fraction(0)
         self._parts: list[tuple[Loss, int]] = []
         infinite: list[tuple[Fraction, int]] = []
         labels: list[tuple[Level | None, int]] = []
-        every: list[tuple[GaussianDP | Loss, int]] = []
+        every: list[tuple[GaussianDP | ZCDP | Loss, int]] = []
         for item, count in self.releases:
-            if isinstance(item, GaussianDP):
-                self._squared_mu += count * (item.mu**2 if item.mu == math.inf else Fraction(item.mu) ** 2)
+            if isinstance(item, GaussianDP | ZCDP):
+                if isinstance(item, ZCDP):
+                    self._rho += count * item.rho
+                else:
+                    self._squared_mu += count * (item.mu**2 if item.mu == math.inf else Fraction(item.mu) ** 2)
                 labels.append((item, count))
                 every.append((item, count))
                 continue
@@ -97,7 +110,7 @@ class Composition:
             infinite += [(loss.infinite, count)] if loss.infinite else []
             if loss.values.any() or loss.blur:
                 self._parts.append((loss, count))
-        if self._squared_mu == math.inf:
+        if math.inf in (self._squared_mu, self._rho):
             infinite = [(Fraction(1), 1)]
         self._infinite = _at_least_one(infinite)
         """Bounds on the probability that some loss is infinite: equal where they are exact."""
@@ -111,6 +124,14 @@ class Composition:
         if any(loss.label for loss, _ in self._parts) and all(label is not None for label, _ in labels):
             self._labelled = _joined(labels)
         """The same releases at what they were certified for, which no rounding of losses may exceed."""
+        if self._rho and self._rho != math.inf and not self._fixed:
+            self._fixed = [self._with_gaussian_noise()]
+
+    def _with_gaussian_noise(self) -> Composition:
+        """The same releases with Gaussian noise of this rho, which is mu^2/2, where only a rho is known."""
+        noisy = copy.copy(self)
+        noisy._squared_mu, noisy._rho = self._squared_mu + 2 * self._rho, Fraction(0)
+        return noisy
 
     @property
     def count(self) -> int:
@@ -124,8 +145,8 @@ class Composition:
 
     @cached_property
     def largest(self) -> Amount:
-        """The sum of epsilons: what the total comes to at the least possible delta; infinite with Gaussian levels."""
-        if self._squared_mu:
+        """The sum of epsilons: the total at the least possible delta; infinite with Gaussian and zCDP levels."""
+        if self._squared_mu or self._rho:
             return Amount(math.inf)
         total = Amount(Fraction(0))
         for loss, count in self._parts:
@@ -150,8 +171,9 @@ class Composition:
     def bounds(self, epsilon: Number) -> tuple[float, float]:
         """A lower and an upper bound on the least total delta at an epsilon, with all rounding counted.
 
-        The two agree to many digits for levels, and for mechanisms whose worst pair of neighbours is the worst for
-        every test, either way round. For others the upper one is that of the hull of all pairs in every release. The
+        The two agree to many digits for levels but zCDP, and for mechanisms whose worst pair of neighbours is the worst
+        for every test, either way round. With zCDP levels the upper one is that of their moments, and the lower one is
+        reached by Gaussian noise. For others the upper one is that of the hull of all pairs in every release. The
         lower one is reached by an attacker who fixes in advance the neighbours, and which of them comes first, of every
         release but the last, and chooses those of the last by the answers so far.
 
@@ -193,6 +215,17 @@ class Composition:
             return found
         back = self._reverse.epsilon_bounds(delta)
         return max(found[0], back[0]), max(found[1], back[1])
+
+    def surely_exceeds(self, epsilon: Number, delta: Number) -> bool:
+        """Whether the total delta at an epsilon is surely above this one: quick, by coarse bounds; False if in doubt.
+
+        Examples
+        --------
+        >>> compose(0.1, 30).surely_exceeds(1, 1e-6), compose(0.1, 30).surely_exceeds(3, 1e-6)
+        (True, False)
+        """
+        at = to_float(nonnegative(epsilon, "epsilon"))
+        return math.isfinite(at) and Fraction(self._bounds(at * (1 + ULP), False, QUICK)[0]) > _probability(delta)
 
     def region(self, lines: int = 200) -> Region:
         """The privacy region, as the intersection of (epsilon, delta) regions; never smaller than the true one.
@@ -247,10 +280,13 @@ class Composition:
 
     def _finite_bounds(self, epsilon: float, coarse: float) -> tuple[float, float]:
         """Bounds on E[(1 - e^(epsilon - L))+] for the finite losses."""
-        if self._infinite[0] == 1 or not (self._parts or self._squared_mu):
+        if self._infinite[0] == 1 or not (self._parts or self._squared_mu or self._rho):
             return 0.0, 0.0
+        near = Fraction(epsilon) * Fraction(1, 2**52)  # epsilon was rounded to a float
+        if self._rho:
+            rho = Fraction(self._rho + self._squared_mu / 2)
+            return 0.0, moment_delta(rho, self._parts, Fraction(epsilon) - near)
         if not self._parts:
-            near = Fraction(epsilon) * Fraction(1, 2**52)  # epsilon was rounded to a float
             low, high = (gaussian_delta(Fraction(self._squared_mu), Fraction(epsilon) + d) for d in (near, -near))
             return low[0], high[1]
         if self._outcomes is not None and self._squared_mu:
@@ -281,7 +317,7 @@ class Composition:
         def value(epsilon: float, coarse: float = 1.0) -> float:
             return self._bounds(epsilon, epsilon >= most, coarse)[side]
 
-        coarse = 1.0 if not self._parts or self._outcomes is not None else QUICK
+        coarse = 1.0 if not self._parts or self._rho or self._outcomes is not None else QUICK
         if value(0.0, coarse) <= delta:
             return 0.0
         guess = _solve(lambda e: value(e, coarse), delta, self._start, most, 1e-12 if coarse == 1 else 1e-6)
@@ -298,6 +334,8 @@ class Composition:
     @property
     def _start(self) -> float:
         """An epsilon that most deltas of interest lie around."""
+        if self._rho:
+            return self._fixed[0]._start
         if not self._parts:
             start = self.gaussian * (self.gaussian / 2 + 3)
         else:
@@ -328,8 +366,7 @@ def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> flo
     0.02401
     """
     whole = _total(total)
-    if not isinstance(times, int | np.integer) or isinstance(times, bool) or times < 1:
-        raise InvalidInput(f"times is {times!r}; give a whole number, 1 or more.")
+    times = as_whole(times, "times", 1)
     share = as_rational(delta, "delta")
 
     def fits(epsilon: float) -> bool:
@@ -344,10 +381,7 @@ def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> flo
     low, high = 0.0, float(epsilon_of(whole)) + 1.0
     while fits(high):
         low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return narrow(lambda epsilon: not fits(epsilon), low, high, relative=1e-12)[0]
 
 
 def how_many(level: Level | Number, total: Level | Number) -> int:
@@ -361,7 +395,7 @@ def how_many(level: Level | Number, total: Level | Number) -> int:
     (100, 562)
     """
     whole, one = _total(total), as_level(level)
-    if isinstance(one, GaussianDP) and one.mu == 0:
+    if one in (GaussianDP(0), ZCDP(0)):
         one = as_level(0)
     if not _within(one, 1, whole):
         return 0
@@ -370,10 +404,7 @@ def how_many(level: Level | Number, total: Level | Number) -> int:
         low, high = high, 2 * high
         if high > MOST_COUNT:
             raise InvalidInput(f"more than {MOST_COUNT} releases of {one} fit within {whole}; count them differently.")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _within(one, middle, whole) else (low, middle)
-    return low
+    return first_between(lambda count: not _within(one, count, whole), low, high) - 1
 
 
 def _release(item: Any) -> Any:
@@ -388,7 +419,7 @@ def _joined(releases: Iterable[tuple[Any, int]]) -> Composition:
     return Composition({same.item: count for same, count in counted.items() if count})
 
 
-def _fixed_choices(every: Sequence[tuple[GaussianDP | Loss, int]]) -> list[Composition]:
+def _fixed_choices(every: Sequence[tuple[GaussianDP | ZCDP | Loss, int]]) -> list[Composition]:
     """What attackers reach who fix the neighbours of all releases but the last in advance.
 
     For the last one, chosen when all other answers are known, the hull of all pairs is attained. The others
@@ -467,7 +498,7 @@ def _within(level: Level, times: int, whole: ApproxDP) -> bool:
     if whole.delta == 0:
         pure = isinstance(level, ApproxDP) and level.delta == 0
         return pure and epsilon_of(level).fits(times, epsilon_of(whole))  # type: ignore[arg-type]
-    return as_rational(compose(level, times).bounds(_exponent(whole))[1]) <= whole.delta
+    return as_rational(compose(level, times).delta(_exponent(whole))) <= whole.delta
 
 
 def _exponent(level: ApproxDP) -> Fraction | float:

@@ -146,8 +146,7 @@ def _pays(body: Any, cost: tuple[Amount, ...], filter: Filter) -> bool:
     """Whether a single release was charged what its level costs; what was declared together has a cost of its own."""
     if len(body["levels"]) > 1 or body["slots"]:
         return True
-    needed = filter.cost(level_from_json(body["levels"][0]))
-    return all(least <= charged for least, charged in zip(needed, cost, strict=True))
+    return filter.pays(level_from_json(body["levels"][0]), cost)
 
 
 def _short(value: float) -> str:

@@ -11,14 +11,14 @@ from typing import Any
 
 from utmost.accounting.composition import Composition, compose
 from utmost.errors import UnsupportedLevel, UtmostError
-from utmost.privacy import ApproxDP, GaussianDP, Level
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 
 
 def to_event(composition: Composition) -> Any:
     """The composition as a `dp_accounting.DpEvent`.
 
     Pure levels become randomised response over two values with the noise 2/(1+E), Gaussian levels the Gaussian
-    mechanism with noise multiplier 1/mu.
+    mechanism with noise multiplier 1/mu, zCDP levels the event of that name.
 
     Examples
     --------
@@ -60,6 +60,8 @@ def from_event(event: Any) -> Composition:
             return Composition({item: count * event.count for item, count in one.releases})
         case events.GaussianDpEvent() if event.noise_multiplier > 0:
             return compose(GaussianDP(1 / event.noise_multiplier))
+        case events.ZCDpEvent() if event.xi == 0:
+            return compose(ZCDP(event.rho))
         case events.LaplaceDpEvent() if event.noise_multiplier > 0:
             return compose(1 / event.noise_multiplier)
         case events.DiscreteLaplaceDpEvent():
@@ -75,12 +77,16 @@ def _event_of(item: Any, events: Any) -> Any:
         if item.mu == 0:
             return events.NoOpDpEvent()
         return events.NonPrivateDpEvent() if item.mu == math.inf else events.GaussianDpEvent(1 / float(item.mu))
+    if isinstance(item, ZCDP):
+        if item.rho == 0:
+            return events.NoOpDpEvent()
+        return events.NonPrivateDpEvent() if item.rho == math.inf else events.ZCDpEvent(float(item.rho))
     if isinstance(item, ApproxDP) and item.delta == 0:
         if item.exponent == math.inf:
             return events.NonPrivateDpEvent()
         return events.RandomizedResponseDpEvent(2 / (1 + item.growth), 2)
     named = str(item) if isinstance(item, Level) else "a mechanism"
-    raise UnsupportedLevel(f"dp_accounting has no event for {named}; pure and Gaussian levels have one.")
+    raise UnsupportedLevel(f"dp_accounting has no event for {named}; pure, zCDP and Gaussian levels have one.")
 
 
 def _dp_accounting() -> Any:

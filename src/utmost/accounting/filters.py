@@ -4,14 +4,17 @@ Exact composition (`compose`) is for levels fixed in advance; as a stop rule for
 (docs/accounting.md has the counterexample). A filter fixes its limits when an account is opened and then only adds:
 
 - pure budget: the sum of epsilons (basic composition, valid for adaptively chosen levels: Rogers et al. 2016);
-- (epsilon, delta) budget, "basic": the sum of epsilons and the sum of deltas;
+- (epsilon, delta) budget, "basic": the sum of epsilons and the sum of deltas (Rogers et al. 2016). A Gaussian or zCDP
+  spend counts as an (epsilon, delta) that it implies: the one that takes the same share of both limits;
 - (epsilon, delta) budget, "zcdp": the sum of rho and the sum of deltas (approximate zCDP filters, Whitehouse et al.
-  2023; Feldman and Zrnic 2021 without delta), where an (epsilon, delta) spend counts epsilon^2/2 and delta, a Gaussian
-  one mu^2/2 (Bun and Steinke 2016), and the limit of rho comes from `rho_within`;
+  2023), where an (epsilon, delta) spend counts epsilon·tanh(epsilon/2) and delta, a Gaussian one mu^2/2 (Bun and
+  Steinke 2016), and the limit of rho comes from `rho_within`;
+- zCDP budget, "concentrated": the sum of rho, counted in the same way (Feldman and Zrnic 2021; Whitehouse et al. 2023);
 - Gaussian budget: the sum of mu^2 (Smith and Thakurta 2022), where an epsilon-DP spend counts as
   mu = 2 Phi^-1(e^epsilon/(1+e^epsilon)): the Gaussian trade-off curve through the corner of its region.
 
-All sums are exact; what is not rational is rounded against the spender.
+No rho and no mu covers a delta above 0: what is given away with probability delta has an infinite divergence. All sums
+are exact; what is not rational is rounded against the spender.
 """
 
 from __future__ import annotations
@@ -20,17 +23,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from flint import arb, ctx
 
 from utmost.accounting.amounts import BITS, GRAIN, Amount, enclose_epsilon, epsilon_of, rounded_down, rounded_up
-from utmost.accounting.composition import compose
+from utmost.accounting.composition import Composition, compose
+from utmost.accounting.concentrated import rho_of_pure
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Number, as_fmpq, as_rational
-from utmost.privacy import ApproxDP, GaussianDP, Level, as_level, level_from_json
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level, level_from_json
 
-NAMES = {"pure": ("epsilon",), "basic": ("epsilon", "delta"), "zcdp": ("rho", "delta"), "gaussian": ("mu²",)}
+NAMES = {
+    "pure": ("epsilon",),
+    "basic": ("epsilon", "delta"),
+    "zcdp": ("rho", "delta"),
+    "concentrated": ("rho",),
+    "gaussian": ("mu²",),
+}
 """What each filter adds up."""
 ZERO = Amount(Fraction(0))
 
@@ -57,30 +68,54 @@ class Filter:
 
     def cost(self, level: Level | Number) -> tuple[Amount, ...]:
         """What one release at a level costs, or `UnsupportedLevel` if this budget cannot pay for its kind."""
-        level = as_level(level)
-        cost = COSTS[self.name](level)
-        if cost is None:
-            raise UnsupportedLevel(f"a {self.name} budget ({self.budget}) cannot pay for {level}; {PAYS[self.name]}.")
-        return cost
+        return self.batch_cost([(as_level(level), 1)])
 
     def batch_cost(self, levels: Sequence[tuple[Level, int]], delta: Number | None = None) -> tuple[Amount, ...]:
         """What releases declared together, before any answer, cost: (level, how often) each.
 
         With a basic filter and a `delta` for the whole, they cost what exact composition says: the epsilon at that
         delta. Otherwise they cost the sum of their costs, which for rho, mu^2 and pure epsilons is what composition
-        says.
+        says; in a basic filter the Gaussian and zCDP ones are composed before they are counted as an (epsilon, delta).
         """
         if delta is None:
-            return self.total([tuple(a.times(count) for a in self.cost(level)) for level, count in levels])
+            for level, _ in levels:
+                if not isinstance(level, PAYS[self.name]) or (
+                    getattr(level, "delta", 0) > 0 and "delta" not in self.resources
+                ):
+                    raise UnsupportedLevel(
+                        f"a {self.name} budget ({self.budget}) cannot pay for {level}; {WORDS[self.name]}."
+                    )
+            return self._sum_of(levels)
         if self.name != "basic":
             raise InvalidInput(f"a {self.name} budget adds up without a delta of its own; leave delta out.")
-        for level, _ in levels:
-            self.cost(level)
         share = as_rational(delta, "delta")
         if not 0 <= share <= 1:
             raise InvalidInput(f"delta is {delta!r}; it is a probability, so give a number between 0 and 1.")
-        epsilon = sum((compose(level, count) for level, count in levels), compose([])).epsilon(share)
+        epsilon = composed(levels).epsilon(share)
         return Amount(math.inf if math.isinf(epsilon) else as_rational(epsilon)), Amount(share)
+
+    def _sum_of(self, levels: Sequence[tuple[Level, int]]) -> tuple[Amount, ...]:
+        if self.name != "basic":
+            price = COSTS[self.name]
+            return self.total([tuple(a.times(count) for a in price(level)) for level, count in levels])
+        curved = tuple((level, count) for level, count in levels if not isinstance(level, ApproxDP))
+        plain = [
+            (epsilon_of(level).times(count), Amount(level.delta * count))
+            for level, count in levels
+            if isinstance(level, ApproxDP)
+        ]
+        assert isinstance(self.budget, ApproxDP)
+        return self.total([*plain, *([_even_share(curved, self.budget)] if curved else [])])
+
+    def pays(self, level: Level, charged: tuple[Amount, ...]) -> bool:
+        """Whether a charge is enough for one release at a level: for Gaussian ones in (epsilon, delta), any that holds.
+
+        Which (epsilon, delta) a Gaussian level was counted as is a choice; that it is implied is what matters.
+        """
+        if self.name == "basic" and not isinstance(level, ApproxDP):
+            epsilon, delta = charged
+            return epsilon.rational == math.inf or as_rational(compose(level).delta(_below(epsilon))) <= delta.rational
+        return all(least <= amount for least, amount in zip(self.cost(level), charged, strict=True))
 
     def allows(self, costs: Sequence[tuple[Amount, ...]]) -> bool:
         """Whether these costs together stay within the limits."""
@@ -106,17 +141,19 @@ class Filter:
 
 
 def choose(budget: Level | Number, name: str | None = None) -> Filter:
-    """The filter of a budget: by its kind, or by name ("pure", "basic", "zcdp", "gaussian").
+    """The filter of a budget: by its kind, or by name ("pure", "basic", "zcdp", "concentrated", "gaussian").
 
     Examples
     --------
     >>> round(float(choose(ApproxDP(1, 1e-6), "zcdp").limits[0]), 6)      # rho
     0.022937
+    >>> print(choose(ZCDP(0.5)).cost(GaussianDP(0.1))[0])
+    0.005
     """
     budget = as_level(budget)
-    if not isinstance(budget, ApproxDP | GaussianDP):
-        raise UnsupportedLevel(f"a budget of {budget} has no filter; give PureDP, ApproxDP or GaussianDP.")
-    fitting: tuple[str, ...] = ("gaussian",)
+    if not isinstance(budget, ApproxDP | GaussianDP | ZCDP):
+        raise UnsupportedLevel(f"a budget of {budget} has no filter; give PureDP, ApproxDP, ZCDP or GaussianDP.")
+    fitting: tuple[str, ...] = ("gaussian",) if isinstance(budget, GaussianDP) else ("concentrated",)
     if isinstance(budget, ApproxDP):
         fitting = ("basic", "zcdp") if budget.delta > 0 else ("pure",)
     chosen = name or fitting[0]
@@ -176,7 +213,9 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def _limits(budget: Level, name: str) -> tuple[Amount, ...]:
     if isinstance(budget, GaussianDP):
-        return (Amount(budget.mu**2 if budget.mu == math.inf else Fraction(budget.mu) ** 2),)
+        return _gaussian_cost(budget)
+    if isinstance(budget, ZCDP):
+        return (Amount(budget.rho),)
     assert isinstance(budget, ApproxDP)
     if name == "pure":
         return (epsilon_of(budget),)
@@ -185,45 +224,89 @@ def _limits(budget: Level, name: str) -> tuple[Amount, ...]:
     half = budget.delta / 2  # one half for the conversion of rho, one for the deltas that are spent
     if budget.exponent == math.inf:
         return Amount(math.inf), Amount(half)
-    epsilon = rounded_down(enclose_epsilon(budget)) if budget.ratio != 1 else Fraction(budget.exponent)
-    return Amount(rho_within(epsilon, half)), Amount(half)
+    return Amount(rho_within(_below(epsilon_of(budget)), half)), Amount(half)
 
 
-def _pure_cost(level: Level) -> tuple[Amount, ...] | None:
-    return (epsilon_of(level),) if isinstance(level, ApproxDP) and level.delta == 0 else None
+def _pure_cost(level: Level) -> tuple[Amount, ...]:
+    assert isinstance(level, ApproxDP)
+    return (epsilon_of(level),)
 
 
-def _basic_cost(level: Level) -> tuple[Amount, ...] | None:
-    return (epsilon_of(level), Amount(level.delta)) if isinstance(level, ApproxDP) else None
+def _zcdp_cost(level: Level) -> tuple[Amount, ...]:
+    return *_concentrated_cost(level), Amount(getattr(level, "delta", Fraction(0)))
 
 
-def _zcdp_cost(level: Level) -> tuple[Amount, ...] | None:
+def _concentrated_cost(level: Level) -> tuple[Amount, ...]:
+    if isinstance(level, ZCDP):
+        return (Amount(level.rho),)
     if isinstance(level, GaussianDP):
-        return (Amount(math.inf if level.mu == math.inf else Fraction(level.mu) ** 2 / 2), ZERO)
-    if not isinstance(level, ApproxDP):
-        return None
-    if level.exponent == math.inf:
-        rho: Fraction | float = math.inf
-    elif level.ratio == 1:
-        rho = Fraction(level.exponent) ** 2 / 2
-    else:
-        with ctx.workprec(BITS):
-            rho = rounded_up(enclose_epsilon(level) ** 2 / 2)
-    return Amount(rho), Amount(level.delta)
+        return (Amount(math.inf if level.mu == math.inf else Fraction(level.mu) ** 2 / 2),)
+    assert isinstance(level, ApproxDP)
+    return (Amount(rho_of_pure(level)),)
 
 
-def _gaussian_cost(level: Level) -> tuple[Amount, ...] | None:
+def _gaussian_cost(level: Level) -> tuple[Amount, ...]:
     if isinstance(level, GaussianDP):
         return (Amount(math.inf if level.mu == math.inf else Fraction(level.mu) ** 2),)
-    if not isinstance(level, ApproxDP) or level.delta > 0:
-        return None
+    assert isinstance(level, ApproxDP)
     return (Amount(math.inf if level.exponent == math.inf else gaussian_cost(level)),)
 
 
-COSTS = {"pure": _pure_cost, "basic": _basic_cost, "zcdp": _zcdp_cost, "gaussian": _gaussian_cost}
-PAYS = {
+@lru_cache(maxsize=1024)
+def _even_share(levels: tuple[tuple[Level, int], ...], budget: ApproxDP) -> tuple[Amount, Amount]:
+    """The (epsilon, delta) that Gaussian and zCDP levels together imply and that takes the same share of both limits.
+
+    Every (epsilon, delta) on the curve of the composition is valid; of this one most fit into the budget. The share is
+    a millionth larger than it must be, if there is room, so that whoever recomputes it elsewhere finds that it holds.
+    """
+    total, whole = composed(levels), budget.delta
+    if budget.exponent == math.inf:
+        return Amount(math.inf), Amount(Fraction(0))
+    epsilon = _below(epsilon_of(budget))
+
+    def fits(share: Fraction) -> bool:
+        return share * whole >= 1 or as_rational(total.delta(share * epsilon)) <= share * whole
+
+    low, high = LEAST_SHARE, Fraction(1)
+    while not fits(high):
+        low, high = high, 2 * high
+    if fits(low):
+        high = low
+    while high > low * (1 + SHARE_DIGITS):
+        middle = Fraction(math.sqrt(low * high)).limit_denominator(2 * math.ceil(1 / (low * SHARE_DIGITS)))
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    share = min(Fraction(1), high * (1 + SHARE_DIGITS)) if high <= 1 else high
+    return Amount(share * epsilon), Amount(min(Fraction(1), share * whole))
+
+
+def composed(levels: Sequence[tuple[Level, int]]) -> Composition:
+    """The composition of levels, each so many times."""
+    return sum((compose(level, count) for level, count in levels), compose([]))
+
+
+def _below(epsilon: Amount) -> Fraction:
+    """A finite epsilon as a rational number that is not above it."""
+    with ctx.workprec(BITS):
+        return Fraction(epsilon.rational) if epsilon.ratio == 1 else rounded_down(epsilon.enclose())
+
+
+LEAST_SHARE, SHARE_DIGITS = Fraction(1, 10**12), Fraction(1, 10**6)
+"""The smallest share of a budget that a converted level counts as, and how finely shares are found."""
+COSTS = {"pure": _pure_cost, "zcdp": _zcdp_cost, "concentrated": _concentrated_cost, "gaussian": _gaussian_cost}
+"""What one release counts as, for the filters that count every release on its own."""
+PAYS: dict[str, tuple[type, ...]] = {
+    "pure": (ApproxDP,),
+    "basic": (ApproxDP, GaussianDP, ZCDP),
+    "zcdp": (ApproxDP, GaussianDP, ZCDP),
+    "concentrated": (ApproxDP, GaussianDP, ZCDP),
+    "gaussian": (ApproxDP, GaussianDP),
+}
+"""The kinds of levels that each filter counts; deltas above 0 only where they are added up."""
+WORDS = {
     "pure": "it pays for pure levels only, such as PureDP(0.1)",
-    "basic": "it pays for pure and (epsilon, delta) levels; filter='zcdp' or a Gaussian budget takes Gaussian ones",
-    "zcdp": "it pays for pure, (epsilon, delta) and Gaussian levels",
-    "gaussian": "it pays for Gaussian and pure levels; no mu covers a delta above 0",
+    "basic": "it pays for pure, (epsilon, delta), zCDP and Gaussian levels",
+    "zcdp": "it pays for pure, (epsilon, delta), zCDP and Gaussian levels",
+    "concentrated": "it pays for pure, zCDP and Gaussian levels; no rho covers a delta above 0",
+    "gaussian": "it pays for Gaussian and pure levels; no mu covers a delta above 0, and zCDP has a price in a budget "
+    "of ZCDP or ApproxDP only",
 }

@@ -7,8 +7,8 @@ from fractions import Fraction
 from flint import arb, ctx
 
 from utmost.accounting.amounts import BITS, downward, upward
-from utmost.accounting.losses import ULP
 from utmost.accounting.outcomes import Outcomes
+from utmost.accounting.privacy_losses import ULP
 from utmost.exact import MOST_BITS, as_fmpq, endpoints
 
 ENOUGH_BITS = 60

@@ -24,16 +24,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from utmost.accounting.gaussian import gaussian_delta
-from utmost.accounting.losses import ULP
 from utmost.accounting.outcomes import Part
+from utmost.accounting.privacy_losses import ULP
+from utmost.exact.arrays import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
 NOTHING = 46.0
 """e^-46 = 1e-20: what is smaller, relative to the integrand at its peak, is left out (and counted)."""
 MOST_CELLS = 4 * 10**6
@@ -48,7 +47,7 @@ class Transform:
     """The sum of independent losses: discrete parts, and a normal part of variance `variance` and mean half of it."""
 
     def __init__(self, parts: Sequence[Part], variance: float) -> None:
-        width = max(len(loss.values) for loss, _ in parts)
+        width = max((len(loss.values) for loss, _ in parts), default=1)
         self.values = np.zeros((len(parts), width))
         self.masses = np.zeros((len(parts), width))
         for row, (loss, _) in enumerate(parts):

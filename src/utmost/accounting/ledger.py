@@ -73,7 +73,7 @@ class Ledger:
         ----------
         dataset : the name you give the data; the ledger cannot know whether two names mean the same people. How its
             letters are composed makes no difference (Unicode NFC)
-        budget : PureDP, ApproxDP or GaussianDP; a number means that epsilon
+        budget : PureDP, ApproxDP, ZCDP or GaussianDP; a number means that epsilon
         unit : whose data are protected, in words, such as "rows, at most 20000"
         neighbours : "replace" or "add-remove"
         filter : None for the one of the budget's kind; "basic" or "zcdp" for an (epsilon, delta) budget
@@ -82,7 +82,7 @@ class Ledger:
         if not isinstance(neighbours, str) or neighbours not in NEIGHBOURS:
             raise InvalidInput(f"neighbours is {shown(neighbours)}; say 'replace' or 'add-remove'.")
         chosen = choose(budget, filter)
-        if math.inf in (getattr(chosen.budget, "exponent", 0), getattr(chosen.budget, "mu", 0)):
+        if math.inf in (getattr(chosen.budget, name, 0) for name in ("exponent", "rho", "mu")):
             raise InvalidInput(
                 f"the budget is {chosen.budget}: nothing would be protected; give a finite one, such as 1."
             )

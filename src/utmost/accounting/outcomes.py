@@ -19,11 +19,11 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from utmost.accounting.losses import TINY, ULP, Loss
+from utmost.accounting.privacy_losses import TINY, ULP, Loss
 from utmost.exact import as_fmpq
+from utmost.exact.arrays import Floats
 from utmost.privacy import ApproxDP
 
-Floats: TypeAlias = NDArray[np.float64]
 Part: TypeAlias = tuple[Loss, int]
 """A loss and how many times it occurs."""
 MOST_OUTCOMES = 2**19

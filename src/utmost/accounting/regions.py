@@ -10,19 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from utmost.accounting.losses import loss_of
+from utmost.accounting.concentrated import moment_delta
+from utmost.accounting.privacy_losses import loss_of
 from utmost.errors import InvalidInput, SolverFailed
-from utmost.exact import Number
+from utmost.exact import Number, to_float
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.mechanism import Rows
-from utmost.privacy import GaussianDP, Level, as_level
+from utmost.privacy import ZCDP, GaussianDP, Level, as_level
 
-Floats: TypeAlias = NDArray[np.float64]
 ROUNDING = 1e-12
 
 
@@ -87,8 +89,9 @@ class Region:
         return f"Region of {len(self.corners)} corners, total variation {self.total_variation:.6g}"
 
 
+@cites("LIM-corollary-2.2.2", "LIM-theorem-3.6.2", "LIM-lemma-4.3.1")
 def region(privacy: Level | Number, points: int = 400) -> Region:
-    """The privacy region of a level; a curved one (Gaussian) as so many straight lines outside it.
+    """The privacy region of a level; a curved one (Gaussian, zCDP) as so many straight lines outside it.
 
     Examples
     --------
@@ -101,10 +104,17 @@ def region(privacy: Level | Number, points: int = 400) -> Region:
             return region(0 if level.mu == 0 else math.inf)
         epsilons = np.linspace(0, float(level.mu) * (float(level.mu) / 2 + 8), points)
         return Region.from_levels([(float(e), float(level.intercept(np.exp([e]))[0])) for e in epsilons])
+    if isinstance(level, ZCDP):
+        rho = to_float(level.rho)
+        if rho == 0 or rho == math.inf:
+            return region(0 if rho == 0 else math.inf)
+        epsilons = np.linspace(0, rho + 12 * math.sqrt(rho), points)
+        return Region.from_levels([(e, moment_delta(Fraction(level.rho), [], Fraction(e))) for e in epsilons.tolist()])
     loss = loss_of(level)
     return Region.of_losses(loss.values, loss.masses, float(loss.infinite))
 
 
+@cites("LIM-theorem-2.2.1", "LIM-theorem-3.2.1")
 def region_between(mechanism: Rows, point: Hashable, other: Hashable) -> Region:
     """The privacy region of a mechanism for two of its points: the hull of its tests (LIM (2.3)).
 
@@ -124,6 +134,7 @@ def region_between(mechanism: Rows, point: Hashable, other: Hashable) -> Region:
     return Region(_lower_hull(np.clip(np.column_stack([missed, alarm]), 0.0, 1.0)))
 
 
+@cites("LIM-theorem-2.2.3", "LIM-theorem-2.2.4", "LIM-theorem-3.6.3", "LIM-lemma-4.3.2")
 def simulating_channel(source: Rows, target: Rows, points: Sequence[Hashable] | None = None) -> Floats | None:
     """A channel that turns the outputs of one mechanism into those of another, for all the points at once, or None.
 

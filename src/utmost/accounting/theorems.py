@@ -8,18 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from utmost.accounting.amounts import epsilon_of
 from utmost.accounting.composition import compose
 from utmost.errors import InvalidInput
-from utmost.exact import Number, as_rational, to_float
+from utmost.exact import Number, as_rational, as_whole, to_float
+from utmost.exact.citations import cites
 from utmost.privacy import ApproxDP, Level, as_level
 from utmost.privacy.level import nonnegative
 
 
+@cites("LIM-theorem-2.4.1")
 def basic(levels: Iterable[Level | Number]) -> ApproxDP:
     """Basic composition: epsilons add up, and deltas (LIM Theorem 2.4.1).
 
@@ -38,6 +39,7 @@ def basic(levels: Iterable[Level | Number]) -> ApproxDP:
     return ApproxDP(sum(level.exponent for level in listed), min(1, sum(level.delta for level in listed)))
 
 
+@cites("LIM-theorem-2.4.2")
 def advanced(level: Level | Number, times: int, slack: Number) -> float:
     """The advanced theorem, LIM (2.10): this epsilon at the total delta `times`·delta + slack.
 
@@ -46,11 +48,12 @@ def advanced(level: Level | Number, times: int, slack: Number) -> float:
     >>> round(advanced(0.1, 30, 0.02), 6)
     1.847575
     """
-    epsilon, count, room = _approx(level).log_growth, _whole(times), _log_inverse(slack)
+    epsilon, count, room = _approx(level).log_growth, as_whole(times, "times", 1), _log_inverse(slack)
     growth = math.expm1(epsilon) if epsilon < 700 else math.inf
     return count * epsilon * growth + epsilon * math.sqrt(2 * count * room)
 
 
+@cites("LIM-theorem-2.4.4")
 def closed_form(level: Level | Number, times: int, slack: Number) -> float:
     """LIM (2.12): this epsilon at the total delta 1 - (1 - delta)^times (1 - slack).
 
@@ -59,12 +62,13 @@ def closed_form(level: Level | Number, times: int, slack: Number) -> float:
     >>> round(closed_form(0.1, 30, 0.02), 6)
     1.579142
     """
-    return closed_form_of([level] * _whole(times), slack)
+    return closed_form_of([level] * as_whole(times, "times", 1), slack)
 
 
+@cites("LIM-theorem-2.4.4")
 def closed_form_small(level: Level | Number, times: int, slack: Number) -> float:
     """The simpler form of LIM (2.12) for epsilon <= 0.9, a little larger."""
-    epsilon, count, room = _approx(level).log_growth, _whole(times), _log_inverse(slack)
+    epsilon, count, room = _approx(level).log_growth, as_whole(times, "times", 1), _log_inverse(slack)
     if epsilon > 0.9:
         raise InvalidInput(f"this form needs epsilon <= 0.9, not {epsilon:g}; use closed_form.")
     drift, spread = count * epsilon**2, math.sqrt(2 * count) * epsilon
@@ -72,6 +76,7 @@ def closed_form_small(level: Level | Number, times: int, slack: Number) -> float
     return min(count * epsilon, drift + spread * wide, drift + spread * math.sqrt(room))
 
 
+@cites("LIM-theorem-2.4.5")
 def closed_form_of(levels: Iterable[Level | Number], slack: Number) -> float:
     """LIM (2.13), different levels: this epsilon at the total delta 1 - (1 - slack) prod(1 - delta_l)."""
     epsilons, room = np.array([_approx(level).log_growth for level in levels]), _log_inverse(slack)
@@ -146,12 +151,6 @@ def _approx(level: Level | Number) -> ApproxDP:
     if not isinstance(known, ApproxDP):
         raise InvalidInput(f"this theorem is about (epsilon, delta) levels, not {known}; use compose.")
     return known
-
-
-def _whole(times: Any) -> int:
-    if not isinstance(times, int | np.integer) or isinstance(times, bool) or times < 1:
-        raise InvalidInput(f"times is {times!r}; give a whole number, 1 or more.")
-    return int(times)
 
 
 def _log_inverse(slack: Number) -> float:

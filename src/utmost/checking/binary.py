@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from utmost.checking.chains import (
-    Floats,
+    Evidence,
     Outcome,
     Problem,
     Solved,
-    average,
+    asks_for_worst,
     bounded,
     gaps_left,
     least_slack,
@@ -25,11 +22,15 @@ from utmost.checking.chains import (
 )
 from utmost.errors import InvalidInput
 from utmost.exact import as_rational
+from utmost.exact.arrays import Floats, Integers
+from utmost.exact.citations import cites
+from utmost.mechanism import average
 from utmost.mechanism.certification import Check
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels
 
 
+@cites("BIN-theorem-2", "HET-theorem-1")
 def check_extension(problem: Problem, solved: Solved) -> Outcome:
     """BIN Theorem 2: a private mechanism whose every free value is a bound that a known point forces is the best.
 
@@ -53,6 +54,7 @@ def check_extension(problem: Problem, solved: Solved) -> Outcome:
     return checks, float(gaps.mean()) if len(gaps) else 0.0
 
 
+@cites("BIN-corollary-2")
 def check_balanced(problem: Problem, solved: Solved) -> Outcome:
     """BIN Corollary 2: every value is the least bound that the boundary's even shares carry to it.
 
@@ -81,36 +83,40 @@ def check_balanced(problem: Problem, solved: Solved) -> Outcome:
 
 
 def check_boundary_bound(problem: Problem, solved: Solved) -> Outcome:
-    """Lagrange: any weights on valid constraints bound every private mechanism. All but the weights is recomputed.
+    """Lagrange: any weights on valid constraints bound every private mechanism. All but the weights is recomputed."""
+    _, _, truth, _, right = _question(problem, solved)
+    prior, worst = read_distribution(problem.data, "prior", len(truth)), asks_for_worst(problem)
+    value = float(right.min(initial=1.0)) if worst else average(right, prior)
+    bound = boundary_bound(problem, solved.certificate.evidence)
+    return (stated(solved.value, value), bounded(solved, value, bound)), max(bound - value, 0.0)
+
+
+def boundary_bound(problem: Problem, evidence: Evidence) -> float:
+    """What no private mechanism's average, or least, probability of the truth exceeds.
 
     A constraint is Pr[1] at one end <= slope · Pr[1] at the other + intercept, valid when the intercept is the level's
     own for that slope. With weights w >= 0, no private mechanism has an average above
     sum(w · intercept) + sum(positive parts of what remains of each point's coefficient).
     """
-    _, levels, truth, _, right = _question(problem, solved)
-    prior, criterion = read_distribution(problem.data, "prior", len(truth)), problem.data.get("criterion")
-    if criterion not in ("average", "worst"):
-        raise InvalidInput("the criterion is neither average nor worst.")
-    evidence = solved.certificate.evidence
-    weights = read_distribution(evidence, "least_favourable", len(truth)) if criterion == "worst" else prior
+    levels, n = problem.privacy, len(problem.space.points)
+    truth, prior = read_positions(problem.data, "truth", (n,), 2), read_distribution(problem.data, "prior", n)
+    weights = read_distribution(evidence, "least_favourable", n) if asks_for_worst(problem) else prior
     m = len(read_positions(evidence, "edges", (None,), len(levels)))
     read(evidence, "forward", "b", (m,))
     for name in ("slopes", "duals"):
         if read(evidence, name, "f", (m,)).min(initial=0.0) < 0:
             raise InvalidInput(f"{name} must not be negative.")
-    value = float(right.min(initial=1.0)) if criterion == "worst" else average(right, prior)
-    bound = dual_bound(levels, truth, weights, evidence)
-    return (stated(solved.value, value), bounded(solved, value, bound, "")), max(bound - value, 0.0)
+    return dual_bound(levels, truth, weights, evidence)
 
 
-def dual_bound(levels: EdgeLevels, truth: NDArray[np.int64], weights: Floats, evidence: Mapping[str, Any]) -> float:
+def dual_bound(levels: EdgeLevels, truth: Integers, weights: Floats, evidence: Evidence) -> float:
     """What no private mechanism's weighted average probability of the truth exceeds, rounding counted against us."""
     if not len(truth):
         return 1.0
     edges, forward, slopes, duals = (evidence[name] for name in ("edges", "forward", "slopes", "duals"))
     ends = levels.space.edge_indices[edges]
     tails, heads = np.where(forward, ends[:, 0], ends[:, 1]), np.where(forward, ends[:, 1], ends[:, 0])
-    limits = intercepts(levels, edges, slopes)
+    limits = levels.intercepts(edges, slopes)
     left = np.where(truth == 1, 1.0, -1.0) * weights
     np.add.at(left, tails, -duals)
     np.add.at(left, heads, duals * slopes)
@@ -121,14 +127,7 @@ def dual_bound(levels: EdgeLevels, truth: NDArray[np.int64], weights: Floats, ev
     return float(total + scale * (64 + busiest + largest) * 2.0**-52)
 
 
-def intercepts(levels: EdgeLevels, edges: NDArray[np.int64], slopes: Floats) -> Floats:
-    """The least intercepts that make lines of these slopes lie above each edge's `upper`."""
-    if levels.single is not None:
-        return levels.single.intercept(slopes)
-    return np.array([levels[int(e)].intercept(np.array([s]))[0] for e, s in zip(edges, slopes, strict=True)])
-
-
-def _question(problem: Problem, solved: Solved) -> tuple[Space, EdgeLevels, NDArray[np.int64], Floats, Floats]:
+def _question(problem: Problem, solved: Solved) -> tuple[Space, EdgeLevels, Integers, Floats, Floats]:
     """The parts of a yes/no question, checked, and the probability of the truth at every point."""
     space, matrix = problem.space, solved.mechanism.matrix
     if require_outputs(problem, solved) != 2:
@@ -150,7 +149,7 @@ def _kept(problem: Problem, known: NDArray[np.bool_], matrix: Floats) -> Check:
     return Check("known values", True, f"all {len(exact)} are kept")
 
 
-def _hitting(space: Space, truth: NDArray[np.int64], known: NDArray[np.bool_]) -> Check:
+def _hitting(space: Space, truth: Integers, known: NDArray[np.bool_]) -> Check:
     a, b = space.edge_indices.T
     missed = (truth[a] != truth[b]) & ~known[a] & ~known[b]
     if missed.any():
@@ -165,3 +164,32 @@ def _forced(space: Space, gaps: Floats, attained: bool, count: int) -> Check:
         return Check("free values", True, detail)
     point = space.points[int(np.argmax(gaps))]
     return Check("free values", False, f"the value at {point!r} could rise: nothing forces it")
+
+
+def check_share_test(problem: Problem, solved: Solved) -> Outcome:
+    """Awan and Slavković 2020: a private test with phi(x + 1) = upper(phi(x)) is the most powerful of its size.
+
+    Where phi(x) is 0 nothing forces phi(x + 1) upwards but the size: any value up to upper(0) begins the test.
+    """
+    from scipy.stats import binom
+
+    require_outputs(problem, solved)
+    level, n = problem.privacy.single, len(problem.space.points) - 1
+    theta, size, greater = (problem.data.get(name) for name in ("theta", "size", "greater"))
+    if level is None or not isinstance(theta, float) or not isinstance(size, float) or greater not in (0, 1):
+        raise InvalidInput("a test of a share has one level, a share, a size and a side.")
+    if tuple(problem.space.points) != tuple(range(n + 1)) or len(problem.space.edges) != n:
+        raise InvalidInput("a test of a share has the counts 0 to n for its points, each next to the one before.")
+    rejects = solved.mechanism.matrix[:, 1]
+    found = float(binom.pmf(np.arange(n + 1), n, theta) @ rejects)
+    rising = rejects if greater else rejects[::-1]
+    most = level.upper(rising[:-1])
+    slack = np.where(rising[:-1] > 0, np.abs(most - rising[1:]), np.maximum(rising[1:] - most, 0.0))
+    worst = float(slack.max(initial=0.0))
+    kept = found <= size + 1e-12 and (found >= size - 1e-9 or bool((rising == 1).all()))
+    checks = (
+        stated(solved.value, found),
+        Check("size", kept, f"rejects with probability {found:.12g} at {theta:.6g}, {size:.6g} allowed"),
+        Check("orbit", worst <= 1e-10, f"phi(x + 1) = upper(phi(x)) within {worst:.1g} where phi(x) > 0"),
+    )
+    return checks, max(size - found, 0.0) + worst

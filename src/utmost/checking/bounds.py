@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from utmost.checking.chains import Floats
+from utmost.exact.arrays import Floats
 from utmost.space.edge_levels import EdgeLevels
 
 

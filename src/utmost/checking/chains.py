@@ -5,6 +5,7 @@ Also the few things all checkers share: what they take, how they read arrays fro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
@@ -12,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import Check
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels
 from utmost.space.sparse import csr_array, dijkstra
 
-Floats: TypeAlias = NDArray[np.float64]
 Outcome: TypeAlias = tuple[tuple[Check, ...], float]
 Carried: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], Floats]
 ATTAINED = 1e-9
@@ -36,11 +37,17 @@ class Problem(Protocol):
     def data(self) -> Mapping[str, Any]: ...
 
 
+Evidence: TypeAlias = Mapping[str, Any]
+"""Arrays by name that a solver offers as a proof, such as dual prices; anything may stand there."""
+
+
 class Certificate(Protocol):
     """What a checker needs of a certificate; all of it is doubted."""
 
     @property
-    def evidence(self) -> Mapping[str, Any]: ...
+    def evidence(self) -> Evidence: ...
+    @property
+    def claim(self) -> str: ...
     @property
     def bound(self) -> float | None: ...
 
@@ -109,9 +116,7 @@ def read(source: Mapping[str, Any], name: str, kind: str, shape: tuple[int | Non
     return array
 
 
-def read_positions(
-    source: Mapping[str, Any], name: str, shape: tuple[int | None, ...], below: int
-) -> NDArray[np.int64]:
+def read_positions(source: Mapping[str, Any], name: str, shape: tuple[int | None, ...], below: int) -> Integers:
     """An array of positions from 0 to below - 1."""
     array = read(source, name, "i", shape)
     if array.size and not 0 <= array.min() <= array.max() < below:
@@ -127,19 +132,28 @@ def read_distribution(source: Mapping[str, Any], name: str, n: int) -> Floats:
     return array
 
 
+def asks_for_worst(problem: Problem) -> bool:
+    """Whether the worst point counts, and not the average under the prior."""
+    criterion = problem.data.get("criterion")
+    if not isinstance(criterion, str) or criterion not in ("average", "worst"):
+        raise InvalidInput("the criterion is neither average nor worst.")
+    return criterion == "worst"
+
+
 def require_outputs(problem: Problem, solved: Solved) -> int:
     """How many outputs there are; refuse a mechanism whose outputs are not those of the problem."""
-    outputs = problem.data.get("outputs")
-    if not isinstance(outputs, tuple) or outputs != tuple(solved.mechanism.outputs):
+    outputs = read_outputs(problem)
+    if outputs != tuple(solved.mechanism.outputs):
         raise InvalidInput("the mechanism's outputs are not those of the question.")
     return len(outputs)
 
 
-def average(told: Floats, weights: Floats | None = None) -> float:
-    """The average of probabilities of the truth; 1 over no points at all."""
-    if not len(told):
-        return 1.0
-    return float(told.mean() if weights is None else weights @ told)
+def read_outputs(problem: Problem) -> tuple[Any, ...]:
+    """The outputs that a question asks for."""
+    outputs = problem.data.get("outputs")
+    if not isinstance(outputs, tuple):
+        raise InvalidInput("the question does not say what its outputs are.")
+    return outputs
 
 
 def stated(value: float, found: float) -> Check:
@@ -148,8 +162,22 @@ def stated(value: float, found: float) -> Check:
     return Check("value", bool(same), f"{found:.12g}" + ("" if same else f", not {value:.12g} as stated"))
 
 
-def bounded(solved: Solved, value: float, bound: float, among: str) -> Check:
-    """Whether a recomputed bound holds for the value, and is the one stated."""
-    claimed = solved.certificate.bound
-    sound = value <= bound < np.inf and claimed is not None and abs(claimed - bound) <= 1e-9
-    return Check("bound", bool(sound), f"no private mechanism{among} exceeds {bound:.12g}; the value is {value:.12g}")
+def bounded(
+    solved: Solved, value: float, bound: float, among: str = "", least: bool = False, room: float = 0.0
+) -> Check:
+    """Whether the value keeps to a recomputed bound, and the certificate states this bound: one rule for all questions.
+
+    A bound is a function of the problem and the evidence alone, so the stated one may differ from the recomputed one by
+    rounding only, a billionth of it: a better one would be false, and a worse one is not what this evidence proves.
+
+    Parameters
+    ----------
+    among : the private mechanisms it bounds, if not all
+    least : whether it bounds a loss, from below
+    room : what rounding may have moved the value by, towards the bound and beyond it
+    """
+    claimed, beyond = solved.certificate.bound, (bound - value if least else value - bound)
+    near = claimed is not None and abs(claimed - bound) <= 1e-9 * abs(bound) + room
+    does = "loses less than" if least else "exceeds"
+    detail = f"no private mechanism{among} {does} {bound:.12g}; the value is {value:.12g}"
+    return Check("bound", bool(near and math.isfinite(bound) and beyond <= room), detail)

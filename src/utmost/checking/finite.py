@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from utmost.checking.bounds import mechanism_bound
-from utmost.checking.chains import Outcome, Problem, Solved, read, read_distribution, read_positions, stated
+from utmost.checking.chains import (
+    Evidence,
+    Outcome,
+    Problem,
+    Solved,
+    asks_for_worst,
+    bounded,
+    read,
+    read_distribution,
+    read_outputs,
+    read_positions,
+    stated,
+)
+from utmost.checking.thresholds import least_costs
 from utmost.errors import InvalidInput
+from utmost.exact.citations import cites
 from utmost.mechanism import grows_with_distance
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decaying import DecayingMechanism, is_path, path_peaks, row_sums, sum_error
+from utmost.mechanism.line_chains import orbits
 from utmost.privacy import ApproxDP
 
 
+@cites("REG-theorem-3", "REG-corollary-2")
 def check_tight(problem: Problem, solved: Solved) -> Outcome:
     """REG Theorem 3: a mechanism whose columns all fall off as fast as privacy allows is best for every regular prior.
 
@@ -25,6 +42,7 @@ def check_tight(problem: Problem, solved: Solved) -> Outcome:
     return _tight(problem, solved, np.full(n, 1 / n) if n else np.zeros(0))
 
 
+@cites("REG-theorem-1", "REG-theorem-3")
 def check_regular(problem: Problem, solved: Solved) -> Outcome:
     """REG Theorems 1 and 3: for a regular prior no private mechanism guesses right more often than this one.
 
@@ -49,23 +67,30 @@ def check_regular(problem: Problem, solved: Solved) -> Outcome:
 def check_optimal(problem: Problem, solved: Solved) -> Outcome:
     """Lagrange: any weights on the constraints of privacy bound every private mechanism from below."""
     n = len(problem.space.points)
-    if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
-        raise InvalidInput("the outputs must be the points: guesses.")
-    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, n))
-    criterion, evidence = problem.data.get("criterion"), solved.certificate.evidence
-    if criterion not in ("average", "worst"):
-        raise InvalidInput("the criterion is neither average nor worst.")
-    weights = read_distribution(evidence, "least_favourable", n) if criterion == "worst" else prior
-    duals = np.zeros((2, len(problem.privacy), n))
+    outputs = _outputs(problem)
+    if tuple(solved.mechanism.outputs) != outputs:
+        raise InvalidInput("the outputs must be the points, guesses, or those that were listed.")
+    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, len(outputs)))
+    losses = (solved.mechanism.matrix * table).sum(axis=1)
+    value = float(losses.max(initial=0.0)) if asks_for_worst(problem) else float(prior @ losses)
+    bound = loss_bound(problem, solved.certificate.evidence)
+    return (stated(solved.value, value), bounded(solved, value, bound, least=True, room=1e-15)), max(value - bound, 0.0)
+
+
+def loss_bound(problem: Problem, evidence: Evidence) -> float:
+    """The loss that no private mechanism goes below, from weights on the constraints of privacy."""
+    n, k = len(problem.space.points), len(_outputs(problem))
+    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, k))
+    weights = read_distribution(evidence, "least_favourable", n) if asks_for_worst(problem) else prior
+    duals = np.zeros((2, len(problem.privacy), k))
     places = read_positions(evidence, "dual_places", (None,), max(duals.size, 1))
     np.add.at(duals.reshape(-1), places, np.maximum(read(evidence, "dual_values", "f", places.shape), 0.0))
-    losses = (solved.mechanism.matrix * table).sum(axis=1)
-    value = float(losses.max(initial=0.0)) if criterion == "worst" else float(prior @ losses)
-    bound = -mechanism_bound(problem.privacy, -weights[:, None] * table, duals)
-    claimed = solved.certificate.bound
-    sound = bound <= value + 1e-15 and np.isfinite(bound) and claimed is not None and abs(claimed - bound) <= 1e-9
-    detail = f"no private mechanism loses less than {bound:.12g}; the value is {value:.12g}"
-    return (stated(solved.value, value), Check("bound", bool(sound), detail)), max(value - bound, 0.0)
+    return -mechanism_bound(problem.privacy, -weights[:, None] * table, duals)
+
+
+def _outputs(problem: Problem) -> tuple[Any, ...]:
+    """What may be answered: the points, unless others were listed."""
+    return read_outputs(problem) if "outputs" in problem.data else tuple(problem.space.points)
 
 
 def check_count(problem: Problem, solved: Solved) -> Outcome:
@@ -94,6 +119,41 @@ def check_count(problem: Problem, solved: Solved) -> Outcome:
     fine = abs(off) <= (n + 16) * 2.0**-50 * terms
     detail = f"geometric noise with its best remap loses {least:.12g}; the value is {value:.12g}"
     return (stated(solved.value, value), Check("least loss", fine, detail)), max(off, 0.0)
+
+
+def check_chains(problem: Problem, solved: Solved) -> Outcome:
+    """Chains (docs/theory.md): on a count every threshold is a binary problem, best at the orbit of one number.
+
+    A loss that is convex in the guess and least at the truth is a sum over thresholds; the least of each is found again
+    between two nearby starts that cost more, since costs are convex, and the value must be their sum.
+    """
+    n, level = len(problem.space.points), problem.privacy.single
+    if not is_path(problem.space) or level is None or not level.concave:
+        raise InvalidInput("the theorem is about counts at one concave level.")
+    if tuple(solved.mechanism.outputs) != tuple(problem.space.points):
+        raise InvalidInput("the outputs must be the points: guesses.")
+    prior, table = read_distribution(problem.data, "prior", n), read(problem.data, "loss", "f", (n, n))
+    starts = read(solved.certificate.evidence, "starts", "f", (max(n - 1, 0),))
+    steps = np.diff(table, axis=1)
+    i, t = np.indices(steps.shape)
+    if np.where(t >= i, steps, -steps).min(initial=0.0) < 0 or not ((starts >= 0) & (starts <= 1)).all():
+        raise InvalidInput("the loss is not least at the truth, or a start is no probability.")
+    weights = prior[:, None] * steps
+    below, above = np.zeros((n - 1, n)), np.zeros((n - 1, n))
+    for k in range(1, n):
+        below[k - 1, :k], above[k - 1, : n - k] = weights[:k, k - 1][::-1], -weights[k:, k - 1]
+
+    def costs(x: np.ndarray) -> np.ndarray:
+        down, up = orbits(level, x, n)
+        return np.asarray((below * down + above * up).sum(axis=1))
+
+    scale = float(np.abs(table).max(initial=0.0))
+    base = float(prior @ np.diag(table))
+    least = base + float(least_costs(costs, starts, scale / n).sum())
+    value = _expected(prior, solved, table)
+    fine = -1e-12 * scale <= value - least <= 1e-6 * scale
+    detail = f"{n - 1} binary problems at their least cost lose {least:.12g} together; the value is {value:.12g}"
+    return (stated(solved.value, value), Check("least loss", fine, detail)), max(value - least, 0.0)
 
 
 def _expected(prior: np.ndarray, solved: Solved, table: np.ndarray) -> float:

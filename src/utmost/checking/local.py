@@ -6,92 +6,125 @@ import math
 
 import numpy as np
 
-from utmost.checking.chains import Floats, Outcome, Problem, Solved, read, read_distribution, read_positions
-from utmost.checking.partitions import blocks_of, by_ratio, divergence_between, sweep, value_of
-from utmost.checking.patterns import information_bound, offset, pattern_bound, testing_bound
+from utmost.checking.chains import (
+    Evidence,
+    Outcome,
+    Problem,
+    Solved,
+    bounded,
+    read,
+    read_distribution,
+    read_positions,
+)
+from utmost.checking.partitions import excess_of_partitions
+from utmost.checking.patterns import information_bound, pattern_bound, testing_bound
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.mechanism.certification import Check
+from utmost.mechanism.patterns import divergence_between, information_between, offset
 from utmost.privacy import ApproxDP, require_pure
-from utmost.privacy.divergences import Divergence, as_divergence, entropy
+from utmost.privacy.divergences import Divergence, as_divergence
 
 ROUNDED = 2.0**-50
 """How far, relatively, an entry of a matrix may be from what it stands for."""
 
 
+@cites("LIM-theorem-3.3.2")
 def check_testing(problem: Problem, solved: Solved) -> Outcome:
     """Ghazi 2026: no local mechanism beats the best randomised response on contiguous blocks of sorted letters.
 
-    One sweep over all blocks at the price that the value sets finds a better partition if there is one. Beside it, the
-    bound of the prices is recomputed, which needs no theorem but LIM's 3.3.2.
+    A longest path over the letters says how much better than the value any partition may be. Beside it, the bound of
+    the prices is recomputed, which needs no theorem but LIM's 3.3.2.
     """
     p0, p1, divergence, level = _hypotheses(problem)
-    checks, value, doubt = _value_and_bound(problem, solved)
+    checks, value, doubt, _ = _value_and_bound(problem, solved)
     q = offset(level)
-    better = value
-    if math.isfinite(q):
-        order = by_ratio(p0, p1)
-        cuts = sweep(p0[order], p1[order], divergence, q, value * q)
-        better = value_of(p0, p1, divergence, q, blocks_of(cuts, order))
-    gap = max(better - value, 0.0)
+    gap = excess_of_partitions(p0, p1, divergence, q, value) if math.isfinite(q) else 0.0
     detail = f"no partition of the sorted letters has a larger value (within {gap:.1g})"
     return (*checks, Check("partition", gap <= 1e-10 * abs(value) + doubt, detail)), gap
 
 
 def check_limited_testing(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound every private mechanism, whatever its number of outputs."""
-    checks, value, _ = _value_and_bound(problem, solved)
-    bound, used, most = solved.certificate.bound, len(solved.mechanism.outputs), problem.data.get("outputs")
+    checks, value, _, bound = _value_and_bound(problem, solved)
+    used, most = len(solved.mechanism.outputs), problem.data.get("outputs")
     kept = isinstance(most, int) and used <= most
-    limit = Check("outputs", kept, f"{used} used, at most {most} allowed")
-    return (*checks, limit), (math.inf if bound is None else max(bound - value, 0.0))
+    return (*checks, Check("outputs", kept, f"{used} used, at most {most} allowed")), max(bound - value, 0.0)
 
 
+@cites("LIM-theorem-3.3.2")
 def check_information(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound the mutual information of every private mechanism."""
-    prior, level = read_distribution(problem.data, "prior", len(problem.space.points)), local_level(problem)
+    prior = read_distribution(problem.data, "prior", len(problem.space.points))
     value = information_between(solved.mechanism.matrix, prior)
-    prices = read(solved.certificate.evidence, "prices", "f", prior.shape)
-    likely = prior > 0
-    bound = max(information_bound(prior[likely], level, prices[likely]), value)
-    return (near(solved.value, value), _bound_as_stated(solved, value, bound)), bound - value
+    bound = priced_information(problem, solved.certificate.evidence)
+    return (near(solved.value, value), _keeps_to(solved, value, bound)), max(bound - value, 0.0)
 
 
+@cites("LIM-theorem-3.3.4")
 def check_patterns(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound every private mechanism, checked on all 2^k patterns."""
-    level, k = local_level(problem), len(problem.space.points)
-    utilities = read(problem.data, "utilities", "f", (2**k - 1,))
-    prices, shares = (
-        read(solved.certificate.evidence, "prices", "f", (k,)),
-        read(solved.certificate.evidence, "shares", "f", (None,)),
-    )
+    utilities = read(problem.data, "utilities", "f", (2 ** len(problem.space.points) - 1,))
+    return _patterns(problem, solved, utilities[None], priced_patterns(problem, solved.certificate.evidence))
+
+
+@cites("LIM-theorem-3.3.2", "LIM-theorem-3.3.4")
+def check_worst_patterns(problem: Problem, solved: Solved) -> Outcome:
+    """The least of several utilities is at most any average of them, which prices of letters bound on all patterns."""
+    utilities = read(problem.data, "utilities", "f", (None, 2 ** len(problem.space.points) - 1))
+    return _patterns(problem, solved, utilities, priced_worst_patterns(problem, solved.certificate.evidence))
+
+
+def _patterns(problem: Problem, solved: Solved, utilities: Floats, bound: float) -> Outcome:
+    level, k, matrix = local_level(problem), len(problem.space.points), solved.mechanism.matrix
+    shares = read(solved.certificate.evidence, "shares", "f", (matrix.shape[1],))
     sets = read_positions(solved.certificate.evidence, "sets", shares.shape, 2**k - 1)
     columns = shares[:, None] * (offset(level) + (((sets + 1)[:, None] >> np.arange(k)) & 1))
-    off = float(np.abs(solved.mechanism.matrix - columns.T).max(initial=0.0)) if len(shares) else math.inf
-    value = float(shares @ utilities[sets])
-    bound = max(pattern_bound(utilities, level, prices), value)
+    off = float(np.abs(matrix - columns.T).max(initial=0.0)) if len(shares) else math.inf
+    value = float((utilities[:, sets] @ shares).min())
     made = Check("columns", off <= 1e-12, f"every column is a share of a pattern (within {off:.1g})")
-    return (near(solved.value, value), made, _bound_as_stated(solved, value, bound)), bound - value
+    return (near(solved.value, value), made, _keeps_to(solved, value, bound)), max(bound - value, 0.0)
 
 
-def information_between(matrix: Floats, prior: Floats) -> float:
-    """The mutual information of a mechanism under a prior, nats; terms are 0 or more, so small values keep digits."""
-    m = prior @ matrix
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = m * entropy((matrix - m) / m)
-    return math.fsum(np.where(m > 0, prior[:, None] * np.where(matrix > 0, terms, m), 0.0).ravel())
-
-
-def _value_and_bound(problem: Problem, solved: Solved) -> tuple[tuple[Check, ...], float, float]:
-    """The checks, the value of the matrix, and how much of it the matrix's rounding may be."""
+def priced_testing(problem: Problem, evidence: Evidence) -> float:
+    """The divergence of answers that no private mechanism exceeds, from prices of letters."""
     p0, p1, divergence, level = _hypotheses(problem)
+    return testing_bound(p0, p1, divergence, level, read(evidence, "prices", "f", p0.shape))
+
+
+def priced_information(problem: Problem, evidence: Evidence) -> float:
+    """The mutual information that no private mechanism exceeds, from prices of letters."""
+    prior = read_distribution(problem.data, "prior", len(problem.space.points))
+    prices, likely = read(evidence, "prices", "f", prior.shape), prior > 0
+    return information_bound(prior[likely], local_level(problem), prices[likely])
+
+
+def priced_patterns(problem: Problem, evidence: Evidence) -> float:
+    """The sum of utilities that no private mechanism exceeds, from prices of letters."""
+    level, k = local_level(problem), len(problem.space.points)
+    utilities = read(problem.data, "utilities", "f", (2**k - 1,))
+    return pattern_bound(utilities, level, read(evidence, "prices", "f", (k,)))
+
+
+def priced_worst_patterns(problem: Problem, evidence: Evidence) -> float:
+    """What the least of several sums of utilities does not exceed: the bound of an average of them."""
+    level, k = local_level(problem), len(problem.space.points)
+    utilities = read(problem.data, "utilities", "f", (None, 2**k - 1))
+    weights = read_distribution(evidence, "weights", len(utilities))
+    return pattern_bound(weights / weights.sum() @ utilities, level, read(evidence, "prices", "f", (k,)))
+
+
+def _value_and_bound(problem: Problem, solved: Solved) -> tuple[tuple[Check, ...], float, float, float]:
+    """The checks, the value of the matrix, how much of it the matrix's rounding may be, and the bound."""
+    p0, p1, divergence, _ = _hypotheses(problem)
     matrix = solved.mechanism.matrix
     value = divergence_between(matrix, p0, p1, divergence)
-    prices = read(solved.certificate.evidence, "prices", "f", p0.shape)
-    bound = max(testing_bound(p0, p1, divergence, level, prices), value)
     z, t, gap = p0 @ matrix, p1 @ matrix, (p0 - p1) @ matrix
     moved = np.where(gap < 0, -ROUNDED, ROUNDED) * z  # away from t, which makes every term larger
     doubt = max(math.fsum(divergence.perspective(z + moved, t, gap + moved)) - value, 0.0)
-    return (near(solved.value, value, doubt), _bound_as_stated(solved, value, bound, doubt)), value, doubt
+    bound = priced_testing(problem, solved.certificate.evidence)
+    return (near(solved.value, value, doubt), _keeps_to(solved, value, bound, doubt)), value, doubt, bound
 
 
 def near(value: float, found: float, doubt: float = 1e-18) -> Check:
@@ -100,10 +133,9 @@ def near(value: float, found: float, doubt: float = 1e-18) -> Check:
     return Check("value", bool(same), f"{found:.12g}" + ("" if same else f", not {value:.12g} as stated"))
 
 
-def _bound_as_stated(solved: Solved, value: float, bound: float, doubt: float = 1e-18) -> Check:
-    claimed = solved.certificate.bound
-    sound = claimed is not None and abs(claimed - bound) <= 1e-9 * abs(bound) + doubt
-    return Check("bound", bool(sound), f"no private mechanism exceeds {bound:.12g}; the value is {value:.12g}")
+def _keeps_to(solved: Solved, value: float, bound: float, doubt: float = 1e-18) -> Check:
+    """Whether the value keeps to the bound of the prices, where both may be tiny."""
+    return bounded(solved, value, bound, room=1e-10 * abs(bound) + doubt)
 
 
 def _hypotheses(problem: Problem) -> tuple[Floats, Floats, Divergence, ApproxDP]:

@@ -9,15 +9,15 @@ up to at most 1/(q + 1/k) when no A is empty.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from utmost.exact.arrays import Floats, Integers
+from utmost.mechanism.patterns import information_of, offset, subset_sums
 from utmost.privacy import ApproxDP
-from utmost.privacy.divergences import Divergence, entropy
+from utmost.privacy.divergences import Divergence
 
-Floats: TypeAlias = NDArray[np.float64]
 ULP = 2.0**-52
 LEAST_OFFSET = 1e-10
 """Below this q (epsilon about 23) floats do not tell the least ratios apart, and simple bounds take over."""
@@ -28,20 +28,11 @@ COARSE, FINE = 20, 60
 """How often an interval is halved to find where a letter enters or leaves: while hunting, and for a proof."""
 
 
-def offset(level: ApproxDP) -> float:
-    """The q = 1/(e^eps - 1) that every letter adds to a pattern; infinite at epsilon = 0, zero at infinity."""
-    if level.ratio != 1:
-        return float(1 / (level.ratio - 1))
-    if level.log_growth == 0:
-        return math.inf
-    return 1 / math.expm1(level.log_growth) if level.log_growth < 700 else math.exp(-level.log_growth)
-
-
 class Search(NamedTuple):
     """The patterns met by sweeping a tangent over all slopes, by events: a letter enters (+1) or leaves (-1)."""
 
-    letters: NDArray[np.int64]
-    signs: NDArray[np.int64]
+    letters: Integers
+    signs: Integers
     excess: Floats
     """Utility minus price of the pattern after each event; the last is that of the empty pattern."""
     sums: tuple[Floats, Floats, Floats]
@@ -62,7 +53,7 @@ def search(p0: Floats, p1: Floats, divergence: Divergence, q: float, prices: Flo
     def lines(x: Floats) -> tuple[Floats, Floats]:
         return divergence.tangent(np.expm1(x))
 
-    def rounding(x: Floats, letters: NDArray[np.int64]) -> Floats:
+    def rounding(x: Floats, letters: Integers) -> Floats:
         alpha, beta = lines(x)
         size = np.abs(alpha) * p0[letters] + np.abs(beta) * p1[letters] + np.abs(prices[letters])
         return (16 + 2 * reach) * ULP * size
@@ -120,31 +111,12 @@ def lifted(total: float, worst: float, q: float, k: int) -> float:
     return total + max(worst, 0.0) / (q + 1 / k) + 4 * ULP * abs(total)
 
 
-def subset_sums(values: Floats) -> Floats:
-    """The sum of every set of letters but the empty one; entry j - 1 is that of the bits of j."""
-    sums = np.zeros(1)
-    for value in values.tolist():
-        sums = np.concatenate([sums, sums + value])
-    return sums[1:]
-
-
 def pattern_bound(utilities: Floats, level: ApproxDP, prices: Floats) -> float:
     """What sum of utilities no mechanism at this level exceeds, for the utility of every pattern q + 1_A."""
     q, k = offset(level), len(prices)
     size = float(np.abs(utilities).max(initial=0.0)) * 1e-12 + (k + 8) * ULP * (1 + q) * float(np.abs(prices).sum())
     worst = float((utilities - subset_sums(prices)).max()) - q * math.fsum(prices) + size
     return lifted(math.fsum(prices), worst, q, k)
-
-
-def information_of(mass: Floats, q: float) -> Floats:
-    """The mutual information that a pattern q + 1_A carries, nats, by the prior probability of A; concave in it."""
-    m = q + mass
-    with np.errstate(divide="ignore", invalid="ignore"):
-        told = mass * m * entropy((1 - mass) / m)
-        near = m * entropy(-mass / m)
-        far = mass + (q * np.log(q / m) if q > 0 else 0.0)  # the same, where 1 - mass/m would lose its digits
-        carried = told + (1 - mass) * np.where(mass > m / 2, far, near)
-    return np.asarray(np.where((mass > 0) & (mass < 1), carried, 0.0))
 
 
 def information_bound(prior: Floats, level: ApproxDP, prices: Floats) -> float:
@@ -172,16 +144,6 @@ def information_bound(prior: Floats, level: ApproxDP, prices: Floats) -> float:
     return min(bound, entropy_of_letter)
 
 
-def response_prices(prior: Floats, q: float) -> Floats:
-    """The only prices that can prove randomised response optimal: every single letter costs what it tells (LIM (B.54)).
-
-    Randomised response uses all k patterns of one letter, so at an optimum all of them are paid for exactly, which is
-    k equations for k prices.
-    """
-    worth = information_of(prior, q)
-    return np.asarray(worth - q * math.fsum(worth) / (1 + q * len(prior)))
-
-
 def _lift(prior: Floats, q: float, prices: Floats) -> float:
     """What the sum of prices must be raised by to bound every mechanism.
 
@@ -195,7 +157,7 @@ def _lift(prior: Floats, q: float, prices: Floats) -> float:
     alone = float((information_of(prior, q) - prices).max())
     both = float((information_of(prior[first] + prior[second], q) - prices[first] - prices[second]).max())
 
-    def raised(excess: Floats | float, letters: NDArray[np.int64] | int) -> float:
+    def raised(excess: Floats | float, letters: Integers | int) -> float:
         return float((np.maximum(excess - paid + off, 0.0) / (q + np.asarray(letters) / k)).max())
 
     by_size = raised(_excess_by_size(prior, q, prices), np.arange(3, k + 1))
@@ -220,21 +182,7 @@ def _excess_by_size(prior: Floats, q: float, prices: Floats) -> Floats:
     return best[2:]
 
 
-def dearest_patterns(prior: Floats, q: float, prices: Floats, likeliest: int = 12, most: int = 40) -> Floats:
-    """Patterns that may well exceed their price, a row each: sets of the likeliest letters with the best others."""
-    order = np.argsort(-prior, kind="stable")
-    big, small = order[:likeliest], order[likeliest:]
-    slope, worst, _ = _excess_by_likeliest(prior, q, prices, likeliest)
-    top = np.argpartition(-worst, min(most, len(worst) - 1))[:most]
-    rows = np.zeros((len(top), len(prior)))
-    rows[:, big] = (top[:, None] >> np.arange(len(big))) & 1
-    rows[:, small] = slope[top, None] * prior[small] > prices[small]
-    return rows[rows.any(axis=1)]
-
-
-def _excess_by_likeliest(
-    prior: Floats, q: float, prices: Floats, most: int
-) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def _excess_by_likeliest(prior: Floats, q: float, prices: Floats, most: int) -> tuple[Floats, Floats, Integers]:
     """For every set B of the likeliest letters, with others to three letters or more: a slope, the excess, how many.
 
     A tangent bounds the information of B and some of the rest by a sum over letters, so that it is known which of the

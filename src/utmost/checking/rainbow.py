@@ -7,28 +7,35 @@ from numpy.typing import NDArray
 
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import (
+    Evidence,
     Outcome,
     Problem,
     Solved,
-    average,
     bounded,
     gaps_left,
     least_slack,
     read,
     read_distribution,
+    read_outputs,
     read_positions,
     require_outputs,
     stated,
 )
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats, Integers
+from utmost.exact.citations import cites
+from utmost.mechanism import average
 from utmost.mechanism.certification import Check
+from utmost.privacy import ApproxDP
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
 
 
+@cites("RAIN-theorem-2", "RAIN-theorem-4", "RAIN-theorem-5", "RAIN-corollary-1")
 def check_rainbow(problem: Problem, solved: Solved) -> Outcome:
     """The same chains as for two outputs, for the event of the j best outputs, for every j."""
-    region, rankings = _rankings(problem, solved)
+    require_outputs(problem, solved)
+    region, rankings = _rankings(problem)
     space, levels, matrix = problem.space, problem.privacy, solved.mechanism.matrix
     prefixes = np.minimum(np.cumsum(np.take_along_axis(matrix, rankings[region], axis=1), axis=1), 1.0)
     a, b = space.edge_indices.T
@@ -56,7 +63,21 @@ def check_rainbow(problem: Problem, solved: Solved) -> Outcome:
 
 
 def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
-    """Lagrange on the boundary rainbow graph: any weights on its constraints bound every homogeneous mechanism.
+    """Lagrange on the boundary rainbow graph: any weights on its constraints bound every homogeneous mechanism."""
+    require_outputs(problem, solved)
+    region, rankings = _rankings(problem)
+    points, k = rankings.shape[0] and len(region), rankings.shape[1]
+    prior, weights = read_distribution(problem.data, "prior", points), read(problem.data, "weights", "f", (k,))
+    bound = homogeneous_bound(problem, solved.certificate.evidence)
+    ordered = np.take_along_axis(solved.mechanism.matrix, rankings[region], axis=1)
+    value = float((prior[:, None] * ordered @ weights).sum())
+    among = " with one boundary per ranking"
+    return (stated(solved.value, value), bounded(solved, value, bound, among)), max(bound - value, 0.0)
+
+
+@cites("RAIN-theorem-2", "RAIN-theorem-3")
+def homogeneous_bound(problem: Problem, evidence: Evidence) -> float:
+    """The expected weight of the output's position that no mechanism with one boundary per ranking exceeds.
 
     Some best homogeneous mechanism depends on a point's ranking and its distance to the border alone: inside a region,
     the outputs in the order of what their positions are worth are a ranking, and the extension of the border is best
@@ -64,9 +85,9 @@ def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
     that merged points share both, and each edge is the image of one of the space. The graph comes from the evidence;
     rankings and distances are computed here.
     """
-    region, rankings = _rankings(problem, solved)
+    region, rankings = _rankings(problem)
     points, k = rankings.shape[0] and len(region), rankings.shape[1]
-    evidence, level = solved.certificate.evidence, problem.privacy.single
+    level = problem.privacy.single
     if level is None:
         raise InvalidInput("a homogeneous boundary has one level for all edges.")
     prior, weights = read_distribution(problem.data, "prior", points), read(problem.data, "weights", "f", (k,))
@@ -85,27 +106,53 @@ def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
         raise InvalidInput("the evidence merges points of different rankings or distances to the border.")
     gains = np.zeros((n, k))
     np.add.at(gains, (onto[:, None], rankings[region]), prior[:, None] * weights)
-    bound = mechanism_bound(on_edges(Space(range(n), edges), level), gains, duals)
-    ordered = np.take_along_axis(solved.mechanism.matrix, rankings[region], axis=1)
-    value = float((prior[:, None] * ordered @ weights).sum())
-    return (stated(solved.value, value), bounded(solved, value, bound, " with one boundary per ranking")), max(
-        bound - value, 0.0
-    )
+    return mechanism_bound(on_edges(Space(range(n), edges), level), gains, duals)
 
 
 def check_first_preference(problem: Problem, solved: Solved) -> Outcome:
     """A mechanism that is optimal for its own objective only: its value is what it states."""
-    region, rankings = _rankings(problem, solved)
+    require_outputs(problem, solved)
+    region, rankings = _rankings(problem)
     told = solved.mechanism.matrix[np.arange(len(region)), rankings[region, 0]] if len(region) else np.zeros(0)
     return (stated(solved.value, average(told)),), float("inf")
 
 
-def _rankings(problem: Problem, solved: Solved) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def check_nearest(problem: Problem, solved: Solved) -> Outcome:
+    """Lagrange: any weights on the constraints of privacy bound the probability of the truth of every mechanism."""
+    require_outputs(problem, solved)
+    region, prior = _read_regions(problem)
+    value = average(solved.mechanism.matrix[np.arange(len(region)), region], prior)
+    certificate = solved.certificate
+    if certificate.bound is None and certificate.claim == "unproved":
+        return (stated(solved.value, value),), float("inf")
+    bound = nearest_bound(problem, certificate.evidence)
+    return (stated(solved.value, value), bounded(solved, value, bound)), max(bound - value, 0.0)
+
+
+def nearest_bound(problem: Problem, evidence: Evidence) -> float:
+    """The probability of the truth that no private mechanism exceeds, from weights on the constraints of privacy."""
+    region, prior = _read_regions(problem)
+    problem.privacy.require(ApproxDP, "dual prices need (epsilon, delta) levels.")
+    gains = np.zeros((len(region), len(read_outputs(problem))))
+    gains[np.arange(len(region)), region] = prior
+    duals = np.zeros((2, len(problem.privacy), gains.shape[1]))
+    places = read_positions(evidence, "dual_places", (None,), max(duals.size, 1))
+    np.add.at(duals.reshape(-1), places, np.maximum(read(evidence, "dual_values", "f", places.shape), 0.0))
+    return mechanism_bound(problem.privacy, gains, duals)
+
+
+def _read_regions(problem: Problem) -> tuple[Integers, Floats]:
+    n = len(problem.space.points)
+    region = read_positions(problem.data, "region", (n,), max(len(read_outputs(problem)), 1))
+    return region, read_distribution(problem.data, "prior", n)
+
+
+def _rankings(problem: Problem) -> tuple[Integers, Integers]:
     """Which ranking every point has, and the columns of each ranking, best first; checked.
 
     Rankings are different from each other: a border between two regions of one ranking would be none.
     """
-    k = require_outputs(problem, solved)
+    k = len(read_outputs(problem))
     rankings = read_positions(problem.data, "rankings", (None, k), k)
     if not (np.sort(rankings, axis=1) == np.arange(k)).all():
         raise InvalidInput("a ranking must hold every output once.")
@@ -114,7 +161,7 @@ def _rankings(problem: Problem, solved: Solved) -> tuple[NDArray[np.int64], NDAr
     return read_positions(problem.data, "region", (len(problem.space.points),), len(rankings)), rankings
 
 
-def _to_border(space: Space, region: NDArray[np.int64]) -> NDArray[np.float64]:
+def _to_border(space: Space, region: Integers) -> NDArray[np.float64]:
     """How far every point is from the nearest one that has a neighbour of another ranking; infinity without one."""
     a, b = space.edge_indices.T
     ends = np.unique(space.edge_indices[region[a] != region[b]])

@@ -9,18 +9,18 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from utmost import __version__
-from utmost.cli import budget, designs, party, reproduce, survey
-from utmost.cli.release import release
 from utmost.errors import (
     BudgetSpent,
     CannotCertify,
     EngineFailed,
+    InvalidInput,
     NoExtension,
     NoSuchMechanism,
     UtmostError,
@@ -31,8 +31,48 @@ UNWRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, err
 """What goes wrong where output is written: a closed pipe, a full disk."""
 
 
+COMMANDS = {
+    "design": ("designs:design", "Solve the problem in FILE: the best mechanism, its value and its proof."),
+    "show": ("designs:show", "Show a saved solution and verify it again."),
+    "certify": ("designs:certify", "Certify a mechanism of your own in exact arithmetic."),
+    "verify": ("designs:verify", "Re-prove a saved solution, protocol or survey."),
+    "sample": ("designs:sample", "Draw private answers at a point."),
+    "demo": ("designs:demo", "From nothing to a table of 20,000 people and private answers."),
+    "release": ("release:release", "A private answer about TABLE, with its proof."),
+    "compose": ("budget:compose", "The exact privacy of several releases."),
+    "reproduce": ("reproduce:reproduce", "Recompute what the five papers state."),
+    "budget": ("budget:budget", "Accounts of privacy budgets: open, show, check."),
+    "party": ("party:app", "Several parties, one bit each, one function."),
+    "survey": ("survey:app", "Design a private survey, respond, estimate."),
+}
+"""Where each command lives and what the list of commands says of it; modules are loaded when their command is run."""
+
+
 class Commands(TyperGroup):
     """The commands, with an exit code of its own for output that cannot be written and for being stopped."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, without loading any."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Load one; None for a name that is no command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        found = getattr(import_module(f"utmost.cli.{module}"), name)
+        if not isinstance(found, typer.Typer):
+            single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+            single.command(cmd_name, cls=Command)(found)
+            found = single
+        command = typer.main.get_command(found)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list of commands in `utmost --help`."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
 
     def invoke(self, ctx: Any) -> Any:
         """Run one; a charge that was made is never taken for a refusal."""
@@ -59,6 +99,19 @@ class Commands(TyperGroup):
             raise typer.Exit(74) from None
 
 
+class Command(TyperCommand):
+    """A command that refuses an option given twice: the first would be ignored, and the second spent for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, each option once unless it says that it may be given again."""
+        flags = [arg.partition("=")[0] for arg in args[: args.index("--") if "--" in args else len(args)]]
+        for option in self.params:
+            given = sum(flag in getattr(option, "opts", ()) for flag in flags if flag.startswith("-"))
+            if given > 1 and not getattr(option, "multiple", False) and option.param_type_name == "option":
+                raise InvalidInput(f"{option.opts[-1]} is given {given} times; give it once.")
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     cls=Commands,
     help="Design the differentially private mechanism with the utmost utility, and prove it.",
@@ -67,14 +120,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (designs.design, designs.show, designs.certify, designs.verify, designs.sample, designs.demo):
-    app.command()(command)
-app.command()(release)
-app.command()(budget.compose)
-app.add_typer(budget.budget, name="budget")
-app.add_typer(party.app, name="party")
-app.command()(reproduce.reproduce)
-app.add_typer(survey.app, name="survey")
 
 
 @app.callback(invoke_without_command=True)

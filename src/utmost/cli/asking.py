@@ -7,20 +7,9 @@ from typing import Any
 
 import typer
 
-from utmost.errors import InvalidInput, shown
+from utmost.release.options import read_whole
+from utmost.release.questions import QUESTIONS
 from utmost.release.units import MOST_UNITS
-
-QUESTIONS = {
-    "count": "how many rows have a condition",
-    "sum": "what a column adds up to",
-    "mean": "the mean of a column",
-    "majority": "whether more rows have a condition than not",
-    "threshold": "whether at least so many rows have a condition",
-    "counts": "how many rows have each of several conditions",
-    "histogram": "how many rows each category of a column has",
-    "plurality": "which category is most frequent",
-    "quantile": "the median or another quantile of a column",
-}
 
 
 def in_a_terminal() -> bool:
@@ -57,21 +46,16 @@ def complete(given: dict[str, Any], spends: bool) -> dict[str, Any]:
 
     ask("table", "Table: a CSV or Parquet file, file.duckdb#table, or postgresql://user@host/database#table")
     if all(found.get(kind) is None for kind in QUESTIONS):
-        for kind, words in QUESTIONS.items():
-            typer.echo(f"  {kind}: {words}", err=True)
+        for name, question in QUESTIONS.items():
+            typer.echo(f"  {name}: {question.summary}", err=True)
         kind = ask("kind", "Question", tuple(QUESTIONS))
         _ask_about(kind, found, ask)
-    for kind in ("sum", "mean"):
-        if found.get(kind) is not None:
-            ask("lower", "Lower end of the public range of values")
-            ask("upper", "Upper end of the public range of values")
-    if found.get("threshold") is not None:
-        number("at_least", "At least how many")
-    if found.get("histogram") is not None or found.get("plurality") is not None:
-        ask("categories", "Categories, separated by commas (a public list, never read off the table)")
-    if found.get("quantile") is not None:
-        ask("q", "Which quantile, between 0 and 1 (0.5 is the median)")
-        ask("categories", "Candidates: public numbers in increasing order, separated by commas")
+    asked = next(question for name, question in QUESTIONS.items() if found.get(name) is not None)
+    for option in asked.options[1:]:
+        if option.required and option.read is read_whole:
+            number(option.flag, option.prompt)
+        elif option.required:
+            ask(option.flag, option.prompt)
     if not found.get("rows_at_most") and not found.get("people_by"):
         whose = ask("unit", "Whose data are protected: a row's, or a person's with all their rows", ("row", "person"))
         if whose == "row":
@@ -91,34 +75,8 @@ def complete(given: dict[str, Any], spends: bool) -> dict[str, Any]:
 
 
 def _ask_about(kind: str, found: dict[str, Any], ask: Any) -> None:
-    if kind in ("count", "threshold"):
-        ask(kind, "Condition, such as age >= 65 (empty: every row)", may_be_empty=True)
-    elif kind == "majority":
-        ask(kind, "Condition, such as age >= 65")
-    elif kind == "counts":
-        listed = ask("counts", "Conditions, separated by semicolons")
-        found["counts"] = [part.strip() for part in listed.split(";") if part.strip()]
-    else:
-        ask(kind, "Column")
-
-
-def as_categories(text: str | None, numbers: bool) -> list[Any]:
-    """Categories as they are typed: separated by commas; numbers where all of them are."""
-    listed = [part.strip() for part in (text or "").split(",") if part.strip()]
-    if not listed:
-        example = "20,40,60" if numbers else "'yes,no'"
-        raise InvalidInput(f"--categories lists the public values, separated by commas: --categories {example}.")
-    if not numbers:
-        return listed
-    try:
-        return [int(part) if part.lstrip("-").isdecimal() else float(part) for part in listed]
-    except ValueError:
-        raise InvalidInput(f"--categories is {shown(text)}; give numbers separated by commas.") from None
-
-
-def as_truth(text: str) -> bool:
-    """A category of a column of truth values."""
-    found = {"true": True, "yes": True, "false": False, "no": False}.get(text.lower())
-    if found is None:
-        raise InvalidInput(f"--categories holds {shown(text)}; the column holds truth values: --categories true,false.")
-    return found
+    """Ask for what a question is about: its first parameter."""
+    first = QUESTIONS[kind].options[0]
+    given = ask(kind, first.prompt, may_be_empty=first.may_be_empty)
+    if first.several:
+        found[kind] = [part.strip() for part in given.split(";") if part.strip()]

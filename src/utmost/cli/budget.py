@@ -13,10 +13,10 @@ from rich.table import Table
 
 from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
-from utmost.cli.output import Json, as_epsilon_delta, checks_of, ledger_file, print_json
+from utmost.cli.output import Json, checks_of, ledger_file, print_json, read_level
 from utmost.cli.problem_file import LevelTable
 from utmost.errors import BadFile, InvalidInput
-from utmost.privacy import ApproxDP, GaussianDP, Level
+from utmost.privacy import ApproxDP, Level
 from utmost.release.budget import asked, levels_of
 from utmost.release.units import as_unit
 
@@ -29,7 +29,7 @@ Dataset = Annotated[str | None, typer.Argument(help="The name of a data set; all
 
 def compose(
     levels: Annotated[
-        list[str], typer.Argument(help="Levels: 0.1 or 0.1,1e-6 or mu=0.5; many at once as 30x0.1,0.001.")
+        list[str], typer.Argument(help="Levels: 0.1 or 0.1,1e-6 or rho=0.1 or mu=0.5; many at once as 30x0.1,0.001.")
     ],
     delta: Annotated[str | None, typer.Option(help="Print the total epsilon at this delta.")] = None,
     epsilon: Annotated[str | None, typer.Option(help="Print the total delta at this epsilon.")] = None,
@@ -77,14 +77,21 @@ def open_account(
         ),
     ],
     neighbours: Annotated[str, typer.Option(help="replace or add-remove.")],
-    epsilon: Annotated[str | None, typer.Option(help="The budget's epsilon.")] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="The budget: 1 or 1,1e-6 (epsilon, and delta), rho=0.5 (zCDP) or mu=1 (Gaussian)."),
+    ] = None,
+    epsilon: Annotated[str | None, typer.Option(help="The budget's epsilon, instead of --budget.")] = None,
     delta: Annotated[str, typer.Option(help="The budget's delta.")] = "0",
     mu: Annotated[str | None, typer.Option(help="A Gaussian budget instead.")] = None,
     filter: Annotated[str | None, typer.Option(help="basic or zcdp, for an (epsilon, delta) budget.")] = None,
     as_json: Json = False,
 ) -> None:
     """Open an account for a data set, or see that it is open on these terms."""
-    level, whose = LevelTable(epsilon=epsilon, delta=delta, mu=mu).level(), str(as_unit(unit))
+    if budget is not None and (epsilon is not None or mu is not None):
+        raise InvalidInput("the budget is given twice; give --budget alone, or --epsilon, or --mu.")
+    named = LevelTable(epsilon=epsilon, delta=delta, mu=mu) if budget is None else None
+    level, whose = named.level() if named else read_level(str(budget), "--budget", delta), str(as_unit(unit))
     _present([Ledger(ledger).open(dataset, level, whose, neighbours, filter)], as_json, None)
 
 
@@ -198,15 +205,15 @@ def _plain(account: Account, entries: bool) -> dict[str, Any]:
 
 
 def _parse(text: str) -> tuple[Level, int]:
-    """A level such as 0.1 or 0.1,1e-6 or mu=0.5, after a count and an x if there are many."""
+    """A level as `read_level` takes it, after a count and an x if there are many."""
     times, found, rest = text.partition("x")
     if not found:
         times, rest = "1", text
     if not times.isdecimal():
-        raise InvalidInput(f"{text!r} is not a level; write 0.1 or 0.1,1e-6 or mu=0.5, many at once as 30x0.1,0.001.")
-    if rest.startswith("mu="):
-        return GaussianDP(rest.removeprefix("mu=")), int(times)
-    return as_epsilon_delta(rest, "a level"), int(times)
+        raise InvalidInput(
+            f"{text!r} is not a level; write 0.1 or 0.1,1e-6 or rho=0.1 or mu=0.5, many at once as 30x0.1,0.001."
+        )
+    return read_level(rest, "a level"), int(times)
 
 
 def _releases(total: Composition) -> str:

@@ -40,7 +40,7 @@ def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
     session.ledger.close()
     say(f"{checked}\n\nThe page that defends these answers: {page.resolve()}")
     return {
-        "verified": bool(checked) and all(part.design.verify() for a in answers for part in a.question.parts),
+        "verified": bool(checked) and all(answer.verify() for answer in answers),
         "report": str(page.resolve()),
         "answers": [dict(answer.details) for answer in answers],
     }

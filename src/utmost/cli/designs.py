@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +22,10 @@ from utmost.design.multiparty.protocol import FORMAT as PROTOCOL
 from utmost.errors import InvalidInput
 from utmost.exact.saved import format_of
 from utmost.mechanism import FiniteMechanism
+from utmost.release.answers import FORMAT as ANSWER
+from utmost.release.proof import load_answers
 from utmost.solution import Solution, Verification
+from utmost.survey.form import FORMAT as FORM
 
 Picture = Annotated[Path | None, typer.Option(help="Also draw the mechanism to this file (.png, .svg or .pdf).")]
 
@@ -60,11 +64,16 @@ def certify(
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(help="A saved solution, protocol or survey.")],
+    file: Annotated[Path, typer.Argument(help="A saved solution, protocol, survey or form, or a report's JSON file.")],
     as_json: Json = False,
 ) -> None:
-    """Re-prove a saved solution, protocol or survey with nothing of the solver; exit code 1 if it fails."""
-    others = {PROTOCOL: party.verify, SURVEY: survey.verify}
+    """Re-prove a solution, protocol, survey, form or report with nothing of the solver; exit code 1 if it fails."""
+    others: dict[str, Callable[[Path, bool], None]] = {
+        PROTOCOL: party.verify,
+        SURVEY: survey.verify,
+        FORM: survey.verify,
+        ANSWER: _verify_report,
+    }
     if check := others.get(format_of(file) or ""):
         check(file, as_json)
         return
@@ -75,6 +84,20 @@ def verify(
     else:
         print(verification)
     if not verification:
+        raise typer.Exit(1)
+
+
+def _verify_report(file: Path, as_json: bool) -> None:
+    """Every answer of a report: its mechanism proved, its numbers recomputed; only the ledger knows the ledger's."""
+    found = load_answers(file)
+    if as_json:
+        told = [{"words": a.question.words, "verified": bool(v), "checks": checks_of(v)} for a, v in found]
+        print_json({"verified": all(v for _, v in found), "answers": told})
+    else:
+        for answer, verification in found:
+            print(f"{answer.question.words}\n{verification}")
+        print("What the ledger says (entry, time, spent, head) only the ledger can confirm: `utmost budget check`.")
+    if not all(verification for _, verification in found):
         raise typer.Exit(1)
 
 

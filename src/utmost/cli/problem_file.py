@@ -10,7 +10,7 @@ people = 101
 at_least = 51                       # or yes_at = [...], or values = { a = "red", b = "blue" }
 
 [privacy]
-epsilon = 1.0                       # or ratio = "3/2"; delta = 1e-6; or mu = 1.0
+epsilon = 1.0                       # or ratio = "3/2"; delta = 1e-6; or mu = 1.0, or rho = 0.5
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from utmost.cli.output import NAMED_LEVELS
 from utmost.design import binary, finite
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
-from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
+from utmost.privacy import ApproxDP, Level, PureDP
 from utmost.solution import Solution
 from utmost.space import Space, label_from_json
 from utmost.space.edge_levels import EdgeLevels, per_edge
 from utmost.space.families import space_from_json
+
+LEVEL_ENTRIES = ("epsilon", "ratio", *NAMED_LEVELS)
+"""By what a level is named, one of them at a time."""
 
 
 class _Strict(BaseModel):
@@ -36,25 +40,28 @@ class _Strict(BaseModel):
 
 
 class LevelTable(_Strict):
-    """A privacy level: epsilon or ratio (with delta), or mu."""
+    """A privacy level: epsilon or ratio (with delta), or rho (zCDP), or mu (Gaussian)."""
 
     epsilon: float | str | None = None
     ratio: int | float | str | None = None
     delta: float | str = 0
+    rho: float | str | None = None
     mu: float | str | None = None
 
     def level(self) -> Level:
         """The level these entries name."""
-        given = [name for name in ("epsilon", "ratio", "mu") if getattr(self, name) is not None]
+        given = [name for name in LEVEL_ENTRIES if getattr(self, name) is not None]
         if len(given) != 1:
-            raise InvalidInput(f"a level needs exactly one of epsilon, ratio and mu, not {given or 'none of them'}.")
+            raise InvalidInput(
+                f"a level needs exactly one of epsilon, ratio, rho and mu, not {given or 'none of them'}."
+            )
         delta = as_rational(self.delta, "delta")
-        if self.mu is not None:
+        if given[0] in NAMED_LEVELS:
             if delta:
                 raise InvalidInput(
-                    f"delta is {self.delta!r}, but a Gaussian level has none; drop delta, or give epsilon."
+                    f"delta is {self.delta!r}, but a level by {given[0]} has none; drop delta, or give epsilon."
                 )
-            return GaussianDP(self.mu)
+            return NAMED_LEVELS[given[0]](getattr(self, given[0]))
         if self.ratio is not None:
             return ApproxDP.from_ratio(self.ratio, delta) if delta else PureDP.from_ratio(self.ratio)
         assert self.epsilon is not None
@@ -84,7 +91,7 @@ class PrivacyTable(LevelTable):
                     f"the edge between {one!r} and {other!r} stands twice in privacy.edges; name it once."
                 )
             mapping[one, other] = edge.level()
-        some = any(value is not None for value in (self.epsilon, self.ratio, self.mu))
+        some = any(getattr(self, name) is not None for name in LEVEL_ENTRIES)
         return per_edge(space, mapping, default=self.level() if some else None)
 
 

@@ -2,128 +2,64 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from utmost.accounting import Ledger
-from utmost.cli.asking import QUESTIONS, as_categories, as_truth, complete, in_a_terminal
-from utmost.cli.output import Json, as_epsilon_delta, ledger_file, print_json, pure_or_approx
+from utmost.cli.asking import complete, in_a_terminal
+from utmost.cli.output import Json, ledger_file, print_json, read_level
 from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.privacy import Level
-from utmost.release import Session, Unit, people, rows
-from utmost.release.answer import RECORDED
-from utmost.release.report import require_writable
-from utmost.release.units import MOST_UNITS
+from utmost.release.options import WHERE, Option
+from utmost.release.questions import QUESTIONS, Question
+from utmost.release.units import MOST_UNITS, Unit, people, rows
+
+if TYPE_CHECKING:
+    from utmost.accounting import Ledger
+    from utmost.release.session import Session
 
 
-def release(
-    table: Annotated[
-        str | None,
-        typer.Argument(
-            help="A CSV or Parquet file, file.duckdb#table, or postgresql://user@host/database#table.",
-            show_default=False,
-        ),
-    ] = None,
-    count: Annotated[str | None, typer.Option(help="How many rows have this condition, such as 'age >= 65'.")] = None,
-    sum_: Annotated[str | None, typer.Option("--sum", help="Add up this column; needs --lower and --upper.")] = None,
-    mean: Annotated[str | None, typer.Option(help="The mean of this column; needs --lower and --upper.")] = None,
-    majority: Annotated[str | None, typer.Option(help="Do more rows have this condition than not?")] = None,
-    threshold: Annotated[str | None, typer.Option(help="Have at least --at-least rows this condition?")] = None,
-    at_least: Annotated[int | None, typer.Option(min=1, help="The border of --threshold.")] = None,
-    counts: Annotated[list[str] | None, typer.Option(help="How many rows have each of these; give it again.")] = None,
-    histogram: Annotated[str | None, typer.Option(help="Count rows by this column; needs --categories.")] = None,
-    plurality: Annotated[str | None, typer.Option(help="What most rows have in this column; --categories.")] = None,
-    quantile: Annotated[str | None, typer.Option(help="A quantile of this column; needs --q and --categories.")] = None,
-    q: Annotated[str | None, typer.Option("--q", help="Which quantile: 0.5 is the median.")] = None,
-    categories: Annotated[str | None, typer.Option(help="Public values, separated by commas.")] = None,
-    other: Annotated[str | None, typer.Option(help="A name for all other values of --histogram.")] = None,
-    lower: Annotated[str | None, typer.Option(help="Values below this count as this; public.")] = None,
-    upper: Annotated[str | None, typer.Option(help="Values above this count as this; public.")] = None,
-    grid: Annotated[str, typer.Option(help="The step that values are rounded to.")] = "1",
-    where: Annotated[str | None, typer.Option(help="Only rows with this condition, for sums and columns.")] = None,
-    of: Annotated[str, typer.Option(help="Count rows or people.")] = "rows",
-    privacy: Annotated[str | None, typer.Option(help="The epsilon this answer may spend.")] = None,
-    delta: Annotated[str, typer.Option(help="A delta beside it, for yes or no and for winners.")] = "0",
-    dataset: Annotated[str | None, typer.Option(help="The name of the data set's account.")] = None,
-    rows_at_most: Annotated[
-        int | None, typer.Option(min=1, max=MOST_UNITS, help="A row is protected; there are at most so many.")
-    ] = None,
-    people_by: Annotated[str | None, typer.Option(help="A person is protected; this column says whose row.")] = None,
-    people_at_most: Annotated[
-        int | None, typer.Option(min=1, max=MOST_UNITS, help="There are at most so many people.")
-    ] = None,
-    rows_each: Annotated[
-        int | None, typer.Option(min=1, max=MOST_UNITS, help="So many rows of a person take part at most.")
-    ] = None,
-    neighbours: Annotated[str | None, typer.Option(help="replace or add-remove.")] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help="What all answers together may spend, an epsilon or epsilon,delta; without it, a new account has room "
-            "for this answer only."
-        ),
-    ] = None,
-    ledger: Annotated[
-        str | None, typer.Option(help="The ledger's file or postgresql:// URL; in memory without it.")
-    ] = None,
-    loss: Annotated[
-        str | None,
-        typer.Option(
-            help="absolute, squared, zero-one or such as 'within 5'; of winners shortfall, of quantiles rank."
-        ),
-    ] = None,
-    type_: Annotated[
-        list[str] | None, typer.Option("--type", help="How to read a column of text, such as age=int.")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the page that defends the answer to this HTML file.")
-    ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Show mechanism and accuracy; read and spend nothing.")] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Draw and spend again although it was answered before.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
+def release(**given: Any) -> None:
     """A private answer about TABLE, with its proof.
 
     Exit code 1: the budget does not allow it; 70: the engine failed, and the spend stands.
 
     The identical question asked again gets the recorded answer and spends nothing. In --json, `privacy` is what the
-    answer spent when it was drawn, and `spent` what the whole account has spent so far.
+    answer spent when it was drawn, and `ledger.spent` what the whole account has spent so far.
     """
-    given: dict[str, Any] = {
-        **{"count": count, "sum": sum_, "mean": mean, "majority": majority, "threshold": threshold},
-        **{"counts": counts or None, "histogram": histogram, "plurality": plurality, "quantile": quantile},
-        **{"at_least": at_least, "lower": lower, "upper": upper, "q": q, "categories": categories, "other": other},
-        **{"rows_at_most": rows_at_most, "people_by": people_by, "people_at_most": people_at_most},
-        **{"rows_each": rows_each, "neighbours": neighbours, "dataset": dataset, "privacy": privacy, "table": table},
-        **{"grid": grid, "where": where, "of": of, "delta": delta, "ledger": ledger},
+    from utmost.accounting import Ledger
+    from utmost.release.answers import RECORDED
+    from utmost.release.report import require_writable
+    from utmost.release.session import Session
+
+    given = {
+        name.removesuffix("_"): value or None if isinstance(value, list) else value for name, value in given.items()
     }
+    plan, as_json, report = given.pop("plan"), given.pop("as_json"), given.pop("report")
     if in_a_terminal() and not as_json:
         given = complete(given, spends=not plan)
-    kind, ledger = _require_complete(given), given["ledger"]
-    _require_what_belongs(kind, given)
-    level = pure_or_approx(given["privacy"], delta)
+    asked, ledger = _require_complete(given), given["ledger"]
+    _require_what_belongs(asked, given)
+    level = read_level(given["privacy"], "--privacy", given["delta"])
     if report:
         _require_apart(require_writable(report), ledger)
-    extra = {"fresh": fresh, **({"loss": loss} if loss else {})}
+    extra = {"fresh": given["fresh"], **({"loss": given["loss"]} if given["loss"] else {})}
     unit = _unit(given["rows_at_most"], given["people_by"], given["people_at_most"], given["rows_each"])
 
     def open_with(accounts: Ledger) -> Session:
-        allowed = _budget(accounts, given["dataset"], budget, level)
-        return Session(
-            given["table"], given["dataset"], unit, given["neighbours"], allowed, accounts, _types(type_ or [])
-        )
+        allowed = _budget(accounts, given["dataset"], given["budget"], level)
+        types = _types(given["type"] or [])
+        return Session(given["table"], given["dataset"], unit, given["neighbours"], allowed, accounts, types)
 
     file = ledger_file(ledger)
     known = ledger is not None and (file is None or file.exists())
     planned = open_with(_existing(ledger, given["dataset"]) if known else Ledger(None))  # opens no new account
-    answer = _ask(planned.plan, kind, given[kind], level, given, extra)
+    answer = _ask(planned.plan, asked, level, given, extra)
     if not plan:
-        answer = _ask(open_with(Ledger(ledger)), kind, given[kind], level, given, extra)
+        answer = _ask(open_with(Ledger(ledger)), asked, level, given, extra)
     if report and not plan:
         answer.report(report)
     if not as_json:
@@ -136,8 +72,81 @@ def release(
         print(RECORDED, file=sys.stderr)
 
 
+def _text(help: str, *flags: str, **more: Any) -> Any:
+    return Annotated[str | None, typer.Option(*flags, help=help, **more)]
+
+
+def _whole(help: str) -> Any:
+    return Annotated[int | None, typer.Option(min=1, max=MOST_UNITS, help=help)]
+
+
+TABLE = "A CSV or Parquet file, file.duckdb#table, or postgresql://user@host/database#table."
+BUDGET = "What all answers together may spend, as --privacy; without it, a new account has room for this answer only."
+LOSS = "absolute, squared, zero-one or such as 'within 5'; of winners shortfall, of quantiles rank."
+LEDGER = "The ledger's file or postgresql:// URL; in memory without it."
+FIXED: dict[str, tuple[Any, Any]] = {
+    "privacy": (_text("What this may spend: 0.5; 0.5,1e-6; rho=0.1; mu=0.5."), None),
+    "delta": (Annotated[str, typer.Option(help="A delta beside it.")], "0"),
+    "dataset": (_text("The name of the data set's account."), None),
+    "rows_at_most": (_whole("A row is protected; there are at most so many."), None),
+    "people_by": (_text("A person is protected; this column says whose row."), None),
+    "people_at_most": (_whole("There are at most so many people."), None),
+    "rows_each": (_whole("So many rows of a person take part at most."), None),
+    "neighbours": (_text("replace or add-remove."), None),
+    "budget": (_text(BUDGET), None),
+    "ledger": (_text(LEDGER), None),
+    "loss": (_text(LOSS), None),
+    "type_": (
+        Annotated[list[str] | None, typer.Option("--type", help="How to read a column of text, such as age=int.")],
+        None,
+    ),
+    "report": (Annotated[Path | None, typer.Option(help="Write the page that defends the answer to this file.")], None),
+    "plan": (
+        Annotated[bool, typer.Option("--plan", help="Show mechanism and accuracy; read and spend nothing.")],
+        False,
+    ),
+    "fresh": (
+        Annotated[bool, typer.Option("--fresh", help="Draw and spend again although it was answered before.")],
+        False,
+    ),
+    "as_json": (Json, False),
+}
+"""What every question takes, by the name of its parameter: how it is typed, and its default."""
+
+
+def _declared() -> dict[str, tuple[Any, Any]]:
+    """Every parameter of the command: the table, one flag for each question, theirs, and what all of them take."""
+    found: dict[str, tuple[Any, Any]] = {
+        "table": (Annotated[str | None, typer.Argument(help=TABLE, show_default=False)], None)
+    }
+    for name, question in QUESTIONS.items():
+        several = question.options[0].several
+        kind: Any = list[str] | None if several else str | None
+        words = question.summary[0].upper() + question.summary[1:] + f": {question.options[0].name}."
+        found[f"{name}_"] = (Annotated[kind, typer.Option(f"--{name}", help=words)], None)
+    for option in OPTIONS.values():
+        declared = (_text(option.help, f"--{option.flag}"), None)
+        switch = (Annotated[bool, typer.Option(f"--{option.flag}", help=option.help)], False)
+        found[f"{option.flag.replace('-', '_')}_"] = switch if option.is_switch else declared
+    return found | FIXED
+
+
+OPTIONS = {option.flag: option for question in QUESTIONS.values() for option in question.options[1:]}
+"""Every parameter of a question beside its first one, by flag."""
+DECLARED = _declared()
+release.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in DECLARED.items()
+    ]
+)
+release.__annotations__ = {name: kind for name, (kind, _) in DECLARED.items()} | {"return": None}
+
+
 def _existing(ledger: str | None, dataset: str) -> Ledger:
     """The ledger, if it has the data set's account; else one in memory, so that planning leaves nothing behind."""
+    from utmost.accounting import Ledger
+
     accounts = Ledger(ledger)
     if dataset in accounts.datasets():
         return accounts
@@ -153,11 +162,12 @@ def _require_apart(report: Path, ledger: str | None) -> None:
             raise InvalidInput(f"the report would replace the ledger {ledger}; give --report another name.")
 
 
-def _require_complete(given: dict[str, Any]) -> str:
+def _require_complete(given: dict[str, Any]) -> type[Question]:
     """The one question that is asked; an error that lists everything that is missing, at once."""
-    kinds = [kind for kind in QUESTIONS if given[kind] is not None]
-    needed = [(name, words) for kind in kinds[:1] for name, words in NEEDS.get(kind, {}).items()]
-    missing = [words for name, words in needed + list(ALWAYS.items()) if given[name] is None]
+    kinds = [name for name in QUESTIONS if given[name] is not None]
+    needed = [option for name in kinds[:1] for option in QUESTIONS[name].options[1:] if option.required]
+    missing = [option.missing for option in needed if given[_key(option)] is None]
+    missing += [words for name, words in ALWAYS.items() if given[name] is None]
     if len(kinds) != 1:
         said = f", not {len(kinds)}" if kinds else ""
         missing.insert(0, f"one question{said}: one of --{', --'.join(QUESTIONS)}")
@@ -169,7 +179,7 @@ def _require_complete(given: dict[str, Any]) -> str:
         raise InvalidInput(f"give {'; '.join(missing)}.")
     if given["rows_at_most"] is not None and given["people_by"] is not None:
         raise InvalidInput(f"both --rows-at-most and --people-by are given; say whose data are protected: {WHOSE}.")
-    return kinds[0]
+    return QUESTIONS[kinds[0]]
 
 
 WHOSE = "--rows-at-most 20000, or --people-by ID --people-at-most 5000 --rows-each 3"
@@ -179,88 +189,40 @@ ALWAYS = {
     "privacy": "what the answer may spend: --privacy 0.5",
     "neighbours": "who neighbours whom: --neighbours replace (one changes), or add-remove (one comes or goes)",
 }
-RANGE = {
-    "lower": "--lower, the lower end of the public range that values are clamped to, such as --lower 0",
-    "upper": "--upper, its upper end, such as --upper 100",
-}
-NEEDS = {
-    "sum": RANGE,
-    "mean": RANGE,
-    "threshold": {"at_least": "--at-least, such as --at-least 100"},
-    "histogram": {"categories": "--categories, the public values, such as --categories 'yes,no'"},
-    "plurality": {"categories": "--categories, the public values, such as --categories 'yes,no'"},
-    "quantile": {
-        "q": "--q, such as --q 0.5 for the median",
-        "categories": "--categories, public numbers in increasing order, such as --categories 20,40,60",
-    },
-}
 PEOPLE = {
     "people_at_most": "--people-at-most, how many people there are at most, a public number",
     "rows_each": "--rows-each, how many rows of a person take part at most",
 }
-"""What must be given, by its option: always, with a question, and where a person is protected."""
+"""What must be given whatever the question is, by its option: always, and where a person is protected."""
 
 
-def _require_what_belongs(kind: str, given: dict[str, Any]) -> None:
+def _require_what_belongs(asked: type[Question], given: dict[str, Any]) -> None:
     """Refuse options that this question does not take: they would be ignored."""
-    for name, default in DEFAULTS.items():
-        if given[name] != default and name not in OPTIONS[kind]:
-            takers = ", ".join(f"--{other}" for other, taken in OPTIONS.items() if name in taken)
-            option, hint = name.replace("_", "-"), ", or put it in the condition" if name == "where" else ""
-            raise InvalidInput(f"--{option} belongs to {takers}, not to --{kind}; drop it{hint}.")
+    taken = {option.flag for option in asked.options[1:]}
+    for flag, option in OPTIONS.items():
+        if given[_key(option)] not in (None, False) and flag not in taken:
+            takers = [n for n, q in QUESTIONS.items() if any(each.flag == flag for each in q.options[1:])]
+            hint = ", or put it in the condition" if option is WHERE else ""
+            raise InvalidInput(f"--{flag} belongs to --{', --'.join(takers)}, not to --{asked.name}; drop it{hint}.")
     if given["of"] == "people" and given["people_by"] is None:
         raise InvalidInput("--of people counts people, but a row is protected here; give --people-by instead.")
 
 
-DEFAULTS: dict[str, Any] = {
-    **{"at_least": None, "lower": None, "upper": None, "q": None, "categories": None, "other": None},
-    **{"grid": "1", "where": None, "of": "rows", "delta": "0"},
-}
-OPTIONS: dict[str, set[str]] = {
-    "count": {"of"},
-    "sum": {"lower", "upper", "grid", "where"},
-    "mean": {"lower", "upper", "grid", "where"},
-    "majority": {"delta"},
-    "threshold": {"at_least", "of", "delta"},
-    "counts": {"of"},
-    "histogram": {"categories", "other", "where", "of"},
-    "plurality": {"categories", "where", "of", "delta"},
-    "quantile": {"q", "categories", "where", "of", "delta"},
-}
-"""What each question takes beside its own argument."""
+def _key(option: Option) -> str:
+    return option.flag.replace("-", "_")
 
 
-def _ask(target: Any, kind: str, what: Any, level: Level, options: dict[str, Any], extra: dict[str, Any]) -> Any:
-    if kind == "count":
-        return target.count(what or None, level, of=options["of"], **extra)
-    if kind == "majority":
-        return target.majority(what, level, **extra)
-    if kind == "threshold":
-        return target.threshold(what or None, options["at_least"], level, of=options["of"], **extra)
-    if kind == "counts":
-        return target.counts(what, level, of=options["of"], **extra)
-    if kind in ("histogram", "plurality", "quantile"):
-        return _ask_by_category(target, kind, what, level, options, extra)
-    arguments = (what, options["lower"], options["upper"], level)
-    return getattr(target, kind)(*arguments, grid=options["grid"], where=options["where"], **extra)
-
-
-def _ask_by_category(
-    target: Any, kind: str, column: str, level: Level, options: dict[str, Any], extra: dict[str, Any]
-) -> Any:
-    if kind == "quantile":
-        values = as_categories(options["categories"], numbers=True)
-        return target.quantile(column, options["q"], values, level, where=options["where"], of=options["of"], **extra)
-    source = target.setting.source
-    kind_of_column = source.table[column].type() if column in source.columns else None
-    numbers = kind_of_column is not None and kind_of_column.is_numeric()
-    values = as_categories(options["categories"], numbers)
-    if kind_of_column is not None and kind_of_column.is_boolean():
-        values = [as_truth(value) for value in values]
-    arguments = {"where": options["where"], "of": options["of"], **extra}
-    if kind == "histogram":
-        arguments["other"] = options["other"]
-    return getattr(target, kind)(column, values, level, **arguments)
+def _ask(target: Any, asked: type[Question], level: Level, given: dict[str, Any], extra: dict[str, Any]) -> Any:
+    """Ask a session, or its planner, with what the command line says, each value read as its option says."""
+    column = given[asked.name]
+    source = target.source
+    kind = source.table[column].type() if isinstance(column, str) and column in source.columns else None
+    arguments = {}
+    for place, option in enumerate(asked.options):
+        text = given[asked.name] if place == 0 else given[_key(option)]
+        if text is not None and text is not False:
+            arguments[option.name] = text if option.several or option.is_switch else option.read(text, kind)
+    return getattr(target, asked.name)(**arguments, privacy=level, **extra)
 
 
 def _unit(rows_at_most: int | None, people_by: str | None, people_at_most: int | None, rows_each: int | None) -> Unit:
@@ -268,9 +230,9 @@ def _unit(rows_at_most: int | None, people_by: str | None, people_at_most: int |
 
 
 def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) -> Level:
-    """The budget given (an epsilon, or epsilon,delta), else the account's own, else just enough for this answer."""
+    """The budget given, else the account's own, else just enough for this answer."""
     if budget is not None:
-        return as_epsilon_delta(budget, "--budget")
+        return read_level(budget, "--budget")
     try:
         return accounts.account(dataset).budget
     except UnknownDataset:

@@ -1,4 +1,4 @@
-"""`utmost survey design`, `verify`, `respond`, `estimate`: a private survey from the question to the frequencies.
+"""`utmost survey design`, `form`, `page`, `collect`, `respond`, `estimate`, `verify`: from the question to the shares.
 
 The true answer is read from a prompt or standard input, never from the command line; the response is kept on the
 person's device, so that the same question asked again gets the same response.
@@ -13,22 +13,28 @@ from typing import Annotated, Any
 
 import typer
 
+from utmost.cli.form_file import read_form
 from utmost.cli.output import Accept, Json, ask_private, json_values, kept_file, print_json, read_text
 from utmost.cli.problem_file import LevelTable
 from utmost.design import local
+from utmost.design.local.estimation import Estimate
 from utmost.design.local.survey import Survey
 from utmost.errors import InvalidInput
+from utmost.exact.saved import format_of
 from utmost.privacy import require_accepted
 from utmost.space import label_from_json
+from utmost.survey.collector import Collector, FormSite, local_server, read_collected
+from utmost.survey.form import FORMAT as FORM_FORMAT
+from utmost.survey.form import SHOWN, Form
+from utmost.survey.respondent_page import MODULE, write_page
+from utmost.survey.results_page import results_page
 
 app = typer.Typer(
-    help="Design a private survey, respond to it, estimate from its responses.",
+    help="Design a private survey or form, make its page, collect, respond, estimate.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-SHOWN = 16
-"""How many digits of a survey's identity travel with a response."""
-SurveyFile = Annotated[Path, typer.Argument(help="A survey saved by `utmost survey design`.")]
+FormFile = Annotated[Path, typer.Argument(help="A survey or form saved by `utmost survey design` or `form`.")]
 
 
 @app.command()
@@ -65,8 +71,73 @@ def design(
 
 
 @app.command()
-def verify(file: SurveyFile, as_json: Json = False) -> None:
-    """Re-prove a saved survey: the odds of its responses in exact arithmetic; exit code 1 if it fails."""
+def form(
+    file: Annotated[Path, typer.Argument(help="The questions in TOML: title, epsilon, and [[question]] tables.")],
+    out: Annotated[Path, typer.Option(help="Where the form is saved, for the page and the collector.")],
+    people: Annotated[int, typer.Option(min=1, help="How many are asked: says what error to expect.")] = 1000,
+    as_json: Json = False,
+) -> None:
+    """Make a form of several questions with one total level.
+
+    The file has a title, an epsilon, perhaps an introduction, and for every question a table [[question]] with its
+    text, its answers, and perhaps a share of the epsilon.
+    """
+    made = read_form(file)
+    made.save(out)
+    if as_json:
+        print_json(_described(made, people) | {"saved": str(out)})
+        return
+    print(f"{made.report(people)}\n  saved: {out}")
+
+
+@app.command()
+def page(
+    file: FormFile,
+    out: Annotated[Path, typer.Option(help="A folder for index.html and respond.js.")],
+    send: Annotated[str, typer.Option(help="Where responses go: https://..., or a path on the same server.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Make a static page on which the respondent's own browser draws the response; put it on any web server."""
+    made = write_page(Form.load(file), out, send)
+    if as_json:
+        print_json({"page": str(made), "sent_to": send or None})
+        return
+    how = f"responses are sent to {send}" if send else "people copy their response or save it as a file"
+    print(f"made: {made} and {made.parent / MODULE}; {how}")
+
+
+@app.command()
+def collect(
+    file: FormFile,
+    out: Annotated[Path, typer.Option(help="The file responses are appended to.")],
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
+) -> None:
+    """Serve the page of a form on this machine and keep the responses it sends, until stopped by Ctrl+C.
+
+    Each response is checked against the form and appended with the day; no address and no time is kept. For the public
+    put a server that speaks https in front.
+    """
+    server = local_server(FormSite(Collector(Form.load(file), out)), host, port)
+    print(f"http://{host}:{server.server_address[1]}/ (stop with Ctrl+C); responses go to {out}", flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+    finally:
+        server.server_close()
+
+
+@app.command()
+def verify(file: FormFile, as_json: Json = False) -> None:
+    """Re-prove a saved survey or form: the odds of its responses in exact arithmetic; exit code 1 if it fails."""
+    if format_of(file) == FORM_FORMAT:
+        asked = Form.load(file)  # refuses what it cannot prove
+        if as_json:
+            print_json(_described(asked, 1000) | {"verified": True})
+        else:
+            print(f"verified: private\n  {asked}\n{asked.report()}")
+        return
     made = Survey.load(file)
     private = made.verify()
     if as_json:
@@ -94,7 +165,7 @@ def verify(file: SurveyFile, as_json: Json = False) -> None:
 
 @app.command()
 def respond(
-    file: SurveyFile,
+    file: FormFile,
     kept: Annotated[
         Path | None,
         typer.Option(help="Where the response is kept; among your own files, by the survey's identity, if not said."),
@@ -102,21 +173,22 @@ def respond(
     accept: Accept = False,
     as_json: Json = False,
 ) -> None:
-    """Respond to the survey: the answer comes from a prompt or standard input; asked again, it repeats the response.
+    """Respond to a survey or form: answers come from a prompt or standard input; asked again, it repeats the response.
 
     The promise to you is shown before you are asked.
     """
-    asked = Survey.load(file)
+    several = format_of(file) == FORM_FORMAT
+    asked: Any = Form.load(file) if several else Survey.load(file)
     where = kept or kept_file("surveys", asked.identity)
     again = where.exists()
     if not again:
         print(f"the promise to you: {asked.promise}", file=sys.stderr)
         require_accepted(asked.level, accept)
-    response = asked.respond(None if again else _ask(asked), where, accept)
-    sent = {
-        "survey": asked.identity[:SHOWN],
-        "response": response,
-    }  # a tuple is a list in JSON, and read back as a tuple
+    answers = None if again else [_ask(one) for one in asked.surveys] if several else _ask(asked)
+    if several:
+        sent = asked.sent(answers, where, accept)
+    else:  # a tuple is a list in JSON, and read back as a tuple
+        sent = {"survey": asked.identity[:SHOWN], "response": asked.respond(answers, where, accept)}
     if as_json:
         print_json({**sent, "repeated": again, "kept": str(where), "promise": asked.promise})
         return
@@ -129,21 +201,107 @@ def respond(
 
 @app.command()
 def estimate(
-    file: SurveyFile,
+    file: FormFile,
     responses: Annotated[
-        Path, typer.Argument(help="Responses one after the other, as `utmost survey respond` prints them.")
+        list[Path],
+        typer.Argument(help="Responses one after the other: a collector's file, or as pages and `respond` gave them."),
     ],
     level: Annotated[float, typer.Option(help="How often an interval holds the frequency.")] = 0.95,
+    cross: Annotated[
+        list[str] | None, typer.Option(help="Two questions by number, such as 1,2, for a table of both; several times.")
+    ] = None,
+    page: Annotated[Path | None, typer.Option(help="Write a page with pictures here (.html).")] = None,
     as_json: Json = False,
 ) -> None:
-    """Estimate the frequencies of the categories from responses."""
+    """Estimate the frequencies of the categories from responses, with intervals, cross-tables and a page."""
+    if format_of(file) == FORM_FORMAT or _from_pages(responses):
+        asked_all = Form.load(file)
+        _estimate_form(asked_all, read_collected(responses, asked_all), level, cross or [], page, as_json)
+        return
     asked = Survey.load(file)
-    found = asked.estimate(_read_responses(responses, asked))
+    heard = [response for path in responses for response in _read_responses(path, asked)]
+    if page or cross:
+        _estimate_form(Form.of(asked), [(response,) for response in heard], level, cross or [], page, as_json)
+        return
+    found = asked.estimate(heard)
     if not as_json:
         print(found.table(level))
         return
+    print_json({"people": found.people, "level": level, "estimates": _estimates(found, level)})
+
+
+def _estimate_form(
+    asked: Form, heard: list[tuple[Any, ...]], level: float, cross: list[str], page: Path | None, as_json: bool
+) -> None:
+    found = asked.estimate(heard)
+    tables = [found.cross(*_pair(text, len(asked.surveys))) for text in cross]
+    if page is not None:
+        try:
+            page.write_text(results_page(found, level, tables), encoding="utf-8")
+        except OSError as problem:
+            raise InvalidInput(f"{page} cannot be written: {problem.strerror}; name another file.") from None
+    if as_json:
+        questions = [
+            {"question": name, "estimates": _estimates(part, level)}
+            for name, part in zip(asked.questions, found.estimates, strict=True)
+        ]
+        crossed = [
+            {
+                "questions": list(table.questions),
+                "rows": [str(row) for row in table.rows],
+                "columns": [str(column) for column in table.columns],
+                "frequencies": table.frequencies.tolist(),
+                "standard_errors": table.standard_errors.tolist(),
+                "intervals": table.interval(level).tolist(),
+            }
+            for table in tables
+        ]
+        print_json({"people": found.people, "level": level, "questions": questions, "cross": crossed})
+        return
+    print("\n\n".join([found.table(level), *map(str, tables)]))
+    if page is not None:
+        print(f"\npage: {page}")
+
+
+def _pair(text: str, count: int) -> tuple[int, int]:
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 2 or not all(part.isdecimal() and 1 <= int(part) <= count for part in parts):
+        raise InvalidInput(f"--cross is {text!r}; give two questions by number, from 1 to {count}, such as 1,2.")
+    return int(parts[0]) - 1, int(parts[1]) - 1
+
+
+def _from_pages(files: list[Path]) -> bool:
+    """Whether responses were made by pages of forms, which say so."""
+    first = json_values(read_text(files[0]), str(files[0]), "responses as they were printed")[:1]
+    return bool(first) and isinstance(first[0], dict) and "form" in first[0]
+
+
+def _described(asked: Form, people: int) -> dict[str, Any]:
+    return {
+        "form": asked.identity[:SHOWN],
+        "title": asked.title,
+        "privacy": str(asked.level),
+        "promise": asked.promise,
+        "private": asked.verify(),
+        "questions": [
+            {
+                "question": name,
+                "answers": len(one.categories),
+                "privacy": str(one.level),
+                "named_in_a_response": one.size,
+                "standard_error": one.standard_error(people),
+            }
+            for name, one in zip(asked.questions, asked.surveys, strict=True)
+        ],
+        "people": people,
+        "shuffled_epsilon": asked.shuffled(people, 1e-6).epsilon,
+        "shuffled_delta": 1e-6,
+    }
+
+
+def _estimates(found: Estimate, level: float) -> list[dict[str, Any]]:
     ends = found.interval(level)
-    rows = [
+    return [
         {
             "category": str(name),
             "frequency": float(found.frequencies[i]),
@@ -154,7 +312,6 @@ def estimate(
         }
         for i, name in enumerate(found.categories)
     ]
-    print_json({"people": found.people, "level": level, "estimates": rows})
 
 
 def _ask(asked: Survey) -> Any:

@@ -9,6 +9,7 @@ mechanism exists or not hangs on such signs; no tolerance is involved.
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -261,3 +262,24 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | Fraction | Decimal | np.integer | np.floating) and not isinstance(
         value, bool
     )
+
+
+def as_whole(value: Any, name: str, least: int = 0, most: float = math.inf) -> int:
+    """A whole number from `least` to `most`, Python's own; truth values are none.
+
+    Examples
+    --------
+    >>> as_whole(np.int64(3), "people")
+    3
+    >>> as_whole(0, "dimension", least=1, most=100)
+    Traceback (most recent call last):
+    utmost.errors.InvalidInput: dimension is 0; give a whole number, 1 to 100.
+    """
+    try:
+        number = least - 1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = least - 1
+    if not least <= number <= most:
+        limit = f"{least} to {most:g}" if most < math.inf else f"{least} or more"
+        raise InvalidInput(f"{name} is {shown(value)}; give a whole number, {limit}.")
+    return number

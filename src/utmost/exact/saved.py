@@ -75,7 +75,8 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
         content = json.loads(Path(path).read_bytes())
     except (OSError, *NONSENSE):
         return None
-    form = content.get("format") if isinstance(content, dict) else None
+    first = content[0] if isinstance(content, list) and content else content  # a report may hold several answers
+    form = first.get("format") if isinstance(first, dict) else None
     return form if isinstance(form, str) else None
 
 
@@ -92,6 +93,10 @@ def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def canonical(content: Any) -> bytes:
-    """The one way to write an object as JSON bytes."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode() + b"\n"
+    """A file's bytes: the canonical text and the end of its line."""
+    return canonical_text(content).encode() + b"\n"
+
+
+def canonical_text(content: Any) -> str:
+    """The one way to write an object as JSON: names in order, no spaces, no NaN."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -31,13 +31,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import Enclosed, ExpSum, as_fmpq, compare
+from utmost.exact.arrays import Floats
+from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
 from utmost.mechanism.line_losses import cost, tolerance
 from utmost.mechanism.sampling import uniform_below
 from utmost.mechanism.tails import SymmetricDraws
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
 
-Floats = NDArray[np.float64]
 MOST_STEPS = 2000
 """How many steps of a pair of knots are iterated in rationals."""
 NEGLIGIBLE = 2.0**-64
@@ -160,34 +161,27 @@ class CanonicalLaw:
     @cached_property
     def wide(self) -> int:
         """Beyond which distance the noise lies with probability below 2^-64."""
-        far = 1
-        while self._one_tail(np.array(far)) >= NEGLIGIBLE:
-            far *= 2
-        low = far // 2
-        while far - low > 1:
-            middle = (low + far) // 2
-            low, far = (middle, far) if self._one_tail(np.array(middle)) >= NEGLIGIBLE else (low, middle)
-        return self.step * far
+        return self.step * first_integer(lambda far: bool(self._one_tail(np.array(far)) < NEGLIGIBLE), 1)
 
     def mean(self, loss: str) -> float:
         """The expected loss of the noise as an error: what the t-th step off adds, times two tails, summed over t."""
         if loss not in ("absolute", "squared"):
             return 2 * float(self.tail(tolerance(loss) + 1))
-        if self.wide > MOST_TERMS:
-            raise TooLarge(f"noise at {self.level} is spread over {self.wide} steps; allow a larger level.")
-        t = np.arange(self.wide + 1)
-        return float(2 * (np.diff(cost(loss, t)) @ self.tail(t[1:])))
+        far, r = self.wide // self.step, self.step
+        if far > MOST_TERMS:
+            if isinstance(self.level, GaussianDP) and r == 1:
+                return _rounded_mean(1 / float(self.level.mu), loss)
+            raise TooLarge(f"noise at {self.level} is spread over {far} steps; allow a larger level.")
+        t = np.arange(far + 1)
+        one = float(2 * (np.diff(cost(loss, t)) @ self._one_tail(t[1:])))
+        if loss == "absolute":  # where X is not 0, J is as often towards 0 as away from it
+            return r * one + float(self._mass(np.array(0))) * (r / 4 if r % 2 == 0 else (r * r - 1) / (4 * r))
+        return r * r * one + (r * r - 1 if r % 2 else r * r + 2) / 12 * (r > 1)
 
     def half_width(self, confidence: float | Fraction) -> int:
         """The least n such that the noise is within ±n with at least this probability: from its law, rounding up."""
         rest = (1 - float(confidence)) / 2 * (1 - 2.0**-40)
-        low, high = -1, 1
-        while self.tail(high + 1) > rest:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.tail(middle + 1) > rest else (low, middle)
-        return high
+        return first_integer(lambda n: bool(self.tail(n + 1) <= rest))
 
     def sample(self, size: int | None = None) -> Any:
         """Noise, drawn exactly: one integer, or an array of `size` of them."""
@@ -227,6 +221,13 @@ class CanonicalLaw:
         if isinstance(data["step"], bool) or not isinstance(data["step"], int):
             raise InvalidInput("a step is a whole number.")
         return cls(level_from_json(data["level"]), data["step"])
+
+
+def _rounded_mean(sigma: float, loss: str) -> float:
+    """The mean |X| or X^2 of a wide Gaussian rounded to whole numbers: the next terms are below 1e-20 of it."""
+    if loss == "squared":
+        return sigma**2 + 1 / 12
+    return sigma * math.sqrt(2 / math.pi) - 1 / (12 * sigma * math.sqrt(2 * math.pi))
 
 
 def require_canonical(level: Level) -> None:

@@ -12,13 +12,14 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import CannotCertify, InvalidInput, UnknownPoint
 from utmost.exact import MOST_BITS, ExpSum, endpoints, held
+from utmost.exact.arrays import Floats
 from utmost.mechanism.finite import FiniteMechanism, RecipeMechanism, Rows, require_points
 from utmost.mechanism.rounding import (
     UNIT,
@@ -40,7 +41,6 @@ from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.sparse import connected_components
 
-Floats: TypeAlias = NDArray[np.float64]
 ROUNDING = 2.0**-40
 """A promise missed by less than this, relative, is missed by rounding and mended; by more, it is refused.
 
@@ -239,7 +239,7 @@ def certify(
             "certifying a mechanism needs its space and privacy: certify(mechanism, space, privacy), with a mechanism "
             "that lists its probabilities, such as um.FiniteMechanism."
         )
-    if not all(hasattr(thing, name) for name in ("points", "outputs", "matrix")):
+    if not isinstance(thing, RecipeMechanism) and not all(hasattr(thing, n) for n in ("points", "outputs", "matrix")):
         raise InvalidInput(
             f"a {type(thing).__name__} cannot be certified: it draws answers but does not list their probabilities, "
             "and the proof is about those. Write them down as um.FiniteMechanism(matrix, points, outputs), a row for "
@@ -499,6 +499,7 @@ def keeps_promise(level: Level, here: tuple[int, ...], there: tuple[int, ...], t
 def _require_certifiable(levels: EdgeLevels, outputs: int) -> None:
     for level in levels.kinds():
         if not level.certifiable:
+            level.upper(0.0)  # a level that bounds no probability, as zCDP, says so itself
             raise CannotCertify(f"{level} is known only in floating point; give its graph as SuitablePair(knots).")
         if outputs > 2 and not level.concave:
             raise CannotCertify(f"{level} is not concave, so it promises nothing about {outputs} outputs; use two.")

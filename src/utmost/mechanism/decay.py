@@ -10,7 +10,7 @@ from flint import arb, ctx
 
 from utmost.errors import InvalidInput
 from utmost.exact import MOST_BITS, Enclosed, ExpSum, as_fmpq, compare, endpoints
-from utmost.privacy import ApproxDP
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 
 ZERO, ONE = ExpSum.rational(0), ExpSum.rational(1)
 
@@ -63,3 +63,37 @@ def keeps_level(level: ApproxDP, decay: Fraction, steps: int) -> bool:
 def enclose_epsilon(level: ApproxDP) -> arb:
     """Epsilon, at the working precision."""
     return arb(as_fmpq(level.ratio)).log() + as_fmpq(Fraction(level.exponent))
+
+
+def implies_level(level: Level, decay: Fraction, steps: int) -> bool:
+    """Whether probabilities that fall by at most decay^steps between neighbours keep a level: decided exactly.
+
+    They keep the pure level 1/decay^steps; that implies another if the other allows the corner
+    alpha = d/(1 + d) -> 1/(1 + d), d = decay^steps, of its upper function, and rho-zCDP if log(1/d)^2 <= 2 rho.
+    """
+    if steps == 0 or decay >= 1:
+        return True
+    if isinstance(level, ApproxDP) and keeps_level(level, decay, steps):
+        return True
+    if decay <= 0:
+        return isinstance(level, ZCDP | GaussianDP) and math.inf in (getattr(level, "rho", 0), getattr(level, "mu", 0))
+
+    def log_fall(bits: int) -> arb:
+        with ctx.workprec(bits + 64 + 2 * decay.denominator.bit_length() + steps.bit_length()):
+            return arb(as_fmpq(decay)).log() * steps
+
+    if isinstance(level, ZCDP):
+        if level.rho == math.inf:
+            return True
+        most = ExpSum.rational(2 * Fraction(level.rho))
+        return compare(Enclosed(lambda bits: log_fall(bits) ** 2), most) <= 0
+    if isinstance(level, ApproxDP) and level.delta == 0:
+        return False
+
+    def corner(bits: int, upper: bool) -> arb:
+        with ctx.workprec(bits + 64):
+            fall = log_fall(bits).exp()
+            return 1 / (1 + fall) if upper else fall / (1 + fall)
+
+    allowed = level.upper_exact(Enclosed(lambda bits: corner(bits, False)))
+    return compare(allowed, Enclosed(lambda bits: corner(bits, True))) >= 0

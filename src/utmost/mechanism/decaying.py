@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
 from utmost.exact import held
+from utmost.exact.arrays import Floats
 from utmost.mechanism.finite import Law, Loss, RecipeMechanism
 from utmost.privacy import ApproxDP
 from utmost.space import Space
+from utmost.space.family import Cycle, Grid, Row
 
-Floats: TypeAlias = NDArray[np.float64]
 UNIT = 2.0**-52
-LINES = ("path", "counts", "sums", "differences")
-TRANSITIVE = ("cycle", "complete", "hamming")
 REASON = "e^(-epsilon d(i, k)) changes by at most a factor e^epsilon along an edge, by the triangle inequality"
 
 
@@ -87,12 +85,12 @@ class DecayingMechanism(RecipeMechanism):
 
 def has_structure(space: Space) -> bool:
     """Whether rows add up in O(n): lines, grids under l1, grids of two sides under king's moves, transitive spaces."""
-    return space.family is not None and (space.family[0] in TRANSITIVE or _adder(space) is not None)
+    return is_transitive(space) or _adder(space) is not None
 
 
 def is_path(space: Space) -> bool:
     """Whether the points are numbers in a row, each a neighbour of the next."""
-    return space.family is not None and space.family[0] in LINES and (reach_of(space) == 1 or len(space.points) < 3)
+    return isinstance(space.family, Row) and space.family.is_path
 
 
 def path_peaks(n: int, b: float) -> Floats:
@@ -106,7 +104,7 @@ def path_peaks(n: int, b: float) -> Floats:
 
 def is_transitive(space: Space) -> bool:
     """Whether every point looks like every other, by the family of the space."""
-    return space.family is not None and space.family[0] in TRANSITIVE
+    return space.family is not None and space.family.transitive
 
 
 def row_sums(space: Space, level: ApproxDP, peaks: Floats) -> Floats:
@@ -151,33 +149,23 @@ def sum_error(space: Space, level: ApproxDP, peaks: Floats) -> float:
 
 
 def reach_of(space: Space) -> int:
-    """How far apart two neighbours on a line may be."""
-    name, arguments = space.family or ("", {})
-    if name == "sums":
-        return max(int(arguments["largest"]), 1)
-    return 2 if name == "differences" and arguments["neighbours"] == "replace" else 1
+    """How far apart two neighbours on a line may be; 1 elsewhere."""
+    return space.family.reach if isinstance(space.family, Row) else 1
 
 
 def _sides(space: Space) -> int:
-    name, arguments = space.family or ("", {})
-    return max(1, sum(size > 1 for size in arguments["shape"])) if name == "grid" else 1
+    return max(1, sum(size > 1 for size in space.family.shape)) if isinstance(space.family, Grid) else 1
 
 
 def _adder(space: Space) -> Callable[[Floats, float], Floats] | None:
     """The sums of rows as a function of the peaks and e^-epsilon; None without structure."""
-    if space.family is None:
-        return None
-    name, arguments = space.family
-    if name in LINES:
-        reach = reach_of(space)
-        return lambda z, b: z + _beyond(z, b, reach) + _beyond(z[::-1], b, reach)[::-1]
-    if name != "grid":
-        return None
-    shape = tuple(size for size in arguments["shape"] if size != 1)
-    if arguments["metric"] == "manhattan" or len(shape) < 2:
-        return lambda z, b: _along_each_axis(z.reshape(shape), b).ravel()
-    if len(shape) == 2:
-        return lambda z, b: _king_sums(z.reshape(shape), b).ravel()
+    match space.family:
+        case Row(reach=reach):
+            return lambda z, b: z + _beyond(z, b, reach) + _beyond(z[::-1], b, reach)[::-1]
+        case Grid(metric=metric, long_sides=shape) if metric == "manhattan" or len(shape) < 2:
+            return lambda z, b: _along_each_axis(z.reshape(shape), b).ravel()
+        case Grid(long_sides=shape) if len(shape) == 2:
+            return lambda z, b: _king_sums(z.reshape(shape), b).ravel()
     return None
 
 
@@ -203,7 +191,7 @@ def _beyond(z: Floats, b: float, reach: int) -> Floats:
 
 def _across_complete_sides(space: Space, level: ApproxDP, z: Floats) -> Floats:
     """Row sums of databases, a product of complete graphs: (1 - b) z + b (sum over the side), side after side."""
-    if space.family is None or space.family[0] == "cycle":
+    if isinstance(space.family, Cycle):
         raise InvalidInput("on a ring all columns have the same peak, since every point looks like every other.")
     b, gap = math.exp(-level.log_growth), -math.expm1(-level.log_growth)
     total = z.reshape(getattr(space.points, "shape", z.shape))

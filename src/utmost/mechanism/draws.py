@@ -11,17 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import comb
-from typing import TypeAlias
 
 import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
 from utmost.exact import as_fmpq, endpoints
+from utmost.exact.arrays import Integers
 from utmost.mechanism.layers import LayerLaw
 from utmost.mechanism.sampling import ROWS_AT_ONCE, WORD, uniform_below, uniform_integer, uniform_words
 
-Integers: TypeAlias = NDArray[np.int64]
 RADIX = 256
 GUIDE = 12
 
@@ -121,6 +120,10 @@ class IntegerDraws:
                 part[again], signs[again] = self._places(len(again))
             part *= 1 - 2 * signs.astype(np.int64)
         return drawn
+
+    def positions(self, size: int) -> Integers:
+        """So many positions n >= 0 alone, each with probability proportional to b^s(n): of period 1, geometric."""
+        return np.concatenate([self._places(min(ROWS_AT_ONCE, size - i))[0] for i in range(0, size, ROWS_AT_ONCE)])
 
     def _places(self, size: int) -> tuple[Integers, NDArray[np.bool_]]:
         """Positions n >= 0 and random signs."""

@@ -47,7 +47,19 @@ class ExactMechanism(ABC):
         """The mechanism written by `to_json`; `InvalidInput` for what cannot be one."""
 
 
-KINDS: dict[str, str] = {}
+KINDS: dict[str, str] = {
+    "yes or no by blocks": "utmost.mechanism.blocks:Blocks",
+    "line.noise": "utmost.mechanism.line_noise:NoisyLine",
+    "line.chains": "utmost.mechanism.line_chains:ChainLine",
+    "line.table": "utmost.mechanism.line_table:TableLine",
+    "noisy-max": "utmost.mechanism.choices:NoisyMax",
+    "permute-and-flip": "utmost.mechanism.choices:PermuteAndFlip",
+    "exponential": "utmost.mechanism.choices:Exponential",
+    "nearest-choice": "utmost.mechanism.choices:NearestChoice",
+    "lead-lines": "utmost.mechanism.choice_tables:LeadLines",
+    "tally-table": "utmost.mechanism.choice_tables:TallyTable",
+    "vector.noise": "utmost.mechanism.lattice:NoisyVector",
+}
 """In which module the class of each kind lives, as "module:Class": loaded when a file needs it."""
 
 

@@ -18,11 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnknownPoint
 from utmost.exact import Number, as_rational, is_number
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.privacy import Level
 from utmost.space import MOST_ENTRIES, Space
 from utmost.space.points import Computed
 
-Floats: TypeAlias = NDArray[np.float64]
 Loss: TypeAlias = str | ArrayLike | Callable[[Any, Any], float]
 ROWS_AT_ONCE = 2**18
 
@@ -146,6 +147,7 @@ class Rows:
         weights = self._space.as_prior(prior)
         return math.log2(math.fsum((weights[:, None] * self.matrix).max(axis=0)) / weights.max())
 
+    @cites("BIN-proposition-1", "HET-lemma-1", "REG-lemma-1", "REG-proposition-1")
     def epsilon(self, space: Space, delta: Number = 0) -> float:
         """The least epsilon for which the probabilities are (epsilon, delta)-private on a space, in floating point.
 
@@ -369,6 +371,13 @@ class Profile:
 
     def __repr__(self) -> str:
         return f"Profile of {len(self.epsilons)} epsilons from {self.epsilons[0]:g} to {self.epsilons[-1]:g}"
+
+
+def average(told: Floats, weights: Floats | None = None) -> float:
+    """The average of probabilities of the truth, under weights or plainly; 1 over no points at all."""
+    if not len(told):
+        return 1.0
+    return float(told.mean() if weights is None else weights @ told)
 
 
 def loss_table(loss: Loss, points: Sequence[Any], guesses: Sequence[Any]) -> Floats:

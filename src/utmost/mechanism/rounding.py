@@ -20,10 +20,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.exact.arrays import Floats
 from utmost.mechanism.sampling import WORD
 from utmost.space.edge_levels import EdgeLevels
 
-Floats: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = NDArray[Any]
 SPARE = 8
 UNNOTICED = 2.0**-40

@@ -17,6 +17,7 @@ from utmost.plot.noise import noise_density, noise_probabilities
 from utmost.plot.probabilities import heat_map
 from utmost.solution import Solution
 from utmost.space import Space
+from utmost.space.family import Cycle, Grid
 from utmost.space.points import Tuples
 
 COLOURS = ("#c44e52", "#4271ae")
@@ -166,15 +167,14 @@ def curve(solution: Solution, title: str | None = None) -> Figure:
 def layout(space: Space) -> np.ndarray[Any, Any]:
     """Where to draw each point: lines, rings, grids and cubes as people expect them, others by their distances."""
     n = len(space.points)
-    name = space.family[0] if space.family else ""
-    if name == "cycle":
+    if isinstance(space.family, Cycle):
         turn = 2 * np.pi * np.arange(n) / max(n, 1)
         return np.column_stack([np.sin(turn), np.cos(turn)])
     if isinstance(space.points, range):
         return np.column_stack([np.arange(n), np.zeros(n)])
     if isinstance(space.points, Tuples) and len(space.points.shape) >= 2:
         digits = space.points.digits(np.arange(n)).astype(float)
-        if name == "grid" and len(digits) == 2:
+        if isinstance(space.family, Grid) and len(digits) == 2:
             return digits[::-1].T * [1, -1]
         slants = [(1.0, 0.0), (0.0, 1.0), (0.42, 0.3), (-0.3, 0.42), (0.15, -0.2)]
         directions = [slants[k] if k < len(slants) else (math.cos(k), math.sin(k)) for k in range(len(digits))]

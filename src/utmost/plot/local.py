@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.design import local
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
 from utmost.plot.canvas import Figure, canvas
 
-Floats: TypeAlias = NDArray[np.float64]
 Pairs: TypeAlias = Sequence[tuple[Any, Any]]
 Instances: TypeAlias = Sequence[Any]
 """Pairs of distributions, or priors."""

@@ -13,13 +13,16 @@ from typing import Any
 
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Number
+from utmost.exact.arrays import Floats
 from utmost.privacy.approx import ApproxDP, PureDP, approx_lower, approx_move, approx_upper
 from utmost.privacy.gaussian import GaussianDP, as_quantile
-from utmost.privacy.level import Floats, Level, as_probabilities
+from utmost.privacy.level import Level, as_probabilities
 from utmost.privacy.promises import promise_in_words, require_accepted
 from utmost.privacy.suitable import FunctionPair, SuitablePair
+from utmost.privacy.zcdp import ZCDP
 
 __all__ = [
+    "ZCDP",
     "ApproxDP",
     "Floats",
     "FunctionPair",
@@ -55,7 +58,7 @@ def as_level(privacy: Level | Number) -> Level:
     except InvalidInput:
         raise InvalidInput(
             f"privacy is {shown(privacy)}; give a number 0 or more (an epsilon), or a level such as PureDP(1), "
-            "ApproxDP(1, 1e-6) or GaussianDP(1)."
+            "ApproxDP(1, 1e-6), ZCDP(0.1) or GaussianDP(1)."
         ) from None
 
 
@@ -79,9 +82,13 @@ def level_from_json(data: dict[str, Any]) -> Level:
             return ApproxDP(_finite_or_inf(epsilon), delta)
         case {"kind": "gaussian", "mu": mu}:
             return GaussianDP(_finite_or_inf(mu))
+        case {"kind": "zcdp", "rho": rho}:
+            return ZCDP(_finite_or_inf(rho))
         case {"kind": "suitable-pair", "knots": knots, "binary_only": binary_only}:
             return SuitablePair([(a, u) for a, u in knots], binary_only)
-    raise InvalidInput(f"{data!r} is not a privacy level; expected a kind of pure, approx, gaussian, suitable-pair.")
+    raise InvalidInput(
+        f"{data!r} is not a privacy level; expected a kind of pure, approx, gaussian, zcdp, suitable-pair."
+    )
 
 
 def _finite_or_inf(text: str) -> Number:

@@ -23,9 +23,12 @@ from utmost.exact import (
     show_rational,
     to_float,
 )
-from utmost.privacy.level import ONE, ZERO, Floats, Level, nonnegative
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
+from utmost.privacy.level import ONE, ZERO, Level, nonnegative
 
 
+@cites("BIN-proposition-2")
 class ApproxDP(Level):
     """(epsilon, delta)-differential privacy: Pr[S] here <= e^epsilon Pr[S] at a neighbour + delta, for every event S.
 
@@ -289,6 +292,7 @@ class PureDP(ApproxDP):
         return f"PureDP({as_literal(self.exponent)})"
 
 
+@cites("BIN-lemma-3")
 def approx_upper(growth: Floats | float, delta: Floats | float, alpha: Floats) -> Floats:
     """min(E alpha + delta, 1 - (1 - delta - alpha)/E, 1), never below alpha; everything may be an array."""
     factor = np.asarray(growth, dtype=float)
@@ -298,6 +302,7 @@ def approx_upper(growth: Floats | float, delta: Floats | float, alpha: Floats) -
     return np.asarray(np.maximum(np.minimum(np.minimum(grown, saturated), 1.0), alpha))
 
 
+@cites("BIN-lemma-4")
 def approx_lower(growth: Floats | float, delta: Floats | float, alpha: Floats) -> Floats:
     """1 - approx_upper(1 - alpha), accurate where alpha is small."""
     factor = np.asarray(growth, dtype=float)

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
 from utmost.exact import as_rational
+from utmost.exact.arrays import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
 Chosen: TypeAlias = "str | Callable[[Any], Any] | Divergence"
 CHORDS = 1000
 
@@ -47,7 +46,9 @@ class Divergence:
     def perspective(self, z: Floats, t: Floats, gap: Floats) -> Floats:
         """T f(z/t), with its limits where z or t is 0; gap is z - t, before it was rounded."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            inside = t * self.of(gap / t) if self.mirror is None else z * self.mirror(-gap / z)
+            inside = t * self.of(gap / t)
+            if self.mirror is not None:
+                inside = np.where(z < t, z * self.mirror(-gap / z), inside)
             ends = np.where(t > 0, t * self.at_zero, np.where(z > 0, z * self.at_infinity, 0.0))
         return np.where((t > 0) & (z > 0), inside, ends)
 
@@ -141,7 +142,7 @@ NAMED: dict[str, Divergence] = {
         Divergence("reverse-kl", _reverse, math.inf, 1.0, lambda d: d / (1 + d), mirror=entropy),
         Divergence("tv", lambda d: np.abs(d) / 2, 0.5, 0.5, bend=1.0),
         Divergence("chi2", np.square, 1.0, math.inf, lambda d: 2 * d),
-        Divergence("hellinger", _hellinger, 0.5, 0.5, lambda d: 0.5 * d / (1 + d + np.sqrt(1 + d))),
+        Divergence("hellinger", _hellinger, 0.5, 0.5, lambda d: 0.5 * d / (1 + d + np.sqrt(1 + d)), mirror=_hellinger),
         Divergence(
             "js",
             lambda d: 0.5 * entropy(d) - entropy(d / 2),

@@ -11,7 +11,8 @@ from flint import arb, ctx
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.exact import Enclosed, ExpSum, Number, Real, as_literal, compare, show_rational, to_float
-from utmost.privacy.level import ONE, ZERO, Floats, Level, nonnegative
+from utmost.exact.arrays import Floats
+from utmost.privacy.level import ONE, ZERO, Level, nonnegative
 
 
 class GaussianDP(Level):

@@ -6,15 +6,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import ExpSum, Number, Real, as_rational
+from utmost.exact.arrays import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
 ZERO, ONE = ExpSum.rational(0), ExpSum.rational(1)
 
 

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from utmost.errors import InvalidInput, NotSuitable, UnsupportedLevel
 from utmost.exact import Enclosed, ExpSum, Number, Real, as_fmpq, as_literal, as_rational, endpoints, show_rational
-from utmost.privacy.level import ONE, Floats, Level
+from utmost.exact.arrays import Floats
+from utmost.privacy.level import ONE, Level
 
 Knots: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
 

@@ -1,18 +1,37 @@
 """Tables in, private answers out.
 
-    table -> an engine computes integers -> points of a space -> certified mechanisms -> exact draws -> answer, report,
+    table -> an engine computes integers -> a point of a space -> a proved mechanism -> an exact draw -> answer, report,
     ledger
 
 `units` says whose data are protected; `engines` opens tables and `source` asks them; `conditions` keeps questions
-row-wise; `statistics` and `tallies` add up integers that one neighbour moves only so far; `mechanisms` designs from
-public parameters; `questions`, `several_counts`, `histograms`, `selections`, `winners` and `quantiles` put these
-together; `session` asks; `answer`, `accuracy`, `words`, `report` and `page` defend what came out; `budget` shows what
-is left; `audit` tries to break it.
+row-wise; `contributions` and `cells` add up integers that one neighbour moves only so far; `questions` has a file for
+each question; `session` asks; `answers`, `accuracy`, `words`, `report` and `page` defend what came out; `proof` proves
+a report again without the table; `budget` shows what is left; `audit` tries to break it.
 """
 
-from utmost.release.answer import Answer, Plan
-from utmost.release.audit import Audit, audit
-from utmost.release.session import Session
-from utmost.release.units import Unit, people, rows
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from utmost.release.answers import Answer, Plan
+    from utmost.release.audits import Audit, audit
+    from utmost.release.session import Session
+    from utmost.release.units import Unit, people, rows
 
 __all__ = ["Answer", "Audit", "Plan", "Session", "Unit", "audit", "people", "rows"]
+
+PLACES = {
+    "answers": ("Answer", "Plan"),
+    "audits": ("Audit", "audit"),
+    "session": ("Session",),
+    "units": ("Unit", "people", "rows"),
+}
+"""Where each name lives: loaded when it is asked for, so that the command starts quickly."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is asked for."""
+    for module, names in PLACES.items():
+        if name in names:
+            return getattr(import_module(f"utmost.release.{module}"), name)
+    raise AttributeError(f"module 'utmost.release' has no attribute {name!r}")

@@ -6,9 +6,9 @@ no branch for each key: a million keys take about as long as the bare GROUP BY.
 
 A value matches a key as in SQL's IS NOT DISTINCT FROM: a null, or NaN, matches the key null, if that is listed.
 
-**How far one neighbour moves it.** A row is in one group, and contributes there what it contributes to a sum: see
-`statistics`. Of one person at most `rows_each` rows are kept *in all groups together*, chosen by the same keyed hash as
-those of a histogram, among the rows that are in a listed group.
+**How far one neighbour moves it.** A row is in one group, and contributes there what it contributes to a sum:
+see `contributions`. Of one person at most `rows_each` rows are kept *in all groups together*, chosen by the same keyed
+hash as those of a histogram, among the rows that are in a listed group.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 from utmost.errors import InvalidInput, shown
 from utmost.release.conditions import nearest_single
 from utmost.release.conditions.row_wise import kind_of
+from utmost.release.contributions import Contribution, keep_rows, require_id
 from utmost.release.source import KEYS, Source, Statement
-from utmost.release.statistics import Contribution, keep_rows, require_id
 from utmost.release.units import Unit
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def grouped_statement(
     unit : whose data are protected
     rows_each : how many rows of one person take part in all, at most
     keys : a public pyarrow table; its columns are named like those of the table, and no two of its rows are alike
-    contributions : what a row adds, by name: `ones`, `values` or `votes` of `statistics`
+    contributions : what a row adds, by name: `ones`, `values` or `votes` of `contributions`
     secret : the data set's, for the keyed hash
     other : whether rows that match no key are counted, too: in one more group, the last
     """

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from typing import Any
+from fractions import Fraction
 
 import numpy as np
 
-from utmost.release.accuracy import posterior
-from utmost.release.answer import Answer
+from utmost.exact import as_plain
+from utmost.release.answers import Answer
 from utmost.release.pictures import bars, belief
-from utmost.release.words import known_after, optimality, show
+from utmost.release.words import known_after, show
 
 STYLE = (
     ":root{color-scheme:light dark;--page:#fff;--ink:#222;--soft:#666;--line:#ddd;--ours:#4271ae;--others:#b8bcc4}"
@@ -38,7 +38,7 @@ STYLE = (
 )
 OPENING = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="Utmost">'
 """How every page begins: a file that begins otherwise is not replaced by one."""
-MOST_BARS = 40
+MOST_BARS, MOST_DRAWN = 40, 400
 OURS = "Utmost"
 LOSSES = {"absolute": "mean error", "squared": "mean squared error", "zero-one": "chance of a wrong answer"}
 
@@ -46,50 +46,57 @@ LOSSES = {"absolute": "mean error", "squared": "mean squared error", "zero-one":
 def page_of(answers: Sequence[Answer], title: str | None) -> str:
     """One page for one or several answers; of one answer, the question is the title unless one is given."""
     alone = title is None and len(answers) == 1
-    head = title or (answers[0].details["words"] if alone else f"{len(answers)} private answers")
+    head = title or (answers[0].question.words if alone else f"{len(answers)} private answers")
     content = "".join(_section(answer, alone) for answer in answers)
-    datasets = list(dict.fromkeys(str(answer.details["dataset"]) for answer in answers))
+    datasets = list(dict.fromkeys(answer.dataset for answer in answers))
     named = f"Data set{'s' * (len(datasets) > 1)} {', '.join(datasets)}."
     return (
         f'{OPENING}<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{html.escape(head)}</title><style>{STYLE}</style></head><body><main><h1>{html.escape(head)}</h1>"
         f'<p class="small">{html.escape(named)} Everything on this page is made of public parameters and the released '
-        "values; nothing else about the table is in it.</p>"
+        "values; nothing else about the table is in it. The JSON file beside this page proves itself again: "
+        "<code>utmost verify</code>.</p>"
         f"{content}</main></body></html>\n"
     )
 
 
 def _section(answer: Answer, alone: bool) -> str:
     """One answer; where it is alone on the page, the page's title has asked the question already."""
-    details = answer.details
-    whose = f"{details['neighbours']}; {details['unit']}; one neighbour moves it by at most {_moves(details)}"
+    details, terms = answer.details, answer.question.terms
+    proof = details["proof"]
+    gap = "" if proof["gap"] is None else f" (gap {proof['gap']:.2g} on {proof['of']})"
     facts = [
-        ("Spent", f"{details['privacy']} ({whose})"),
+        ("Spent", f"{answer.privacy} ({terms.neighbours}; {terms.unit})"),
+        ("Statistic", _statistic(answer)),
         ("Mechanism", details["mechanism"]),
-        *((f"Proof{_of(p, details)}", _proof(p)) for p in details["parts"]),
-        ("Accuracy before", _before(details)),
-        ("Accuracy after", _after(details)),
+        ("Proof", f"Private: {proof['private']}. Optimal: {proof['optimal']}{gap}: {proof['because']}."),
+        ("Accuracy before", _before(answer)),
+        ("Accuracy after", _after(answer)),
         ("Loss and prior", f"{details['question']['loss']} loss, {details['question']['prior']} prior"),
-        *(("Note", note) for note in details["notes"]),
-        ("Ledger", _ledger(details)),
+        *(("Note", note) for note in answer.question.notes),
+        ("Ledger", _ledger(answer)),
     ]
     rows = "".join(
         f'<tr><th scope="row">{html.escape(name)}</th><td class="words">{html.escape(text)}</td></tr>'
         for name, text in facts
     )
-    asked = "" if alone else f"<h2>{html.escape(details['words'])}</h2>"
-    return f"{asked}{_value(answer)}{_picture(answer)}{_table('', rows)}{_compared(details, 'h2' if alone else 'h3')}"
+    asked = "" if alone else f"<h2>{html.escape(answer.question.words)}</h2>"
+    return f"{asked}{_value(answer)}{_picture(answer)}{_table('', rows)}{_compared(answer, 'h2' if alone else 'h3')}"
+
+
+def _statistic(answer: Answer) -> str:
+    step = Fraction(getattr(answer.question, "step", 1))
+    return str(answer.question.space) + ("" if step == 1 else f", in steps of {as_plain(step)}")
 
 
 def _value(answer: Answer) -> str:
     """The answer in large letters; several counts as a table, each with the interval that holds the truth."""
     if not isinstance(answer.value, Mapping):
         return f'<p class="value">{html.escape(show(answer.value))}</p>'
-    known = answer.details["accuracy"]["after"]
-    head = _columns("cell", "released", f"from ({known['confidence']:.0%})", "to")
+    head = _columns("cell", "released", f"from ({answer.after.confidence:.0%})", "to")
     rows = ""
     for name, count in answer.value.items():
-        ends = "".join(f"<td>{show(end)}</td>" for end in known["intervals"][name])
+        ends = "".join(f"<td>{show(end)}</td>" for end in answer.intervals[name])
         cells = f'<td class="released">{show(count)}</td>{ends}'
         rows += f'<tr><th scope="row" class="words">{html.escape(name)}</th>{cells}</tr>'
     return _table(head, rows)
@@ -97,28 +104,25 @@ def _value(answer: Answer) -> str:
 
 def _picture(answer: Answer) -> str:
     """What is known after a number was released; several counts side by side."""
-    if answer.question.joint is not None:
-        several = isinstance(answer.value, Mapping) and len(answer.value) <= MOST_BARS
-        if not several:
-            return ""
+    if isinstance(answer.value, Mapping):
         shown = {_short(name): float(count) for name, count in answer.value.items()}
-        return bars(shown, "The released counts.") if len(shown) == len(answer.value) else ""
-    if answer.question.is_choice or answer.question.kind == "mean":
+        few = len(shown) == len(answer.value) <= MOST_BARS
+        return bars(shown, "The released counts.") if few else ""
+    known = answer.question.belief(answer.released)
+    if known is None or answer.interval is None:
         return ""
-    part = answer.question.parts[0]
-    points, chances = posterior(part, answer.released[part.name])
+    points, chances = known
     near = chances > chances.max() * 1e-3
     points, chances = points[near], chances[near]
-    if len(points) > 400:
-        keep = np.unique(np.linspace(0, len(points) - 1, 400).astype(int))
+    if len(points) > MOST_DRAWN:
+        keep = np.unique(np.linspace(0, len(points) - 1, MOST_DRAWN).astype(int))
         points, chances = points[keep], chances[keep]
-    step = float(part.step)
-    low, high = answer.interval or (0.0, 0.0)
+    low, high = answer.interval
     caption = (
         f"How likely each true value is, given the prior and the answer {show(answer.value)} (dashed); with "
-        f"{answer.accuracy['after']['confidence']:.0%} it lies in the shaded range, {show(low)} to {show(high)}."
+        f"{answer.after.confidence:.0%} it lies in the shaded range, {show(low)} to {show(high)}."
     )
-    return belief((points * step).tolist(), chances.tolist(), float(answer.value), (low, high), caption)
+    return belief(points.tolist(), chances.tolist(), float(answer.value), (low, high), caption)
 
 
 def _table(head: str, rows: str) -> str:
@@ -135,20 +139,20 @@ def _short(name: str) -> str:
     return name if len(name) <= 24 else f"{name[:23]}…"
 
 
-def _compared(details: Any, heading: str) -> str:
+def _compared(answer: Answer, heading: str) -> str:
     """The expected losses of the usual alternatives, by every loss shown; the declared one as a picture."""
-    declared = details["accuracy"]["before"]["loss"]
-    losses = list(next(iter(details["compared"].values())))
+    declared, compared = answer.before.loss, answer.details["compared"]
+    losses = list(next(iter(compared.values())))
     mark = "\u00a0*"
     head = _columns("mechanism", *(f"{LOSSES.get(loss, loss)}{mark * (loss == declared)}" for loss in losses))
     rows = ""
-    for name, by in details["compared"].items():
+    for name, by in compared.items():
         cells = "".join(f"<td>{by[loss]:.6g}</td>" if loss in by else "<td>–</td>" for loss in losses)
         ours = ' class="ours"' if name == OURS else ""
         rows += f'<tr{ours}><th scope="row">{html.escape(name)}</th>{cells}</tr>'
-    drawn = {name: by[declared] for name, by in details["compared"].items() if declared in by}
+    drawn = {name: by[declared] for name, by in compared.items() if declared in by}
     picture = bars(drawn, f"Expected under the prior: {LOSSES.get(declared, declared)}; less is better.", OURS)
-    estimated = "standard_error" in details["accuracy"]["before"]
+    estimated = answer.before.standard_error > 0
     found = "estimated on the same tallies" if estimated else "computed from the laws; nothing was drawn for them"
     return (
         f"<{heading}>Against the usual alternatives</{heading}>{picture}{_table(head, rows)}"
@@ -157,40 +161,23 @@ def _compared(details: Any, heading: str) -> str:
     )
 
 
-def _before(details: Any) -> str:
-    first = details["accuracy"]["before"]
-    note = f" ({first['holds']})" if "holds" in first else ""
-    what = LOSSES.get(first["loss"], first["loss"])
-    worst = f"{first['worst']:.6g} at {first.get('worst_is', 'worst')}"
-    return f"{what} {first['average']:.6g} on average under the prior, {worst}{note}"
+def _before(answer: Answer) -> str:
+    first = answer.before
+    note = f" ({first.holds})" if first.holds else ""
+    what = LOSSES.get(first.loss, first.loss)
+    worst = f"{first.worst:.6g} at {first.worst_among or 'worst'}"
+    return f"{what} {first.average:.6g} on average under the prior, {worst}{note}"
 
 
-def _after(details: Any) -> str:
-    known = details["accuracy"]["after"]
-    if "intervals" in known:
-        return f"each within its range above with {known['confidence']:.0%}, given {known['given']}"
-    expected = f"; expected loss {known['expected']:.6g}" if "expected" in known else ""
-    return f"{known_after(details)}{expected}"
+def _after(answer: Answer) -> str:
+    known = answer.after
+    if len(known.intervals) > 1:
+        return f"each within its range above with {known.confidence:.0%}, {known.given}"
+    expected = f"; expected loss {known.expected:.6g}" if known.expected is not None else ""
+    return f"{known_after(known)}{expected}"
 
 
-def _proof(part: Any) -> str:
-    return f"Private: {part['proof']['private']}. Optimal: {optimality(part['proof'])}."
-
-
-def _ledger(details: Any) -> str:
-    ledger = details["ledger"]
-    kept = "" if ledger["kept"] else " The account is in memory only: it is lost with the process that asked."
-    return f"entry {ledger['entry']} of {ledger['time']}; spent {ledger['spent']}; chain head {ledger['head']}.{kept}"
-
-
-def _moves(details: Any) -> str:
-    grid = details["question"].get("grid", "1")
-    sizes = {
-        name: str(steps) if grid == "1" or name != "sum" else f"{steps} steps of {grid}"
-        for name, steps in details["moves"].items()
-    }
-    return ", ".join(size if len(sizes) == 1 else f"{size} ({name})" for name, size in sizes.items())
-
-
-def _of(part: Any, details: Any) -> str:
-    return "" if len(details["parts"]) == 1 else f" of the {part['part']}"
+def _ledger(answer: Answer) -> str:
+    ledger = answer.ledger
+    kept = "" if ledger.kept else " The account is in memory only: it is lost with the process that asked."
+    return f"entry {ledger.entry} of {ledger.time}; spent {ledger.spent}; chain head {ledger.head}.{kept}"

@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+LIBRARIES = ("numpy", "pandas", "polars", "pyarrow")
+"""Whose columns may list public values."""
+
 
 def plain(value: Any) -> Any:
     """A text, number or truth value as Python's own; anything else as it is.
@@ -42,6 +45,8 @@ def listed(values: Any) -> Any:
     >>> listed(numpy.array(["ash", "briar"])), listed(("ash", "briar"))
     (['ash', 'briar'], ('ash', 'briar'))
     """
+    if type(values).__module__.partition(".")[0] not in LIBRARIES:  # a column of a database would be read from there
+        return values
     if hasattr(values, "categories") and not hasattr(values, "__len__"):  # a categorical type of pandas
         values = values.categories
     for way in ("to_pylist", "to_list", "tolist"):  # pyarrow; pandas and polars; NumPy

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import MOST_SHOWN, InvalidInput, shown
-from utmost.release.answer import Answer
+from utmost.release.answers import FORMAT, Answer
 from utmost.release.page import OPENING, page_of
 
 
 def write_report(answers: Sequence[Answer], path: str | os.PathLike[str], title: str | None = None) -> Path:
     """Write the page, and a JSON file of the same name beside it: both, or neither."""
     target = require_writable(path)
-    data: Any = [answer.details for answer in answers]
-    plain = json.dumps(data[0] if len(data) == 1 else data, indent=2, ensure_ascii=False) + "\n"
+    listed = [answer.to_json() for answer in answers]
+    plain = (listed[0] if len(listed) == 1 else "[" + ",\n".join(listed) + "]") + "\n"
     _write({target.with_suffix(".json"): plain, target: page_of(answers, title)})
     return target
 
@@ -74,7 +74,7 @@ def _is_data(path: Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     first = content[0] if isinstance(content, list) and content else content
-    return isinstance(first, dict) and {"value", "mechanism", "proof", "ledger"} <= set(first)
+    return isinstance(first, dict) and first.get("format") == FORMAT
 
 
 def _cut(name: object) -> str:

@@ -1,8 +1,9 @@
 """A table, a budget, and questions: the way from private rows to a private answer.
 
 What happens to a question: it is checked and designed from public parameters (schema, unit, ranges, loss, prior,
-level); its spend is reserved in the ledger, durably; the engine computes an integer; a certified mechanism draws; the
-answer is recorded. Everything that can fail for a public reason fails before the spend. After it, one fixed sentence.
+level), and its mechanism proved private; its spend is reserved in the ledger, durably; the engine computes a few
+integers; an exact draw is made; the answer is recorded. Everything that can fail for a public reason fails before the
+spend. After it, one fixed sentence.
 """
 
 from __future__ import annotations
@@ -10,247 +11,25 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from utmost.accounting import Account, Entry, Ledger, Schedule
 from utmost.accounting.entries import Left, Spent
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
-from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, as_level
-from utmost.release.accuracy import average
-from utmost.release.answer import Answer, Plan, describe, make_answer, make_plan
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
+from utmost.release.answers import Answer, LedgerState, Plan, describe
 from utmost.release.budget import Budget
+from utmost.release.contributions import require_id
 from utmost.release.engines import open_table
-from utmost.release.histograms import histogram
-from utmost.release.quantiles import quantile
-from utmost.release.questions import Question, Setting, as_releasable, count, majority, mean, threshold, total
-from utmost.release.several_counts import counts
-from utmost.release.statistics import require_id
-from utmost.release.units import Of, Unit, require_neighbours
-from utmost.release.winners import plurality
+from utmost.release.levels import require_releasable
+from utmost.release.questions import Question, Questions, Terms
+from utmost.release.source import Statement
+from utmost.release.units import Unit, require_neighbours
 
-Made = TypeVar("Made", bound="Plan | Answer")
 TRIED = tuple(float(f"{d}e{e}") for e in range(-6, 0) for d in range(100, 1000) if (e, d) <= (-1, 500))
 """The levels `smallest_privacy` tries: numbers of three digits from 0.0001 to 50."""
 A_BATCH = "give a list of plans, such as [s.plan.count('age >= 65', privacy=0.1), ...]."
-
-
-class Questions(Generic[Made]):
-    """The questions one can ask, each with the same arguments in `session` and in `session.plan`.
-
-    Parameters
-    ----------
-    where : SQL such as "age >= 65", an Ibis condition, or a function of the Ibis table; None takes every row
-    privacy : what the answer may spend; a number is an epsilon; yes or no, winners and quantiles also take an
-        ApproxDP with a delta or a GaussianDP
-    of : "rows", or "people" where the unit is um.people(...)
-    loss : what the mechanism is best for: "absolute", "squared", "zero-one" or "within k", unless a question says
-        otherwise
-    prior : a probability for each possible result, in increasing order; None is uniform
-    fresh : True draws again (and spends again) although the identical question was answered before; otherwise the
-        recorded answer comes back, with `recorded` True
-    """
-
-    setting: Setting
-
-    def _take(self, question: Question, fresh: bool) -> Made:
-        raise NotImplementedError
-
-    def _level(self, privacy: Any) -> Any:
-        return privacy
-
-    def count(
-        self,
-        where: Any = None,
-        privacy: Any = None,
-        *,
-        of: Of = "rows",
-        loss: str = "absolute",
-        prior: Any = None,
-        fresh: bool = False,
-    ) -> Made:
-        """How many rows (or people with such a row) there are of which a condition is true."""
-        return self._take(count(self.setting, where, self._level(privacy), of, loss, prior), fresh)
-
-    def sum(
-        self,
-        column: str,
-        lower: Number,
-        upper: Number,
-        privacy: Any = None,
-        *,
-        grid: Number = 1,
-        where: Any = None,
-        loss: str = "absolute",
-        prior: Any = None,
-        fresh: bool = False,
-    ) -> Made:
-        """The sum of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
-
-        The range is public and must not be read off the table: it says how far one row can move the sum.
-
-        Parameters
-        ----------
-        column : a column of numbers, or of text that is read as numbers
-        lower, upper : multiples of the grid
-        grid : the step that values are rounded to
-        loss : "within k" means within k *steps of the grid*
-        """
-        return self._take(
-            total(self.setting, column, lower, upper, grid, where, self._level(privacy), loss, prior), fresh
-        )
-
-    def mean(
-        self,
-        column: str,
-        lower: Number,
-        upper: Number,
-        privacy: Any = None,
-        *,
-        grid: Number = 1,
-        where: Any = None,
-        loss: str = "absolute",
-        fresh: bool = False,
-    ) -> Made:
-        """The mean of a column, its values clamped to lower..upper: from a sum and a count that share the epsilon.
-
-        Parameters
-        ----------
-        column, lower, upper, grid : as for a sum; lower and upper must differ
-        loss : "absolute" or "squared"
-        """
-        return self._take(mean(self.setting, column, lower, upper, grid, where, self._level(privacy), loss), fresh)
-
-    def majority(
-        self, where: Any, privacy: Any = None, *, loss: str = "zero-one", prior: Any = None, fresh: bool = False
-    ) -> Made:
-        """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote.
-
-        Parameters
-        ----------
-        where : a condition; required
-        loss : "zero-one"
-        prior : a probability for each possible difference, yes less no
-        """
-        return self._take(majority(self.setting, where, self._level(privacy), loss, prior), fresh)
-
-    def threshold(
-        self,
-        where: Any,
-        at_least: int,
-        privacy: Any = None,
-        *,
-        of: Of = "rows",
-        loss: str = "zero-one",
-        prior: Any = None,
-        fresh: bool = False,
-    ) -> Made:
-        """Whether a condition is true of at least so many rows (or people).
-
-        Parameters
-        ----------
-        at_least : a whole number from 1 to the most there can be
-        loss : "zero-one"
-        prior : a probability for each possible count
-        """
-        return self._take(threshold(self.setting, where, at_least, self._level(privacy), of, loss, prior), fresh)
-
-    def counts(
-        self,
-        conditions: Any,
-        privacy: Any = None,
-        *,
-        of: Of = "rows",
-        loss: str = "absolute",
-        fresh: bool = False,
-    ) -> Made:
-        """How many rows (or people) have each of several conditions, which may overlap; the answer is a dict.
-
-        All counts together spend `privacy`, and are more accurate than if each was asked with its share.
-
-        Parameters
-        ----------
-        conditions : a list of conditions, or a mapping {name: condition}
-        loss : of one count, averaged over them; "zero-one" asks for all of them to be right at once
-        """
-        return self._take(counts(self.setting, conditions, self._level(privacy), of, loss), fresh)
-
-    def histogram(
-        self,
-        column: Any,
-        categories: Any,
-        privacy: Any = None,
-        *,
-        other: str | None = None,
-        where: Any = None,
-        of: Of = "rows",
-        loss: str = "absolute",
-        fresh: bool = False,
-    ) -> Made:
-        """How many rows (or people) each category of one or two columns has; the answer is a dict.
-
-        Parameters
-        ----------
-        column : a column, or a list of two
-        categories : a public list of its values, or a list of two such lists; never read off the table
-        other : a name under which all other values are counted, null included; None drops them
-        loss : of one cell, averaged over them
-        """
-        return self._take(
-            histogram(self.setting, column, categories, self._level(privacy), other, where, of, loss), fresh
-        )
-
-    def plurality(
-        self,
-        column: str,
-        candidates: Any,
-        privacy: Any = None,
-        *,
-        where: Any = None,
-        of: Of = "rows",
-        loss: str = "zero-one",
-        prior: Any = None,
-        fresh: bool = False,
-    ) -> Made:
-        """Which of the candidates most rows name; their order is public and breaks ties; other values do not vote.
-
-        Parameters
-        ----------
-        column : whose value is a row's vote
-        candidates : 2 to 100 public values of the column
-        loss : "zero-one", or "shortfall": by how many votes the named one is behind the winner
-        prior : {tally: probability}, a tally being a tuple of votes; None is uniform over all tallies
-        """
-        return self._take(
-            plurality(self.setting, column, candidates, self._level(privacy), where, of, loss, prior), fresh
-        )
-
-    def quantile(
-        self,
-        column: str,
-        q: Number,
-        candidates: Any,
-        privacy: Any = None,
-        *,
-        where: Any = None,
-        of: Of = "rows",
-        loss: str = "absolute",
-        prior: Any = None,
-        fresh: bool = False,
-    ) -> Made:
-        """Which candidate is the q-quantile of a column (q = 0.5: the median), values rounded to the nearest candidate.
-
-        Parameters
-        ----------
-        column : a column of numbers, or of text that is read as numbers
-        q : a share between 0 and 1
-        candidates : public numbers in increasing order, such as range(0, 101, 5)
-        loss : "absolute": how far the named value is from the quantile; "zero-one"; "rank": how many rows it is off
-        prior : {tally: probability}, a tally being the rows at each candidate; None is uniform over all tallies
-        """
-        return self._take(
-            quantile(self.setting, column, q, candidates, self._level(privacy), where, of, loss, prior), fresh
-        )
 
 
 class Session(Questions[Answer]):
@@ -263,7 +42,7 @@ class Session(Questions[Answer]):
     dataset : the name of its account in the ledger; the same people under two names are protected twice as little
     unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many
     neighbours : "replace" or "add-remove"; no default, because the promise differs
-    budget : what all answers together may spend: PureDP, ApproxDP, GaussianDP, or a number (an epsilon)
+    budget : what all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP, or a number (an epsilon)
     ledger : a file name, "postgresql://...", a Ledger, or None: in memory, and every report says so
     types : how to read columns of text, such as {"age": int}; what cannot be read is null
 
@@ -306,9 +85,9 @@ class Session(Questions[Answer]):
         kind = require_neighbours(neighbours)
         if types is not None and not isinstance(types, Mapping):
             raise InvalidInput(f"types is {shown(types)}; say how to read columns of text, such as {{'age': int}}.")
-        source = open_table(table, types)
-        require_id(source, unit.id)
-        self.setting = Setting(source, unit, kind)
+        self.source = open_table(table, types)
+        require_id(self.source, unit.id)
+        self.terms = Terms(unit, kind)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self.account: Account = self.ledger.open(dataset, budget, str(unit), kind)
 
@@ -320,7 +99,7 @@ class Session(Questions[Answer]):
     @property
     def table(self) -> Any:
         """The Ibis table, to build conditions from: `s.count(s.table.age >= 65, ...)`."""
-        return self.setting.source.table
+        return self.source.table
 
     @property
     def left(self) -> Left:
@@ -345,8 +124,8 @@ class Session(Questions[Answer]):
     def smallest_privacy(self, question: Plan, accuracy: Number) -> Level:
         """The smallest epsilon, to three digits, whose expected loss under the prior is at most `accuracy`.
 
-        A plan with a delta keeps it; for a plan at a Gaussian level it is the smallest mu. Nothing below 0.0001 is
-        tried: where that suffices, it is the answer.
+        A plan with a delta keeps it; of a Gaussian level it is the smallest mu, of a ZCDP level the smallest rho.
+        Nothing below 0.0001 is tried: where that suffices, it is the answer.
 
         Parameters
         ----------
@@ -372,7 +151,7 @@ class Session(Questions[Answer]):
             )
 
         def suffices(epsilon: float) -> bool:
-            return average(question.question.again(_with_epsilon(question.privacy, epsilon))) <= wanted
+            return question.question.at(_with_epsilon(question.privacy, epsilon)).average <= wanted
 
         low, high = -1, len(TRIED)  # the least that suffices lies above low, and at or below high
         while high - low > 1:
@@ -413,25 +192,26 @@ class Session(Questions[Answer]):
         if odd:
             raise InvalidInput(f"the batch holds {shown(odd[0])}, not a plan; {A_BATCH}")
         asked = [plan.question for plan in plans]
-        if any(question.setting is not self.setting for question in asked):
+        if any(plan.source is not self.source for plan in plans):
             raise InvalidInput("a plan of the batch was made by another session; plan it with this one.")
-        statements = [question.statement(self.account.secret) for question in asked]
-        described = [describe(question, self.dataset) for question in asked]
+        statements = [question.statement(self.source, self.account.secret) for question in asked]
+        for question in asked:
+            describe(question, self.dataset)  # what fails for a public reason does so before the spend
         public = {
-            "batch": [{"privacy": str(q.level), **q.identity} for q in asked],
+            "batch": [{"privacy": str(q.privacy), **self._identity(q)} for q in asked],
             "delta": None if delta is None else str(delta),
         }
         known = None if _require_fresh(fresh) else self.account.find(public)
         if known is not None:
             entry = known
         else:
-            with self.account.reserve_batch([question.level for question in asked], public, delta) as reserved:
-                released = [question.release(s) for question, s in zip(asked, statements, strict=True)]
+            with self.account.reserve_batch([question.privacy for question in asked], public, delta) as reserved:
+                released = [self._release(question, s) for question, s in zip(asked, statements, strict=True)]
                 entry = reserved.complete(released)
         state = self._state(entry)
         return [
-            make_answer(question, public_part, released, state, recorded=known is not None)
-            for question, public_part, released in zip(asked, described, entry.answer, strict=True)
+            Answer(question, self.dataset, released, state, known is not None, self.source)
+            for question, released in zip(asked, entry.answer, strict=True)
         ]
 
     def schedule(self, privacy: Any, slots: int, delta: Number | None = None) -> Scheduled:
@@ -456,39 +236,46 @@ class Session(Questions[Answer]):
         >>> exploring.left, str(s.left)
         (99, 'epsilon 0.792467 of 3, delta 9e-06 of 1e-05')
         """
-        level = as_releasable(privacy)
+        level = require_releasable(as_level(privacy))
         return Scheduled(self, level, self.account.reserve_schedule(level, slots, {"question": "schedule"}, delta))
 
-    def _take(self, question: Question, fresh: bool) -> Answer:
+    def ask(self, question: Question, fresh: bool) -> Answer:
+        """Answer a question: proved and described first, then charged, then read and drawn."""
         again = _require_fresh(fresh)
         drawn: list[dict[str, Any]] = []
-        statement = question.statement(self.account.secret)  # before the spend: what fails here is public
-        described = describe(question, self.dataset)
+        statement = question.statement(self.source, self.account.secret)
+        describe(question, self.dataset)
 
         def draw() -> dict[str, Any]:
-            drawn.append(question.release(statement))
+            drawn.append(self._release(question, statement))
             return drawn[0]
 
-        entry = self.account.ask(question.level, question.identity, draw, fresh=again)
-        return make_answer(question, described, entry.answer, self._state(entry), recorded=not drawn)
+        entry = self.account.ask(question.privacy, self._identity(question), draw, fresh=again)
+        return Answer(question, self.dataset, entry.answer, self._state(entry), not drawn, self.source)
 
-    def _state(self, entry: Entry) -> dict[str, Any]:
-        return {
-            "entry": entry.number,
-            "time": entry.time,
-            "spent": str(self.account.spent),
-            "left": str(self.account.left),
-            "head": entry.head,
-            "kept": self.ledger.kept,
+    def _release(self, question: Question, statement: Statement) -> dict[str, Any]:
+        """What is released: integers read, placed, drawn; the private point is forgotten."""
+        return question.draw(question.point(self.source.integers(statement)))
+
+    def _identity(self, question: Question) -> dict[str, Any]:
+        """Everything that defines a question about this table, as plain data: what the ledger compares."""
+        return {**question.public, "table": self.source.fingerprint}
+
+    def _state(self, entry: Entry) -> LedgerState:
+        spent, left = self.account.spent, self.account.left
+        limits = dict(zip(spent.filter.resources, spent.filter.limits, strict=True))
+        amounts = {
+            name: {"spent": float(amount), "limit": float(limits[name])} for name, amount in spent.amounts().items()
         }
+        return LedgerState(entry.number, entry.time, str(spent), str(left), amounts, entry.head, self.ledger.kept)
 
     def _repr_html_(self) -> str:
         """The session in a notebook: whose data, who neighbours whom, and the budget; no row is looked at."""
-        terms = html.escape(f"{self.setting.unit}; {self.setting.neighbours}")
+        terms = html.escape(f"{self.terms.unit}; {self.terms.neighbours}")
         return f"<div><p>Session: {terms}</p>{self.budget._repr_html_()}</div>"
 
     def __repr__(self) -> str:
-        return f"Session on {self.dataset!r} ({self.setting.unit}, {self.setting.neighbours}): {self.left} left"
+        return f"Session on {self.dataset!r} ({self.terms.unit}, {self.terms.neighbours}): {self.left} left"
 
 
 def _require_fresh(fresh: Any) -> bool:
@@ -499,9 +286,11 @@ def _require_fresh(fresh: Any) -> bool:
 
 
 def _with_epsilon(level: Level, epsilon: float) -> Level:
-    """A level of the same kind with another epsilon, or mu."""
+    """A level of the same kind with another epsilon, mu or rho."""
     if isinstance(level, GaussianDP):
         return GaussianDP(epsilon)
+    if isinstance(level, ZCDP):
+        return ZCDP(epsilon)
     if isinstance(level, ApproxDP) and level.delta > 0:
         return ApproxDP(epsilon, level.delta)
     return PureDP(epsilon)
@@ -511,35 +300,40 @@ class Planner(Questions[Plan]):
     """`session.plan`: what answers would be like."""
 
     def __init__(self, session: Session) -> None:
-        self.session, self.setting = session, session.setting
+        self.session, self.source, self.terms = session, session.source, session.terms
 
-    def _take(self, question: Question, fresh: bool) -> Plan:
+    def ask(self, question: Question, fresh: bool) -> Plan:
+        """Plan a question: nothing is read, and what could not be asked is refused as if it were."""
         _require_fresh(fresh)
-        return make_plan(question, self.session.dataset, str(self.session.left))
+        question.statement(self.source, self.session.account.secret)
+        return Plan(question, self.session.dataset, str(self.session.left), self.source)
 
 
 class Scheduled(Questions[Answer]):
     """`session.schedule(...)`: questions that take one slot each; leave `privacy` out."""
 
     def __init__(self, session: Session, level: Level, slots: Schedule) -> None:
-        self.session, self.setting, self.privacy, self._slots = session, session.setting, level, slots
+        self.session, self.source, self.terms = session, session.source, session.terms
+        self.privacy, self._slots = level, slots
 
     @property
     def left(self) -> int:
         """How many slots are left."""
         return self._slots.left
 
-    def _level(self, privacy: Any) -> Any:
+    def level(self, privacy: Any) -> Any:
+        """The schedule's own level, which a question may repeat."""
         if privacy is not None and as_level(privacy) != self.privacy:
             raise InvalidInput(f"the schedule's level is {self.privacy}; leave privacy out, or ask the session itself.")
         return self.privacy
 
-    def _take(self, question: Question, fresh: bool) -> Answer:
+    def ask(self, question: Question, fresh: bool) -> Answer:
+        """Answer a question in the next slot."""
         session = self.session
         _require_fresh(fresh)
-        statement = question.statement(session.account.secret)
-        described = describe(question, session.dataset)
-        with self._slots.slot(question.identity) as slot:
-            released = question.release(statement)
+        statement = question.statement(self.source, session.account.secret)
+        describe(question, session.dataset)
+        with self._slots.slot(session._identity(question)) as slot:
+            released = session._release(question, statement)
             entry = slot.complete(released)
-        return make_answer(question, described, released, session._state(entry))
+        return Answer(question, session.dataset, released, session._state(entry), False, self.source)

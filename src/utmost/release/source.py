@@ -11,15 +11,19 @@ its own, too, and sees no temporary tables or views.
 from __future__ import annotations
 
 import datetime
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from utmost.errors import EngineFailed, InvalidInput, UtmostError, shown
+from utmost.release.plain import plain
 
 FAILED = (
     "the engine could not compute this answer. What was reserved stays spent, because when an engine fails may "
@@ -88,6 +92,23 @@ class Source:
         if self.untyped and not all(name.replace(" ", "_").isidentifier() for name in self.untyped):
             return "the first line of the file must name the columns"
         return f"the columns are {', '.join(self.columns)}"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of what is asked about, beside the data set's name: columns, types, and the rows taken.
+
+        Two Ibis tables that filter or project one base table differently are different, and so is a file read with
+        other types; which file or frame it is, the data set's name says.
+        """
+        ibis = import_ibis()
+        table = self.table
+        plain = isinstance(table.op(), ibis.expr.operations.DatabaseTable)
+        known = {
+            "columns": [[name, str(kind)] for name, kind in table.schema().items()],
+            "untyped": sorted(self.untyped),
+            "rows": None if plain else str(self.connection.compile(table)),
+        }
+        return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
 
     def column(self, name: Any) -> Any:
         """A column of the table; an error that names all of them if there is none of this name."""
@@ -264,6 +285,13 @@ def _exactly(node: Any, parts: Any) -> Any:
         text = node.value.astimezone(datetime.UTC).isoformat(sep=" ", timespec="microseconds")
         return operations.Cast(ibis.literal(text).op(), to=ibis.dtype("timestamp('UTC', 6)"))
     return node
+
+
+def as_column(name: Any) -> str:
+    """The name of a column as plain text."""
+    if not isinstance(name, str):
+        raise InvalidInput(f"the column is {shown(name)}; give its name.")
+    return str(plain(name))
 
 
 def quoted_name(column: str) -> str:

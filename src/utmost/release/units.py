@@ -6,14 +6,12 @@ import operator
 import re
 from ast import literal_eval
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from utmost.errors import InvalidInput, shown
+from utmost.release.arguments import Neighbours
 from utmost.release.plain import plain
 
-Neighbours: TypeAlias = Literal["replace", "add-remove"]
-Of: TypeAlias = Literal["rows", "people"]
-"""What is counted."""
 MOST_UNITS = 10**12
 MOST_ROWS = 10**18
 """As many rows as people may have in all: what engines and mechanisms count in 64 bits."""

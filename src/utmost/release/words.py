@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from utmost.release.accuracy import BY_LAW, After
+from utmost.solution import Certificate
+
 
 def show(value: Any) -> str:
     """A value as people write it."""
@@ -17,24 +20,34 @@ def show(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
-def optimality(proof: Mapping[str, Any]) -> str:
-    """What is known about better mechanisms."""
-    gap = "" if proof["gap"] is None else f" (gap {proof['gap']:.2g})"
-    return f"{proof['optimal']}{gap}: {proof['because']}"
+def optimality(certificate: Certificate, gap: float | None, proved_of: str = "") -> str:
+    """What is known about better mechanisms; the gap in the unit of the answer, or of what it is made of."""
+    of = f" on {proved_of}" if proved_of else ""
+    return f"{certificate.claim}{of}{'' if gap is None else f' (gap {gap:.2g})'}: {certificate.reason}"
 
 
-def estimated(accuracy: Mapping[str, Any]) -> str:
+def measured(loss: str) -> str:
+    """What a loss measures."""
+    return "probability of a wrong answer" if loss == "zero-one" else f"expected {loss} error"
+
+
+def estimated(error: float) -> str:
     """That a number is an estimate, if it is one."""
-    return f" (estimated, standard error {accuracy['standard_error']:.2g})" if "standard_error" in accuracy else ""
+    return f" (estimated, standard error {error:.2g})" if error else ""
 
 
-def known_after(details: Mapping[str, Any]) -> str:
-    """What the prior and an answer say about the truth; of several counts, `intervals` says it of each."""
-    known = details["accuracy"]["after"]
-    given = f"given a {details['question']['prior'].partition(',')[0]} prior and this answer"
-    if not known:
+def known_after(after: After) -> str:
+    """What is known about the truth, given an answer."""
+    right = ""
+    if after.probability_right is not None:
+        right = f"right with probability {after.probability_right:.6g}{estimated(after.standard_error)}"
+    ends = [f"{name} {show(low)} to {show(high)}" for name, (low, high) in after.intervals.items()]
+    if len(ends) == 1:
+        low, high = next(iter(after.intervals.values()))
+        within = f"between {show(low)} and {show(high)} with {after.confidence:.0%}"
+    else:
+        within = f"with {after.confidence:.0%} each: {'; '.join(ends)}" if ends else ""
+    said = "; ".join(part for part in (right, within) if part)
+    if not said:
         return "not known: too few tallies drawn from the prior have this answer"
-    if "probability_right" in known:
-        return f"right with probability {known['probability_right']:.6g}{estimated(known)}, {given}"
-    low, high = known["interval"]
-    return f"between {show(low)} and {show(high)} with {known['confidence']:.0%}, {given}"
+    return f"{said}, {'' if after.given.startswith(BY_LAW) else 'given '}{after.given}"

@@ -8,8 +8,9 @@ import math
 import numpy as np
 
 import utmost as um
+from utmost.exact.arrays import Floats
 from utmost.reproduce.entry import Finding, Given, reproduces
-from utmost.reproduce.instances import Floats, generator, random_extensions, random_graph, simple_paths
+from utmost.reproduce.instances import generator, random_extensions, random_graph, simple_paths
 
 
 @reproduces("HET-figure-1")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import utmost as um
-
-Floats: TypeAlias = NDArray[np.float64]
+from utmost.exact.arrays import Floats
 
 
 def generator(name: str) -> np.random.Generator:

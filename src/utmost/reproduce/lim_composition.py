@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 import utmost as um
+from utmost.exact.arrays import Floats
 from utmost.reproduce.entry import Finding, Given, reproduces
-from utmost.reproduce.instances import Floats, generator
+from utmost.reproduce.instances import generator
 from utmost.reproduce.pictures import panels
 
 PAIR = um.path(2)

@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 import utmost as um
+from utmost.exact.arrays import Floats
 from utmost.reproduce.entry import Finding, Given, reproduces
-from utmost.reproduce.instances import Floats, generator
+from utmost.reproduce.instances import generator
 from utmost.space.sparse import coo_array
 
 

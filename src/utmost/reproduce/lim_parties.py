@@ -8,8 +8,9 @@ import math
 import numpy as np
 
 import utmost as um
+from utmost.exact.arrays import Floats
 from utmost.reproduce.entry import Finding, Given, reproduces
-from utmost.reproduce.instances import Floats, generator
+from utmost.reproduce.instances import generator
 
 
 def _random_protocol(rng: np.random.Generator, epsilons: list[float], rounds: int) -> Floats:

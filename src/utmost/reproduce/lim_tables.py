@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import utmost as um
+from utmost.exact.arrays import Floats
 from utmost.reproduce.entry import Finding, Given
-from utmost.reproduce.instances import Floats, generator, random_prior
+from utmost.reproduce.instances import generator, random_prior
 from utmost.reproduce.pictures import curves, panels
 
 Table: TypeAlias = Callable[[int, int, tuple[float, ...]], Floats]

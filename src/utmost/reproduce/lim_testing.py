@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 import utmost as um
+from utmost.exact.arrays import Floats
 from utmost.reproduce.entry import Finding, Given, reproduces
-from utmost.reproduce.instances import Floats, generator, random_prior
+from utmost.reproduce.instances import generator, random_prior
 from utmost.reproduce.lim_tables import (
     better_of_both,
     compare,

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 import utmost as um
+from utmost.exact.arrays import Floats
 from utmost.reproduce.entry import Finding, Given, reproduces
-from utmost.reproduce.instances import Floats, generator, private_mechanism, random_graph
+from utmost.reproduce.instances import generator, private_mechanism, random_graph
 from utmost.reproduce.pictures import rainbow_graphs
 
 COLOURS = ("blue", "red", "green")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 import utmost as um
-from utmost.reproduce.instances import Floats, random_prior
+from utmost.exact.arrays import Floats
+from utmost.reproduce.instances import random_prior
 from utmost.reproduce.pictures import panels
 
 

@@ -18,11 +18,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from utmost.checking import BOUNDED, CHECKERS
+from utmost.checking import BOUNDED, BOUNDS, CHECKERS, ON_GRAPHS
 from utmost.errors import BadFile, CannotCertify, InvalidInput, UtmostError
 from utmost.exact import MOST_BITS
 from utmost.exact.saved import NONSENSE, read_checked, write_checked
-from utmost.mechanism import FiniteMechanism
+from utmost.mechanism import FiniteMechanism, Rows
 from utmost.mechanism.certification import (
     MOST_MOVED,
     CertifiedMechanism,
@@ -39,7 +39,7 @@ from utmost.mechanism.rounding import Weights
 from utmost.mechanism.sampling import WORD
 from utmost.privacy import ApproxDP, level_from_json
 from utmost.space import Space, label_from_json, label_to_json
-from utmost.space.edge_levels import levels_from_json
+from utmost.space.edge_levels import EdgeLevels, levels_from_json
 from utmost.space.families import space_from_json
 from utmost.space.integers import unlisted_from_json, unlisted_to_json
 
@@ -87,6 +87,24 @@ class Certificate:
     gap: float | None = None
     evidence: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+def proved_bound(problem: Problem, evidence: Mapping[str, Any]) -> float:
+    """What no private mechanism exceeds (or loses less than), by a solver's evidence and the verifier's arithmetic.
+
+    A solver offers evidence, such as dual prices, and states as its bound what the verifier makes of it. So there is
+    one rigorous computation of every bound, with its rounding counted; it knows nothing of how the evidence was found.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> best = um.local.for_information([0.5, 0.3, 0.2], 1.0)
+    >>> proved_bound(best.problem, best.certificate.evidence) == best.certificate.bound
+    True
+    >>> bool(proved_bound(best.problem, {"prices": best.certificate.evidence["prices"] * 2}) > best.certificate.bound)
+    True
+    """
+    return BOUNDS[problem.question](problem, evidence)
 
 
 @dataclass(frozen=True)
@@ -168,8 +186,10 @@ class Solution:
         privacy, lost = self._check_privacy()
         expected, checker = CHECKERS[problem.question]
         try:
+            if problem.question in ON_GRAPHS:
+                self._require_graph()
             optimality, gap = checker(problem, self)
-        except (UtmostError, *NONSENSE) as reason:
+        except UtmostError as reason:  # any other error would be a mistake of ours, not of the file
             optimality, gap = (Check("optimality", False, f"the evidence cannot be used: {reason}"),), float("inf")
         expected = claim if expected == "as stated" else expected  # the checker looks at what is claimed
         unchecked = expected == "theorem" and problem.question not in BOUNDED and self.certificate.bound is not None
@@ -180,6 +200,13 @@ class Solution:
         proved: Any = expected if held else "unproved"
         relied = (checker.__doc__ or "").partition("\n")[0]
         return Verification(privacy.passed, proved, gap + lost, (privacy, *optimality), relied)
+
+    def _require_graph(self) -> None:
+        """Refuse what a question on a graph cannot be about, before a checker looks at it."""
+        problem, mechanism = self.problem, self.mechanism
+        graph = isinstance(problem.space, Space) and isinstance(problem.privacy, EdgeLevels)
+        if not graph or not isinstance(mechanism, Rows) or len(mechanism.points) != len(problem.space.points):
+            raise InvalidInput(f"{self.problem.question} is about the points of a graph, and a mechanism on them.")
 
     def _is_closed(self) -> bool:
         """Whether the value is the best possible, up to a gap that no reader would call one."""
@@ -218,7 +245,7 @@ class Solution:
                 return Check("privacy", False, "a row of the design does not add up to 1"), 0.0
             require_private(self.mechanism, levels)
             certified = self.certified
-        except (UtmostError, *NONSENSE) as reason:
+        except UtmostError as reason:
             return Check("privacy", False, str(reason)), 0.0
         detail = (
             f"{levels} proved in exact arithmetic on all {len(levels)} edges "
@@ -228,18 +255,20 @@ class Solution:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the solution as one JSON file; the file is complete or not there at all."""
-        return write_checked(path, _plain(self))
+        return write_checked(path, solution_to_json(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:
         """Read a solution written by `save`; `BadFile` if it was changed, cut short or is of another version."""
-        return _from_plain(read_checked(path, FORMAT, VERSION, "solution"))
+        return solution_from_json(read_checked(path, FORMAT, VERSION, "solution"))
 
     def __str__(self) -> str:
         c = self.certificate
         bound = []
         if c.bound is not None:
-            does = "loses less than" if self.problem.question.startswith("finite.") else "exceeds"
+            does = (
+                "loses less than" if self.problem.question.startswith(("finite.", "choice.", "number.")) else "exceeds"
+            )
             bound = [f"  bound: no private mechanism {does} {c.bound:.10g} (gap {c.gap or 0:.2g})"]
         if self.from_file:  # the words are quoted, so that none of them reads like a line of ours
             words = {"the value is": c.quantity, "optimal": c.reason, "found by": c.method}
@@ -264,7 +293,8 @@ class Solution:
         return f"<pre>{html.escape(str(self))}</pre>{table}"
 
 
-def _plain(solution: Solution) -> dict[str, Any]:
+def solution_to_json(solution: Solution) -> dict[str, Any]:
+    """Plain data that `solution_from_json` reads back: what a file holds."""
     p, m, c = solution.problem, solution.mechanism, solution.certificate
     return {
         "format": FORMAT,
@@ -295,7 +325,8 @@ def _plain(solution: Solution) -> dict[str, Any]:
     }
 
 
-def _from_plain(content: dict[str, Any]) -> Solution:
+def solution_from_json(content: dict[str, Any]) -> Solution:
+    """The solution that plain data describe; `BadFile` for what cannot be one."""
     try:
         p, m, c = content["problem"], content["mechanism"], dict(content["certificate"])
         data = {name: _value_from_json(value) for name, value in p["data"].items()}

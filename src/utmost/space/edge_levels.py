@@ -17,19 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import Number, held
-from utmost.privacy import (
-    ApproxDP,
-    Floats,
-    Level,
-    PureDP,
-    approx_lower,
-    approx_move,
-    approx_upper,
-    as_level,
-    level_from_json,
-)
+from utmost.exact.arrays import Floats
+from utmost.privacy import ApproxDP, Level, PureDP, approx_lower, approx_move, approx_upper, as_level, level_from_json
+from utmost.space.family import Hamming
 from utmost.space.graph import MOST_ENTRIES, Space, edge_positions
-from utmost.space.points import Tuples
 from utmost.space.sparse import dijkstra
 
 Privacy: TypeAlias = "Level | Number | EdgeLevels"
@@ -169,6 +160,12 @@ class EdgeLevels:
                 keeps[mine] = level.keeps_positive
         return higher, held(lower, keeps & (q > 0))
 
+    def intercepts(self, edges: NDArray[Any], slopes: Floats) -> Floats:
+        """The least intercepts with which lines of these slopes lie above each edge's `upper`."""
+        if self.single is not None:
+            return self.single.intercept(slopes)
+        return np.array([self[int(e)].intercept(np.array([s]))[0] for e, s in zip(edges, slopes, strict=True)])
+
     def even_shares(self, edges: NDArray[Any]) -> tuple[Floats, Floats]:
         """`Level.even_share` of each of these edges: two arrays."""
         growth, delta = self.growth[edges], self.delta[edges]
@@ -277,13 +274,13 @@ def personalized(space: Space, levels_by_person: Sequence[Level | Number]) -> Ed
     >>> personalized(hamming(3, 2), [0.5, 1, 1])
     EdgeLevels(per edge: 0.5-DP, 1-DP)
     """
-    if space.family is None or space.family[0] != "hamming" or not isinstance(space.points, Tuples):
+    if not isinstance(space.family, Hamming):
         raise InvalidInput(f"personalised levels need a space made by hamming(people, values), not {space!r}.")
-    people = len(space.points.axes)
+    people, databases = space.family.people, space.family.points
     if len(levels_by_person) != people:
         raise InvalidInput(f"{len(levels_by_person)} levels for {people} people; give one per person.")
     a, b = space.edge_indices.T
-    person = np.argmax(space.points.digits(a) != space.points.digits(b), axis=0) if len(a) else np.zeros(0, dtype=int)
+    person = np.argmax(databases.digits(a) != databases.digits(b), axis=0) if len(a) else np.zeros(0, dtype=int)
     named = [as_level(level) for level in levels_by_person]
     distinct = list(dict.fromkeys(named))
     number = np.array([distinct.index(level) for level in named], dtype=np.int32)

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnknownPoint
+from utmost.exact.arrays import Floats, Integers
+from utmost.exact.citations import cites
+from utmost.space.family import Complete, Family
 from utmost.space.points import Histograms, Tuples
 from utmost.space.sparse import connected_components, coo_array, csr_array, dijkstra
 
 Point: TypeAlias = Hashable
-Integers: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
-Metric: TypeAlias = Callable[[Integers, Integers], Integers]
 
 MOST_ENTRIES = 10**8
 """Tables with more entries than this are refused with `TooLarge`."""
@@ -61,17 +61,19 @@ class Space:
         self,
         points: Sequence[Any],
         edges: Callable[[], ArrayLike] | ArrayLike,
-        family: tuple[str, dict[str, Any]] | None = None,
-        metric: Metric | None = None,
-        edge_count: int | None = None,
+        family: Family | None = None,
     ) -> None:
         self.points = points
         self.family = family
-        self.metric = metric
+        """What it knows of itself where it was made by name, such as its reach and its symmetry; None otherwise."""
         self._make_edges = edges
-        self._edge_count = edge_count
 
     # ---- ways to make one ----
+
+    @classmethod
+    def of(cls, family: Family) -> Space:
+        """The space of a family; the functions `path`, `counts`, `grid`, ... check its arguments."""
+        return cls(family.points, family.edges, family)
 
     @classmethod
     def from_edges(
@@ -158,12 +160,13 @@ class Space:
     @property
     def edge_count(self) -> int:
         """How many edges there are; where the family knows it, without making them."""
-        return len(self.edge_indices) if self._edge_count is None else self._edge_count
+        known = self.family.edge_count if self.family else None
+        return len(self.edge_indices) if known is None else known
 
     @property
     def is_complete(self) -> bool:
         """Whether it was made as `complete(n)`: every two points are neighbours."""
-        return self.family is not None and self.family[0] == "complete"
+        return isinstance(self.family, Complete)
 
     @property
     def edges(self) -> Edges:
@@ -215,8 +218,8 @@ class Space:
     def distance(self, a: Point, b: Point) -> float:
         """How many edges lie between two points; infinity if no path joins them."""
         i, j = self.index(a), self.index(b)
-        if self.metric:
-            return float(self.metric(np.array([i]), np.array([j]))[0])
+        if self.family:
+            return float(self.family.distances(np.array([i]), np.array([j]))[0])
         return float(dijkstra(self.graph(), indices=i, unweighted=True)[j])
 
     def distances(self) -> Floats:
@@ -232,12 +235,12 @@ class Space:
 
     def _all_distances(self) -> Floats:
         n = len(self.points)
-        if self.metric:
+        if self.family:
             here, table = np.arange(n), np.empty((n, n))
             rows = max(1, 2**20 // max(n, 1))  # so many at a time
             for start in range(0, n, rows):
                 block = here[start : start + rows]
-                apart = self.metric(np.repeat(block, n), np.tile(here, len(block)))
+                apart = self.family.distances(np.repeat(block, n), np.tile(here, len(block)))
                 table[start : start + rows] = apart.reshape(len(block), n)
             return table
         if not n:
@@ -250,9 +253,11 @@ class Space:
         n = len(self.points)
         if not len(sources):
             return np.full(n, np.inf)
-        if self.metric and len(sources) <= 4:
+        if self.family and len(sources) <= 4:
             here = np.arange(n)
-            return np.asarray(np.min([self.metric(np.full(n, s), here) for s in sources], axis=0), dtype=float)
+            return np.asarray(
+                np.min([self.family.distances(np.full(n, s), here) for s in sources], axis=0), dtype=float
+            )
         return np.asarray(dijkstra(self.graph(), indices=sources, unweighted=True, min_only=True))
 
     def _sources(self, points: Any) -> Integers:
@@ -297,9 +302,9 @@ class Space:
     def to_json(self) -> dict[str, Any]:
         """The space as plain data; `families.space_from_json` reads it back."""
         if self.family:
-            name, arguments = self.family
-            plain = {k: [label_to_json(x) for x in v] if isinstance(v, tuple) else v for k, v in arguments.items()}
-            return {"family": name, **plain}
+            given = self.family.arguments.items()
+            plain = {k: [label_to_json(x) for x in v] if isinstance(v, tuple) else v for k, v in given}
+            return {"family": self.family.name, **plain}
         return {"points": [label_to_json(p) for p in self.points], "edges": self.edge_indices.tolist()}
 
     def __eq__(self, other: object) -> bool:
@@ -317,8 +322,7 @@ class Space:
 
     def __repr__(self) -> str:
         if self.family:
-            name, arguments = self.family
-            return f"{name}({', '.join(f'{k}={v!r}' for k, v in arguments.items())})"
+            return str(self.family)
         return f"Space of {len(self.points)} points and {len(self.edge_indices)} edges"
 
 
@@ -361,6 +365,7 @@ class Edges(Sequence[tuple[Any, Any]]):
 # ---- morphisms ----
 
 
+@cites("RAIN-theorem-1")
 class Morphism:
     """A map between spaces that takes neighbours to neighbours or to one point.
 
@@ -443,8 +448,8 @@ def label_from_json(data: Any) -> Any:
 
 def _adjacent(space: Space, a: Integers, b: Integers) -> NDArray[np.bool_]:
     """Whether points at these positions are neighbours."""
-    if space.metric:
-        return np.asarray(space.metric(a, b) == 1)
+    if space.family:
+        return np.asarray(space.family.distances(a, b) == 1)
     n = len(space.points)
     keys = np.sort(space.edge_indices, axis=1) @ np.array([n, 1])
     return np.asarray(np.isin(np.minimum(a, b) * n + np.maximum(a, b), keys))

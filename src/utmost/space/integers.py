@@ -7,12 +7,16 @@ is noise proves its privacy from the moves alone, at any size.
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import accumulate, combinations
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
 from utmost.space.families import Neighbours, path, sums
@@ -79,7 +83,7 @@ class Lattice:
         "sum-zero": one up and another down, never one alone (disjoint cells that hold every row, rows replaced).
         "any": only one integer, by one (disjoint cells, rows that come or go)
     reach : how many such rows one neighbour has
-    lower, upper : where every integer lies
+    lower, upper : where every integer lies, or is cut to
     """
 
     kind: ClassVar[str] = "lattice"
@@ -98,7 +102,18 @@ class Lattice:
             )
 
     def clamp(self, values: Any) -> tuple[int, ...]:
-        """The nearest vector; moves no coordinate of two vectors farther apart."""
+        """The nearest vector; a neighbour's move stays a move of the same kind.
+
+        Where sums are kept ("sum-zero") nothing is cut: a row that leaves a cell that was cut would be seen to come
+        elsewhere and to leave nowhere, and noise that adds up to 0 would show it.
+
+        Examples
+        --------
+        >>> Lattice(2, "exchange", 1, 0, 9).clamp([10, 0]), Lattice(2, "sum-zero", 1, 0, 9).clamp([10, 0])
+        ((9, 0), (10, 0))
+        """
+        if self.moves == "sum-zero":
+            return tuple(int(value) for value in values)
         return tuple(min(max(int(value), self.lower), self.upper) for value in values)
 
     def __str__(self) -> str:
@@ -132,6 +147,58 @@ class Tallies:
                 "'add-remove'."
             )
 
+    @property
+    def points(self) -> int:
+        """How many tallies there are: C(rows + cells, cells)."""
+        return math.comb(self.rows + self.cells, self.cells)
+
+    def listed(self) -> NDArray[np.int64]:
+        """Every tally, one in each row, in increasing order of their running sums.
+
+        Examples
+        --------
+        >>> Tallies(2, 1, "replace").listed().tolist()
+        [[0, 0], [0, 1], [1, 0]]
+        """
+        bars = np.array(list(combinations(range(self.rows + self.cells), self.cells)), dtype=np.int64)
+        return np.asarray(np.diff(bars.reshape(-1, self.cells), axis=1, prepend=-1) - 1)
+
+    def moves(self) -> list[NDArray[np.int64]]:
+        """What one neighbour may add to a tally; of a move and its opposite, the one whose first change is up."""
+        ways = Tallies(self.cells, self.rows_each, "add-remove").listed()
+        both = ways if self.neighbours == "add-remove" else (ways[:, None] - ways[None]).reshape(-1, self.cells)
+        changed = np.unique(both[both.any(axis=1)], axis=0)
+        first = changed[np.arange(len(changed)), (changed != 0).argmax(axis=1)]
+        return list(changed[first > 0])
+
+    def space(self) -> Space:
+        """The same as a space of the library, whose points are the tallies of `listed`, as tuples.
+
+        An edge joins two tallies that one neighbour makes of each other. Of rows that come or go, up to `rows_each`
+        are added; of rows replaced, up to so many leave a cell or nowhere for another cell or nowhere.
+        """
+        every = self.listed()
+        found = []
+        for move in self.moves():
+            moved = every + move
+            fits = np.flatnonzero((moved >= 0).all(axis=1) & (moved.sum(axis=1) <= self.rows))
+            found.append(np.column_stack([fits, self.places(moved[fits])]))
+        return Space([tuple(tally) for tally in every.tolist()], np.concatenate(found))
+
+    def places(self, tallies: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where these tallies stand among all that are `listed`."""
+        place = _places_of(self)
+        return np.array([place[tuple(tally)] for tally in tallies.tolist()], dtype=np.int64)
+
+    def clamp(self, tally: Sequence[int]) -> tuple[int, ...]:
+        """The tally cut to `rows` rows in the order of its cells, none of them below 0.
+
+        Running sums are cut, so a row that comes where there is no room drives out one of a later cell: a tally one
+        replaced row away stays at most one replaced row away. Rows that come or go may become replaced ones.
+        """
+        ends = [min(end, self.rows) for end in accumulate(max(int(count), 0) for count in tally)]
+        return tuple(end - start for start, end in zip([0, *ends], ends, strict=False))
+
     def __str__(self) -> str:
         return f"tallies of {self.cells} cells, at most {self.rows} rows, {self.neighbours}, {self.rows_each} each"
 
@@ -156,6 +223,11 @@ def unlisted_from_json(data: Mapping[str, Any]) -> Unlisted:
     except TypeError as problem:
         raise InvalidInput(f"a {kind} does not take these arguments: {problem}.") from None
     return found
+
+
+@lru_cache(maxsize=4)
+def _places_of(tallies: Tallies) -> dict[tuple[int, ...], int]:
+    return {tuple(tally): place for place, tally in enumerate(tallies.listed().tolist())}
 
 
 def _require_whole(space: Any) -> None:

@@ -14,9 +14,8 @@ from itertools import product
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from utmost.exact.arrays import Integers
 
 
 class Computed(Sequence[Any]):

@@ -241,7 +241,7 @@ def test_structure_finds_what_the_matrix_finds(space, epsilon):
 def test_the_symbol_bounds_the_eigenvalues(space):
     """The bound on the symbol lies below every eigenvalue of Phi, and not far below."""
     for epsilon in (0.9, 1.3, 2.0):
-        sides = 2 if space.family[0] == "grid" else 1
+        sides = 2 if space.family.name == "grid" else 1
         bound = _least_symbol(epsilon, reach_of(space), sides)
         least = np.linalg.eigvalsh(np.exp(-epsilon * space.distances())).min()
         assert bound <= least < bound + 0.1
@@ -560,7 +560,7 @@ def test_refusals():
     with pytest.raises(InvalidInput, match="not regular"):
         um.finite.utility_bound([0.98, 0.01, 0.01], um.path(3), 1.0)
     with pytest.raises(TooLarge, match="1500"):
-        um.finite.optimal(um.path(300), um.ApproxDP(1, 0.1), loss="absolute")
+        um.finite.optimal(um.path(300), um.ApproxDP(1, 0.1), loss="within 1")
     with pytest.raises(UnsupportedLevel, match="linear-program"):
         um.finite.optimal(um.path(3), um.ApproxDP(1, 0.1), method="columns")
     with pytest.raises(InvalidInput, match="1 or more"):

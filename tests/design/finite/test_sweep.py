@@ -67,6 +67,6 @@ def test_some_large_designs_are_proved(space):
 def test_designs_of_every_size_are_proved(space, epsilon):
     """Up to a million results: a proof, or a refusal that says what to do."""
     refused = prove(space, epsilon)
-    if space.family is not None and space.family[0] in ("counts", "cycle", "complete", "hamming"):
+    if space.family is not None and space.family.name in ("counts", "cycle", "complete", "hamming"):
         um.finite.tight_constraints(space, epsilon)  # exists, and is not among the refused
         assert refused < 4

@@ -10,9 +10,11 @@ from scipy.optimize import linprog
 
 import utmost as um
 from utmost.checking import patterns
-from utmost.checking.patterns import _worst_fraction, information_bound, information_of, response_prices, subset_sums
+from utmost.checking.patterns import _worst_fraction, information_bound
+from utmost.design.local.information import response_prices
 from utmost.design.local.simple import halves
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.mechanism.patterns import information_of, subset_sums
 
 information_module = importlib.import_module("utmost.design.local.information")  # beside the function of that name
 SKEWED = (0.5, 0.2, 0.15, 0.1, 0.05)

@@ -20,7 +20,7 @@ from oracles.privacy import is_private
 from scipy.optimize import linprog
 
 import utmost as um
-from utmost.design.multiparty.groups import kernel
+from utmost.design.multiparty.alike import kernel
 from utmost.design.multiparty.protocol import ANY_PROTOCOL, NO_INTERACTION
 from utmost.design.multiparty.response import chances, response
 from utmost.errors import BadFile, CannotCertify, InvalidInput, TooLarge, UnsupportedLevel, WeakPromise

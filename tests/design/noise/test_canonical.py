@@ -159,6 +159,28 @@ def test_draws_follow_the_law(level, step):
     assert chisquare(often[keep], shares[keep] / shares[keep].sum() * often[keep].sum()).pvalue > 1e-6
 
 
+@pytest.mark.parametrize("step", [1, 2, 3, 8])
+@pytest.mark.parametrize("level", [um.ApproxDP(1, "0.01"), um.GaussianDP("0.4")], ids=str)
+def test_means_by_summation(level, step):
+    """Expected losses against sums over the law, place by place."""
+    law = CanonicalLaw(level, step)
+    k = np.arange(-law.wide - step, law.wide + step + 1)
+    chances = law.probability(k)
+    assert law.mean("absolute") == approx(chances @ np.abs(k), rel=1e-10)
+    assert law.mean("squared") == approx(chances @ k**2, rel=1e-10)
+    assert law.mean("within 3") == approx(chances @ (np.abs(k) > 3), rel=1e-10)
+
+
+def test_means_of_wide_gaussians():
+    """Beyond what is summed, the closed form; where both are known they agree."""
+    from utmost.mechanism.canonical import _rounded_mean
+
+    law = CanonicalLaw(um.GaussianDP("1/2000"))
+    for loss in ("absolute", "squared"):
+        assert law.mean(loss) == approx(_rounded_mean(2000.0, loss), rel=1e-12)
+    assert CanonicalLaw(um.GaussianDP("1e-7")).mean("squared") == approx(1e14, rel=1e-12)
+
+
 def test_moves_over_several_steps():
     """Group privacy in exact arithmetic: at the very threshold, and one part in 10^12 beyond it."""
     assert keeps_after(um.GaussianDP("1/100"), 100, um.GaussianDP(1))

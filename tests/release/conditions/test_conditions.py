@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from utmost.errors import InvalidInput, NotRowWise
 from utmost.release.conditions import as_condition
+from utmost.release.conditions.where import as_where
 from utmost.release.engines import open_table
-from utmost.release.questions import text_of
 
 TABLE = pyarrow.table(
     {
@@ -485,7 +485,7 @@ def test_long_conditions_are_read_and_deep_ones_refused():
             return value
 
         with pytest.raises(InvalidInput, match="deeply"):
-            text_of(deep, SOURCE)
+            as_where(deep, SOURCE)
 
 
 @pytest.mark.parametrize("where", ["name = 'a\0b'", "name LIKE '\0%'", lambda t: t.name.startswith("\0")])

@@ -10,12 +10,11 @@ from decimal import Decimal
 import numpy as np
 import pyarrow
 import pytest
+from oracles.questions import Setting, histogram
 
 import utmost as um
 from utmost.release import engines
 from utmost.release.conditions import as_condition
-from utmost.release.histograms import histogram
-from utmost.release.questions import Setting
 
 UTC = datetime.UTC
 SECRET = b"s" * 32

@@ -7,18 +7,14 @@ import weakref
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracles.questions import Setting, count, counts, histogram, majority, mean, plurality, quantile, threshold, total
 from oracles.tables import UNITS, as_table, tables
 
 import utmost as um
 from utmost.errors import EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
-from utmost.release.histograms import histogram
-from utmost.release.quantiles import quantile
-from utmost.release.questions import Setting, count, majority, mean, threshold, total
-from utmost.release.several_counts import counts
+from utmost.release.contributions import as_grid, statement, values
 from utmost.release.source import FAILED
-from utmost.release.statistics import as_grid, statement, values
-from utmost.release.winners import plurality
 
 SECRET = b"s" * 32
 FOREIGN = "CREATE FOREIGN DATA WRAPPER odd_wrapper; CREATE SERVER odd_server FOREIGN DATA WRAPPER odd_wrapper"
@@ -81,18 +77,17 @@ def questions(source, unit, neighbours):
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables, st.sampled_from([0, 1, 2]))
-def test_every_question_has_the_same_point_and_mechanism(server, opened, listed, which):
+def test_every_question_has_the_same_point_and_space(server, opened, listed, which):
     """Random tables with nulls, NaN, infinities, tiny and huge numbers, repeated ids: rows and people."""
     put(server[0], listed)
     local = engines.open_table(as_table(listed))
     for here, there in zip(
         questions(local, UNITS[which], "replace"), questions(opened, UNITS[which], "replace"), strict=True
     ):
-        points = [q.point(q.statement(SECRET)) for q in (here, there)]
-        assert points[0] == points[1], here.words
-        assert here.public == there.public or "startswith" in str(here.public) or "STARTS" in str(here.public)
-        designs = [q.joint.design if q.joint else q.parts[0].design for q in (here, there)]
-        assert designs[0].name == designs[1].name
+        one, other = here.question, there.question
+        assert here.private_point(SECRET) == there.private_point(SECRET), one.words
+        assert one.public == other.public or "startswith" in str(one.public) or "STARTS" in str(one.public)
+        assert (one.space, one.privacy, one.terms) == (other.space, other.privacy, other.terms)
 
 
 def test_a_session_on_postgres(server):
@@ -142,7 +137,7 @@ def test_conditions_that_differ_or_fail_are_refused(opened, where, words):
     """Before anything is read, with what to do."""
     setting = Setting(opened, um.rows(at_most=20), "replace")
     if words is None:
-        assert count(setting, where, 1, "rows", "absolute", None).kind == "count"
+        assert count(setting, where, 1).statement(SECRET)
         return
     with pytest.raises((NotRowWise, InvalidInput), match=words):
         count(setting, where, 1, "rows", "absolute", None)
@@ -308,19 +303,19 @@ def test_failures_say_nothing(server):
         engines.open_table(url)
     connection.execute("CREATE TABLE gone (n int)")
     s = um.Session(f"{url}#gone", "survey", um.rows(at_most=5), "replace", budget=2)
-    asked = s.plan.count("n > 0", privacy=1).question
-    statement = asked.statement(SECRET)
+    plan = s.plan.count("n > 0", privacy=1)
+    read = plan.question.statement(plan.source, SECRET)
     connection.execute("DROP TABLE gone")
     with pytest.raises(InvalidInput, match="'gone' is gone"):
         s.count("n > 0", privacy=1)
     assert str(s.spent) == "epsilon 0 of 2"
     with pytest.raises(EngineFailed) as failed:
-        asked.release(statement)
+        plan.source.integers(read)
     assert str(failed.value) == FAILED
     assert failed.value.__cause__ is None
     assert failed.value.__context__ is None
     with pytest.raises(Exception, match="read-only"):
-        s.setting.source.connection.con.execute("CREATE TABLE written (n int)")
+        plan.source.connection.con.execute("CREATE TABLE written (n int)")
 
 
 def test_numbers_are_exact(server):

@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.programs import binary_lp, least_loss_lp
 from scipy import stats
+from utmost.release.mechanisms import cache, choice
+from utmost.release.mechanisms.choice import design_choice, design_number
+from utmost.release.mechanisms.noisy_line import NoisyLine
 
 import utmost as um
 from utmost.design.noise.discrete import discrete_laplace, discrete_staircase
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.mechanism.certification import growth_floor
 from utmost.mechanism.sampling import insecure_source_for_tests_only
-from utmost.release.mechanisms import cache, choice
-from utmost.release.mechanisms.choice import design_choice, design_number
-from utmost.release.mechanisms.line import line_prior
-from utmost.release.mechanisms.losses import cost
-from utmost.release.mechanisms.noisy_line import NoisyLine
+from utmost.release.costs import cost
+from utmost.release.priors import line_prior
 from utmost.space.integers import Line
 
 LOSSES = ("absolute", "squared", "zero-one", "within 2")
@@ -240,7 +240,7 @@ def test_alternatives_against_their_distributions():
     points, reach, epsilon = 30, 3, 0.7
     line = Line(0, points - 1, reach)
     found = design_number(line, um.PureDP(epsilon), "absolute").alternatives
-    from utmost.release.mechanisms.alternatives import _gaussian_spread
+    from utmost.release.alternatives import _gaussian_spread
 
     sigma = _gaussian_spread(um.PureDP(epsilon))
     spent = stats.norm.cdf(0.5 / sigma - epsilon * sigma) - np.exp(epsilon) * stats.norm.cdf(

@@ -4,17 +4,21 @@ Given the truth at every point and the mechanism at the boundary, exactly one pr
 point at once, for every reasonable utility (BIN Theorem 2): it tells the truth as often as the known points allow,
 Pr[truth at w] = the least bound carried to w from any known point along any path. `extend` finds it by shortest paths,
 `balanced` and `best_boundary` choose the boundary, `at` answers for one dataset in a space too large to list.
+`uniformly_most_powerful` tests a share.
 """
 
-from utmost.design.binary.choice import best_boundary
+from utmost.design.binary.boundary import best_boundary
 from utmost.design.binary.extension import balanced, extend
 from utmost.design.binary.nearby import CertifiedAnswer, LocalProbability, at
 from utmost.design.binary.question import Boundary, boundary, dominates, hitting_set, is_hitting
+from utmost.design.binary.share_test import NoisyShare, ShareTest, noisy_share, uniformly_most_powerful
 
 __all__ = [
     "Boundary",
     "CertifiedAnswer",
     "LocalProbability",
+    "NoisyShare",
+    "ShareTest",
     "at",
     "balanced",
     "best_boundary",
@@ -23,4 +27,6 @@ __all__ = [
     "extend",
     "hitting_set",
     "is_hitting",
+    "noisy_share",
+    "uniformly_most_powerful",
 ]

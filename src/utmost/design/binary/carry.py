@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.exact import LEAST, held, to_float
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.privacy import ApproxDP, GaussianDP, as_quantile
 from utmost.space.edge_levels import EdgeLevels
 from utmost.space.sparse import connected_components, csr_array, dijkstra
 
-Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 Bounds: TypeAlias = tuple[Floats, Floats]
 Shortest: TypeAlias = Callable[[Floats], tuple[Floats, Mask]]
@@ -35,6 +36,7 @@ WIDE = 64
 """Fronts of at least so many points are relaxed together; narrower ones through a heap."""
 
 
+@cites("BIN-definition-9", "HET-theorem-4", "HET-algorithm-1", "HET-lemma-2")
 def carry(levels: EdgeLevels, start: Bounds, through: Mask) -> tuple[Bounds, str]:
     """The bounds that `start` implies at every point, along paths of points in `through`; and how they were found.
 
@@ -77,6 +79,7 @@ def _one_pass(levels: EdgeLevels, shifts: Floats, start: Bounds, through: Mask) 
     return np.where(zero, 0.0, p1), np.where(zero, 1.0, q1)
 
 
+@cites("HET-theorem-2", "HET-theorem-3", "HET-corollary-1", "HET-lemma-3")
 def _two_passes(levels: EdgeLevels, c: float, start: Bounds, through: Mask) -> Bounds:
     """Growth, then saturation: along a path the two branches of `upper` never alternate (HET Theorem 3).
 

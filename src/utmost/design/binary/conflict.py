@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from flint import ctx
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from utmost.errors import NoExtension
 from utmost.exact import ExpSum, Real, compare, show_rational
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.space.edge_levels import EdgeLevels
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Conflict:
     excess: float
 
 
+@cites("BIN-lemma-1", "BIN-lemma-9")
 def find_conflict(
     levels: EdgeLevels,
     truth: NDArray[np.int64],

@@ -6,21 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from utmost.checking import average
 from utmost.design.binary.carry import Bounds, carry
 from utmost.design.binary.conflict import find_conflict, raise_conflict
-from utmost.design.binary.question import (
-    Floats,
-    Mask,
-    Outputs,
-    Truth,
-    as_truth,
-    boundary_edges,
-    read_known,
-    require_hitting,
-)
+from utmost.design.binary.question import Mask, Outputs, Truth, as_truth, boundary_edges, read_known, require_hitting
 from utmost.exact import held
-from utmost.mechanism import FiniteMechanism
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
+from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import Level
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
@@ -29,6 +21,7 @@ from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 AVERAGE = "average probability of the truth over the points"
 
 
+@cites("BIN-theorem-1", "BIN-theorem-2", "BIN-corollary-1", "BIN-algorithm-1", "HET-theorem-1", "HET-algorithm-2")
 def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
     """The optimal private mechanism with given values at known points, for every reasonable utility at once.
 
@@ -81,6 +74,7 @@ def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outp
     return _solution("binary.extend", levels, data, fixed.mask, matrix, method, "BIN Theorem 2, HET Theorem 1")
 
 
+@cites("BIN-corollary-2")
 def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (False, True)) -> Solution:
     """The optimal mechanism that treats both answers alike, telling the truth equally often on either side.
 

@@ -14,6 +14,7 @@ from utmost.design.binary.extension import carry_from, extend
 from utmost.design.binary.question import Outputs, as_probability, as_truth, read_known
 from utmost.errors import CannotCertify, InvalidInput, NeedsFloor, TooLarge
 from utmost.exact import LEAST, Enclosed, ExpSum, Number, as_rational, endpoints, held
+from utmost.exact.citations import cites
 from utmost.mechanism.certification import MOST_MOVED, sample_from
 from utmost.mechanism.sampling import WORD
 from utmost.privacy import GaussianDP, Level, as_level
@@ -95,6 +96,7 @@ class LocalProbability(float):
         )
 
 
+@cites("BIN-algorithm-2")
 def at(
     dataset: Hashable,
     neighbours: Callable[[Any], Iterable[Any]],

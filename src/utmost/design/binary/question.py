@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, NotBoundaryHitting
 from utmost.exact import LEAST, Number, as_rational
+from utmost.exact.arrays import Floats
 from utmost.space import Space
 from utmost.space.sparse import csr_array, maximum_bipartite_matching
 
 Outputs: TypeAlias = tuple[Any, Any]
 Truth: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

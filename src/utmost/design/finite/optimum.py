@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 
 import numpy as np
 
-from utmost.checking import mechanism_bound
-from utmost.design.finite.columns import generate_columns, mirrored_edges
+from utmost.design.finite.column_generation import generate_columns, mirrored_edges
 from utmost.design.finite.geometric import geometric
 from utmost.design.finite.phi import pure_levels
 from utmost.design.finite.region import regularity
 from utmost.design.finite.tight import column_peaks, with_peaks
-from utmost.design.linear_program import Floats, Optimum, best_mechanism, mix_until_private
+from utmost.design.linear_program import Optimum, best_mechanism, mix_until_private
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, Loss, grows_with_distance, loss_table
 from utmost.mechanism.decaying import DecayingMechanism, is_path
+from utmost.mechanism.line_chains import moved
 from utmost.privacy import ApproxDP
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.space.integers import Line
 
 METHODS = ("auto", "geometric", "tight-constraints", "linear-program", "columns")
+MOST_LABELLED = 60_000
+"""Up to how many edges times outputs a linear program with outputs of one's own has: some seconds."""
 FEW, MOST = 40, 1500
 """Beyond how many results columns are generated, where the plain program is slower, and up to how many."""
 
@@ -37,6 +42,7 @@ def optimal(
     method: Literal["auto", "geometric", "tight-constraints", "linear-program", "columns"] = "auto",
     seconds: float = 600.0,
     say: Callable[[str], Any] | None = None,
+    outputs: Sequence[Any] | None = None,
 ) -> Solution:
     """The private mechanism with the least expected loss, for a prior, or at the worst point.
 
@@ -47,18 +53,22 @@ def optimal(
     criterion : "average" under the prior, or "worst" over the points
     method : how to solve it
         "auto" takes tight constraints where they are proved optimal (zero-one loss, regular prior), geometric noise
-        with its best remap on counts, a sparse linear program for few results, a delta or the worst case, and column
-        generation for many results at pure levels; the certificate says which and why.
+        with its best remap on counts at pure levels, the best chain at every threshold on counts at every other
+        concave level (Gaussian too) for losses that are convex and least at the truth, a sparse linear program for
+        few results, a delta or the worst case, and column generation for many results at pure levels; the certificate
+        says which and why.
     seconds : how long a solver may take
         Column generation then returns the best it found, never worse than the exponential mechanism, geometric noise
         or tight columns, and the certificate states the gap that is left; a plain linear program is given up.
     say : called with a line of text after each round of columns
+    outputs : what may be answered, if not the points: any number of labels, such as the candidates of a vote
+        The loss is then an array (points x outputs) or a callable loss(point, output), and a linear program is solved.
 
     Returns
     -------
     Solution
-        Its outputs are guesses: the points of the space. The certificate holds dual prices, from which `verify`
-        recomputes what no private mechanism can go below.
+        Its outputs are guesses: the points of the space, or what `outputs` lists. The certificate holds dual prices,
+        from which `verify` recomputes what no private mechanism can go below.
 
     Examples
     --------
@@ -68,14 +78,27 @@ def optimal(
     (1.114192, True)
     >>> um.finite.optimal(um.counts(4), 1.0, loss="absolute").certificate.claim      # geometric noise, remapped
     'theorem'
+    >>> votes, wrong = um.histograms(3, 3), lambda tally, named: named != tally.index(max(tally))
+    >>> round(um.finite.optimal(votes, 1.0, loss=wrong, outputs=(0, 1, 2)).value, 6)        # who won, of three
+    0.316182
     """
     levels = on_edges(space, privacy)
-    levels.require(ApproxDP, "finite.optimal needs (epsilon, delta) levels; Gaussian ones are not linear programs.")
+    if method == "auto" and criterion == "average" and outputs is None:
+        found = _by_chains(levels, prior, loss)
+        if found is not None:
+            return found
+    levels.require(
+        ApproxDP,
+        "finite.optimal needs (epsilon, delta) levels, or a count and a loss that is convex in the guess and least at "
+        "the truth; others at Gaussian levels are not linear programs.",
+    )
     if criterion not in ("average", "worst"):
         raise InvalidInput(f"criterion is {criterion!r}; say 'average' or 'worst'.")
     if method not in METHODS:
         raise InvalidInput(f"method is {method!r}; say {', '.join(map(repr, METHODS[:-1]))} or {METHODS[-1]!r}.")
     weights = space.as_prior(prior)
+    if outputs is not None:
+        return _to_labels(levels, weights, loss, tuple(outputs), criterion, method, seconds)
     if method in ("auto", "tight-constraints"):
         fits = criterion == "average" and isinstance(loss, str) and loss == "zero-one"
         found = _by_tight_constraints(space, privacy, weights) if fits else None
@@ -97,17 +120,60 @@ def optimal(
             "distance; use another method."
         )
     optimum, how = _solve(levels, weights, table, criterion == "worst", method, seconds, say)
-    matrix, moved = mix_until_private(_symmetrise(optimum.matrix, levels, weights, table), levels)
+    best = _symmetrise(optimum.matrix, levels, weights, table)
+    data = {"prior": weights, "loss": table, "criterion": criterion}
+    return _solved(levels, data, optimum._replace(matrix=best), how, space.points)
+
+
+def _to_labels(
+    levels: EdgeLevels,
+    weights: Floats,
+    loss: Loss,
+    outputs: tuple[Any, ...],
+    criterion: str,
+    method: str,
+    seconds: float,
+) -> Solution:
+    """The optimum whose answers are labels and not points, by a linear program."""
+    n, k = len(weights), len(outputs)
+    if not k or len(set(outputs)) < k:
+        raise InvalidInput(f"outputs lists {k} answers; give one or more, each once.")
+    if isinstance(loss, str):
+        raise InvalidInput(
+            f"loss is {loss!r}; with outputs of your own give an array or a callable loss(point, output)."
+        )
+    if method not in ("auto", "linear-program"):
+        raise InvalidInput(f"method is {method!r}; with outputs of your own only a linear program is solved.")
+    if (entries := (len(levels) + n) * k) > MOST_LABELLED:
+        raise TooLarge(
+            f"{len(levels)} edges and {k} outputs make {entries} constraints; a linear program has at most "
+            f"{MOST_LABELLED}. Use a smaller space."
+        )
+    table = loss_table(loss, levels.space.points, outputs)
+    scale = float(np.abs(table).max(initial=0.0)) or 1.0  # solvers' tolerances are absolute
+    worst = table / scale if criterion == "worst" else None
+    many = entries > MOST_LABELLED // 10 and worst is None
+    found = best_mechanism(levels, -weights[:, None] * table / scale, None, None, worst, seconds, interior=many)
+    how = f"a sparse linear program over the edges, {'by an interior point' if many else 'to a vertex'}"
+    data = {"prior": weights, "loss": table, "criterion": criterion, "outputs": outputs}
+    return _solved(levels, data, found._replace(duals=found.duals * scale), how, outputs)
+
+
+def _solved(levels: EdgeLevels, data: dict[str, Any], optimum: Optimum, how: str, outputs: Sequence[Any]) -> Solution:
+    """What a solver found, made private, with the bound that its prices prove."""
+    space, weights, table, criterion = levels.space, data["prior"], data["loss"], data["criterion"]
+    matrix, moved = mix_until_private(optimum.matrix, levels)
     losses = (matrix * table).sum(axis=1)
     value = float(losses.max(initial=0.0)) if criterion == "worst" else float(weights @ losses)
     against = optimum.favoured if criterion == "worst" else weights
-    bound, duals = max(  # prices of nothing give the loss that not even a truthful mechanism goes below
-        ((-mechanism_bound(levels, -against[:, None] * table, d), d) for d in (optimum.duals, 0 * optimum.duals)),
+    problem = Problem("finite.optimal", space, levels, data)
+    bound, evidence = max(  # prices of nothing give the loss that not even a truthful mechanism goes below
+        (
+            (proved_bound(problem, offered), offered)
+            for offered in (_evidence(prices, against, criterion) for prices in (optimum.duals, 0 * optimum.duals))
+        ),
         key=lambda found: found[0],
     )
-    places = np.flatnonzero(duals)
-    evidence = {"dual_places": places, "dual_values": duals.ravel()[places]}
-    evidence |= {"least_favourable": against} if criterion == "worst" else {}
     certificate = Certificate(
         "bound",
         "linear programming duality over all private mechanisms",
@@ -118,9 +184,14 @@ def optimal(
         evidence=evidence,
         notes=(f"no probability was moved by more than {moved:.1g} to make the solver's answer private",),
     )
-    data = {"prior": weights, "loss": table, "criterion": criterion}
-    mechanism = FiniteMechanism(matrix, space.points, space.points)
-    return Solution(Problem("finite.optimal", space, levels, data), mechanism, value, certificate)
+    return Solution(problem, FiniteMechanism(matrix, space.points, outputs), value, certificate)
+
+
+def _evidence(prices: Floats, against: Floats, criterion: str) -> dict[str, Any]:
+    """Prices of the constraints of privacy, only those above 0, and the prior that the value is an average under."""
+    places = np.flatnonzero(prices)
+    offered = {"dual_places": places, "dual_values": prices.ravel()[places]}
+    return offered | ({"least_favourable": against} if criterion == "worst" else {})
 
 
 def _solve(
@@ -162,6 +233,7 @@ def _symmetrise(matrix: Floats, levels: EdgeLevels, weights: Floats, table: Floa
     return (matrix + matrix[::-1, ::-1]) / 2 if mirrored_edges(levels, weights, table) is not None else matrix
 
 
+@cites("REG-theorem-3")
 def _by_tight_constraints(space: Space, privacy: Privacy, weights: Floats) -> Solution | None:
     """The tight-constraints mechanism where it is proved optimal for a prior; None where it is not."""
     try:
@@ -193,6 +265,50 @@ def _by_tight_constraints(space: Space, privacy: Privacy, weights: Floats) -> So
     )
     data = {"prior": weights}
     return Solution(Problem("finite.regular", space, tight.problem.privacy, data), mechanism, value, certificate)
+
+
+def _by_chains(levels: EdgeLevels, prior: Any, loss: Loss) -> Solution | None:
+    """The best chain at every threshold, where it is proved optimal: counts, and convex losses least at the truth.
+
+    Beyond what a table holds the solution is an exact law on a line of integers, for losses with a name.
+    """
+    from utmost.design.noise.line import best_on_line
+    from utmost.design.noise.threshold_chains import has_chains, table_chains
+
+    space, level, n = levels.space, levels.single, len(levels.space.points)
+    named = isinstance(loss, str)
+    if level is None or n < 2 or not is_path(space) or not level.concave or not level.certifiable:
+        return None
+    if named and loss not in ("absolute", "squared"):
+        return None
+    pure = isinstance(level, ApproxDP) and level.delta == 0
+    trivial = isinstance(level, ApproxDP) and not 0 < level.log_growth < math.inf
+    if trivial or getattr(level, "mu", 1) in (0, math.inf):
+        return None
+    if n > MOST:
+        same = named and space.points == range(n)
+        return best_on_line(Line(0, n - 1, 1), level, str(loss), prior) if same else None
+    table, weights = loss_table(loss, space.points, space.points), space.as_prior(prior)
+    if not has_chains(table) or (pure and grows_with_distance(table)):
+        return None
+    starts = table_chains(level, weights, table)
+    t = np.arange(1, n)
+    tails = moved(level, np.broadcast_to(starts, (n, n - 1)), np.arange(n)[:, None] - t + 1)
+    ends = np.ones((n, 1))
+    matrix = np.maximum(np.hstack([ends, tails]) - np.hstack([tails, 0 * ends]), 0.0)
+    matrix, _ = mix_until_private(matrix / matrix.sum(axis=1, keepdims=True), levels)
+    certificate = Certificate(
+        "theorem",
+        "every threshold at its binary optimum, which add up to the expected loss (chains, docs/theory.md)",
+        "expected loss under the prior",
+        "the best chain at every threshold, chosen because this is a count and the loss convex, least at the truth",
+        gap=0.0,
+        evidence={"starts": starts},
+    )
+    value = float(weights @ (matrix * table).sum(axis=1))
+    mechanism = FiniteMechanism(matrix, space.points, space.points)
+    data = {"prior": weights, "loss": table}
+    return Solution(Problem("finite.chains", space, levels, data), mechanism, value, certificate)
 
 
 def _by_geometric_noise(levels: EdgeLevels, weights: Floats, table: Floats) -> Solution | None:

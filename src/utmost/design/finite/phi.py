@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
@@ -18,11 +17,11 @@ from numpy.typing import NDArray
 
 from utmost.errors import UnsupportedLevel
 from utmost.exact import ExpSum, as_fmpq
+from utmost.exact.arrays import Floats
 from utmost.privacy import ApproxDP
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
-Floats: TypeAlias = NDArray[np.float64]
 UNIT = 2.0**-52
 LONG_UNIT = float(np.finfo(np.longdouble).eps)
 MOST_EXACT = 400

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.design.finite.phi import Solved, pure_levels, solve_phi
 from utmost.design.finite.singular import nonnegative_solution
 from utmost.design.finite.structured import solve_for_prior
 from utmost.design.finite.tight import MOST_DENSE, column_peaks, tight_constraints
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.space.family import Hamming
 
-Floats: TypeAlias = NDArray[np.float64]
 SLACK = 1e-12
 """What rounding may add to a ratio of probabilities before it counts as broken."""
 
 
+@cites("REG-proposition-4")
 def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     """Coefficients y >= 0 with prior = y Phi if the prior is epsilon-regular, else None (REG Def. of regular priors).
 
@@ -77,12 +79,14 @@ def _coefficients(levels: EdgeLevels, weights: Floats) -> tuple[Solved | None, F
     return solved, np.asarray(np.abs(inverse) @ weights * 2.0**-51)
 
 
+@cites("REG-proposition-4")
 def corner_priors(space: Space, privacy: Privacy) -> Floats:
     """The corners of the region of regular priors: the rows of Phi, each divided by its sum (REG Prop. 4)."""
     phi = np.exp(-pure_levels(space, privacy).lengths())
     return np.asarray(phi / phi.sum(axis=1, keepdims=True))
 
 
+@cites("REG-proposition-2", "REG-proposition-3")
 def necessary_conditions(prior: Any, space: Space, privacy: Privacy) -> tuple[Check, Check]:
     """What every regular prior satisfies: ratios along edges (REG Prop. 2) and a range at each point (Prop. 3).
 
@@ -129,6 +133,7 @@ def _range(levels: EdgeLevels, weights: Floats) -> Check:
     return Check("range", True, "every probability lies between 1 / sum e^(eps d) and 1 / sum e^(-eps d)")
 
 
+@cites("REG-theorem-1", "REG-lemma-2")
 def utility_bound(prior: Any, space: Space, privacy: Privacy) -> float:
     """What no private mechanism's probability of a right guess exceeds, for a regular prior: sum y (REG Theorem 1).
 
@@ -144,6 +149,7 @@ def utility_bound(prior: Any, space: Space, privacy: Privacy) -> float:
     return math.fsum(y)
 
 
+@cites("REG-proposition-5", "REG-proposition-6")
 def leakage_bound(prior: Any, space: Space, privacy: Privacy) -> float:
     """What no private mechanism leaks, in bits, for a regular prior: log2(sum y / max prior) (REG Prop. 6)."""
     if not len(space.points):
@@ -151,6 +157,7 @@ def leakage_bound(prior: Any, space: Space, privacy: Privacy) -> float:
     return math.log2(utility_bound(prior, space, privacy) / float(space.as_prior(prior).max()))
 
 
+@cites("REG-corollary-1", "REG-theorem-2")
 def leakage_bound_for_all(space: Space, privacy: Privacy) -> float:
     """What no private mechanism leaks, in bits, whatever the prior: log2(n sum y) of the uniform one (REG Cor. 1).
 
@@ -164,10 +171,9 @@ def leakage_bound_for_all(space: Space, privacy: Privacy) -> float:
     2.522568
     """
     level = on_edges(space, privacy).single
-    if space.family and space.family[0] == "hamming" and isinstance(level, ApproxDP):
+    if isinstance(space.family, Hamming) and isinstance(level, ApproxDP):
         pure_levels(space, level)
-        people, values = int(space.family[1]["people"]), space.family[1]["values"]
-        v = values if isinstance(values, int) else len(values)
+        people, v = space.family.people, space.family.many_values
         if not people or not v:
             return 0.0
         return people * (math.log2(v) - math.log2(1 + (v - 1) * math.exp(-level.log_growth)))

@@ -15,9 +15,10 @@ import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
-from utmost.design.finite.phi import Floats, Solved, rational_powers, solve_lengths
+from utmost.design.finite.phi import Solved, rational_powers, solve_lengths
 from utmost.errors import TooLarge
 from utmost.exact import as_fmpq
+from utmost.exact.arrays import Floats
 from utmost.space.edge_levels import EdgeLevels
 
 Table: TypeAlias = list[list[fmpq]]

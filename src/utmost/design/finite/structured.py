@@ -13,11 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utmost.design.finite.phi import Floats, Solved
+from utmost.design.finite.phi import Solved
+from utmost.exact.arrays import Floats
 from utmost.mechanism.decaying import (
-    LINES,
     has_structure,
-    is_path,
     is_transitive,
     path_peaks,
     reach_of,
@@ -26,6 +25,7 @@ from utmost.mechanism.decaying import (
 )
 from utmost.privacy import ApproxDP
 from utmost.space import Space
+from utmost.space.family import Grid, Side
 
 MOST_OFFSETS = 2**22
 REFINEMENTS = 6
@@ -60,7 +60,7 @@ def solve_for_prior(space: Space, level: ApproxDP, prior: Floats, most_dense: in
     """
     if level.log_growth == 0:
         return None
-    sides = _product_sides(space)
+    sides = space.family.sides if space.family else None
     if sides is not None:
         return _solve_product(sides, level.log_growth, prior)
     if len(prior) <= most_dense or is_transitive(space) or not has_structure(space):
@@ -68,23 +68,7 @@ def solve_for_prior(space: Space, level: ApproxDP, prior: Floats, most_dense: in
     return _solve_toeplitz(space, level, _shape(space)[0], prior)
 
 
-def _product_sides(space: Space) -> list[tuple[int, str]] | None:
-    """How long each side is, and whether it is a path or complete, if distances add up over the sides."""
-    if space.family is None:
-        return None
-    name, arguments = space.family
-    if name == "hamming":
-        return [(size, "complete") for size in getattr(space.points, "shape", ())]
-    if name == "complete":
-        return [(len(space.points), "complete")]
-    if is_path(space):
-        return [(len(space.points), "path")]
-    if name == "grid" and (arguments["metric"] == "manhattan" or sum(size > 1 for size in arguments["shape"]) < 2):
-        return [(size, "path") for size in arguments["shape"]]
-    return None
-
-
-def _solve_product(sides: list[tuple[int, str]], epsilon: float, right: Floats) -> tuple[Solved, Floats]:
+def _solve_product(sides: tuple[Side, ...], epsilon: float, right: Floats) -> tuple[Solved, Floats]:
     """Phi is a Kronecker product, so its inverse is applied one side after the other.
 
     An entry of a side's inverse is a quotient of sums of three powers of b = e^-epsilon, each within epsilon + 1 units;
@@ -127,11 +111,9 @@ def _undo_complete(v: Floats, epsilon: float, sign: int) -> Floats:
 
 def _shape(space: Space) -> tuple[tuple[int, ...], str]:
     """The sides of a line or grid that are longer than one point, and its metric."""
-    assert space.family is not None
-    name, arguments = space.family
-    if name in LINES:
-        return (len(space.points),), "line"
-    return tuple(size for size in arguments["shape"] if size != 1), arguments["metric"]
+    if isinstance(space.family, Grid):
+        return space.family.long_sides, space.family.metric
+    return (len(space.points),), "line"
 
 
 def _solve_toeplitz(

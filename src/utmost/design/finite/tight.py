@@ -7,17 +7,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utmost.design.finite.phi import Floats, Solved, pure_levels, solve_phi
+from utmost.design.finite.phi import Solved, pure_levels, solve_phi
 from utmost.design.finite.singular import nonnegative_solution
 from utmost.design.finite.structured import solve_structured
 from utmost.errors import NoSuchMechanism, TooLarge
 from utmost.exact import held
+from utmost.exact.arrays import Floats
+from utmost.exact.bisection import narrow
+from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
-from utmost.mechanism.decaying import LINES, DecayingMechanism, has_structure, is_path, is_transitive, row_sums
+from utmost.mechanism.decaying import DecayingMechanism, has_structure, is_path, is_transitive, row_sums
 from utmost.privacy import ApproxDP, PureDP
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.space.family import Row
 
 MOST_DENSE = 2000
 """Up to how many results a matrix is made; beyond, rows on demand where the space has structure."""
@@ -26,6 +30,7 @@ MOST_SCANNED = 20_000
 GUESS = "expected zero-one loss under the uniform prior: one minus the probability of a right guess"
 
 
+@cites("REG-theorem-3", "REG-corollary-2", "REG-lemma-3", "REG-lemma-4", "REG-proposition-7")
 def tight_constraints(space: Space, privacy: Privacy) -> Solution:
     """The mechanism X_ik = e^(-epsilon d(i, k)) z_k with Phi z = 1: best for every regular prior (REG Theorem 3).
 
@@ -90,6 +95,7 @@ class SmallestEpsilon(float):
         return result
 
 
+@cites("REG-lemma-4")
 def smallest_epsilon(space: Space) -> SmallestEpsilon:
     """The epsilon from which on the tight-constraints mechanism exists for every larger one.
 
@@ -117,9 +123,7 @@ def smallest_epsilon(space: Space) -> SmallestEpsilon:
             0.0, (0.0, 0.0), f"it exists at each of {len(grid)} sampled epsilons down to {grid[-1]:.2g}"
         )
     low, top = float(epsilon), last
-    while top - low > 1e-10:
-        middle = (low + top) / 2
-        low, top = (low, middle) if least(middle) >= 0 else (middle, top)
+    low, top = narrow(lambda epsilon: least(epsilon) >= 0, low, top, absolute=1e-10)
     proved = [column_peaks(on_edges(space, PureDP(e))).nonnegative for e in (low, top)]
     ends = "signs proved at both ends" if proved == [False, True] else "signs at the ends not all proved"
     note = f"{ends}; proved above {high:.4g}, sampled between"
@@ -183,7 +187,7 @@ def _least_entry(space: Space) -> Callable[[float], float]:
     ones = np.ones(len(distances))
 
     def by_matrix(epsilon: float) -> float:
-        if space.family is not None and space.family[0] in LINES:
+        if isinstance(space.family, Row):
             from scipy.linalg import solve_toeplitz
 
             return float(solve_toeplitz(np.exp(-epsilon * distances[0]), ones).min())

@@ -15,11 +15,12 @@ from utmost.design.local.converse import (
     price_in_people,
     total_variation_limit,
 )
-from utmost.design.local.decision import Decision, decide
+from utmost.design.local.decision import Decision, NeymanPearson, decide, neyman_pearson, people_needed
 from utmost.design.local.estimation import Estimate
 from utmost.design.local.information import for_information, information
 from utmost.design.local.linear_program import linear_program
 from utmost.design.local.responses import Responses
+from utmost.design.local.shuffle import Shuffled, shuffled
 from utmost.design.local.simple import (
     binary,
     binary_for_information,
@@ -28,15 +29,22 @@ from utmost.design.local.simple import (
     randomized_response,
     subset,
 )
+from utmost.design.local.simple_ranges import (
+    Thresholds,
+    thresholds_for_information,
+    thresholds_for_testing,
+    universal_epsilon,
+)
 from utmost.design.local.survey import Survey, survey
-from utmost.design.local.testing import divergence_of, for_testing
-from utmost.design.local.thresholds import Thresholds, thresholds_for_information, thresholds_for_testing
+from utmost.design.local.testing import divergence_of, for_testing, for_worst_testing
 
 __all__ = [
     "Decision",
     "Estimate",
+    "NeymanPearson",
     "Price",
     "Responses",
+    "Shuffled",
     "Survey",
     "Thresholds",
     "binary",
@@ -47,17 +55,22 @@ __all__ = [
     "divergence_of",
     "for_information",
     "for_testing",
+    "for_worst_testing",
     "geometric",
     "information",
     "information_at_high_privacy",
     "information_at_low_privacy",
     "linear_program",
+    "neyman_pearson",
+    "people_needed",
     "price_in_people",
     "quaternary",
     "randomized_response",
+    "shuffled",
     "subset",
     "survey",
     "thresholds_for_information",
     "thresholds_for_testing",
     "total_variation_limit",
+    "universal_epsilon",
 ]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism
 from utmost.privacy import ApproxDP, as_level, require_pure
 from utmost.space import as_distribution
 from utmost.space.edge_levels import EdgeLevels, Privacy
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 def distributions(p0: ArrayLike, p1: ArrayLike) -> tuple[Floats, Floats]:
@@ -55,10 +53,3 @@ def block_response(block: NDArray[np.int64], level: ApproxDP) -> FiniteMechanism
     matrix = np.full((len(block), count), other / (1 + (count - 1) * other))
     matrix[np.arange(len(block)), block] = 1 / (1 + (count - 1) * other)
     return FiniteMechanism(matrix, range(len(block)), range(count))
-
-
-def whole_number(value: Any, name: str, least: int) -> int:
-    """A whole number from `least` on."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidInput(f"{name} is {value!r}; give a whole number, {least} or more.")
-    return int(value)

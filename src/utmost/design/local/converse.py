@@ -12,10 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.design.local.alphabet import Floats, distributions, prior_of, pure_level
+from utmost.design.local.alphabet import distributions, prior_of, pure_level
 from utmost.design.local.simple import halves
 from utmost.design.local.testing import for_testing
 from utmost.errors import InvalidInput
+from utmost.exact import as_whole
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.privacy.divergences import NAMED
 from utmost.space.edge_levels import Privacy
 
@@ -23,6 +26,7 @@ FLOATS_END = 709.0
 """Beyond this epsilon e^eps is no float."""
 
 
+@cites("LIM-corollary-3.4.7")
 def total_variation_limit(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> float:
     """The largest total variation of private answers: (e^eps - 1)/(e^eps + 1) times that of the letters (Cor. 3.4.7).
 
@@ -36,6 +40,7 @@ def total_variation_limit(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> flo
     return math.tanh(pure_level(privacy).log_growth / 2) * _tv(first, second)
 
 
+@cites("LIM-corollary-3.4.5")
 def divergence_at_high_privacy(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> float:
     """The leading term of the largest KL divergence as epsilon falls: (e^eps - 1)²/(e^eps + 1) · TV² (Cor. 3.4.5).
 
@@ -55,6 +60,7 @@ def divergence_at_high_privacy(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -
     return math.expm1(epsilon) * math.tanh(epsilon / 2) * apart**2
 
 
+@cites("LIM-corollary-3.4.6")
 def divergence_at_low_privacy(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> float:
     """The largest KL divergence up to O(e^(-2 eps)): D - G e^(-eps), for distributions without zeros (Cor. 3.4.6).
 
@@ -76,6 +82,7 @@ def divergence_at_low_privacy(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) ->
     return apart - slope * math.exp(-pure_level(privacy).log_growth)
 
 
+@cites("LIM-corollary-3.5.4")
 def information_at_high_privacy(prior: ArrayLike, privacy: Privacy) -> float:
     """The leading term of the largest mutual information as epsilon falls: P(T) P(T^c) eps²/2 (Cor. 3.5.4).
 
@@ -93,6 +100,7 @@ def information_at_high_privacy(prior: ArrayLike, privacy: Privacy) -> float:
     return share * (1 - share) * epsilon * epsilon / 2 if share < 1 else 0.0
 
 
+@cites("LIM-corollary-3.5.5")
 def information_at_low_privacy(prior: ArrayLike, privacy: Privacy) -> float:
     """The largest mutual information up to O(eps e^(-2 eps)), for a prior without zeros (Cor. 3.5.5, corrected).
 
@@ -144,11 +152,10 @@ def price_in_people(p0: ArrayLike, p1: ArrayLike, privacy: Privacy, people: int 
     (6.87, 146)
     """
     first, second = distributions(p0, p1)
-    if isinstance(people, bool) or not isinstance(people, int | np.integer) or people < 1:
-        raise InvalidInput(f"people is {people!r}; give a whole number, 1 or more.")
+    people = as_whole(people, "people", 1)
     whole, kept = NAMED["kl"].between(first, second), for_testing(first, second, privacy).value
     factor = 1.0 if whole == kept else (math.inf if kept == 0 or math.isinf(whole) else whole / kept)
-    return Price(int(people), factor, people / factor)
+    return Price(people, factor, people / factor)
 
 
 def _tv(p0: Floats, p1: Floats) -> float:

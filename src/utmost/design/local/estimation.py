@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
 ROUNDS, ENOUGH = 5000, 1e-7
 """How many rounds at most, and how far the log-likelihood may be from the largest when they stop."""
 

@@ -13,30 +13,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.checking.local import information_between
-from utmost.checking.patterns import (
-    MOST_ENUMERATED,
-    dearest_patterns,
-    information_bound,
-    information_of,
-    offset,
-    response_prices,
-    subset_sums,
-)
-from utmost.design.local.alphabet import Floats, prior_of, pure_level
+from utmost.design.local.alphabet import prior_of, pure_level
 from utmost.design.local.mixture import Mixture, best_mixture
 from utmost.errors import InvalidInput, TooLarge
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.patterns import information_between, information_of, offset, subset_sums
 from utmost.privacy import ApproxDP
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import complete
 
-MOST_LETTERS = 400
+MOST_LETTERS, MOST_ENUMERATED = 400, 20
+"""How many letters at most, and up to how many all sets of them are looked at."""
+LIKELIEST, TANGENTS = 12, 512
+"""All sets of how many likeliest letters are tried when columns are looked for, and with how many tangents."""
 LARGEST_OFFSET = 1e155
 """Above this q (epsilon below 1e-155) the information, about epsilon² / 8, is next to the least float: nothing."""
 
 
+@cites("LIM-theorem-3.3.2")
 def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
     """The local mechanism whose answer tells most about the letter: the largest mutual information, in nats.
 
@@ -81,7 +78,8 @@ def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
             found = FiniteMechanism(found.matrix[rows], range(k), names)
         prices = np.zeros(k)
         prices[likely] = mixture.prices
-    bound = max(information_bound(weights[likely], level, prices[likely]), value)
+    problem = as_problem(weights, level)
+    bound = max(proved_bound(problem, {"prices": prices}), value)
     certificate = Certificate(
         "bound",
         "prices of letters bound every private mechanism (LIM Theorem 3.3.2 and linear programming duality)",
@@ -91,9 +89,13 @@ def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
         gap=bound - value,
         evidence={"prices": prices},
     )
-    space = complete(k)
-    problem = Problem("local.information", space, on_edges(space, level), {"prior": weights})
     return Solution(problem, found, value, certificate)
+
+
+def as_problem(prior: Floats, level: ApproxDP) -> Problem:
+    """The question how much of a letter with this prior can be told."""
+    space = complete(len(prior))
+    return Problem("local.information", space, on_edges(space, level), {"prior": prior})
 
 
 def information(mechanism: Any, prior: ArrayLike) -> float:
@@ -138,8 +140,10 @@ def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, str]:
         worth = information_of(np.minimum(subset_sums(prior), 1.0), q)
         return best_mixture(k, q, utility, lambda prices: worst_sets(worth, k, q, prices)), "all patterns, priced"
 
+    problem = as_problem(prior, level)
+
     def bound(prices: Floats) -> float:
-        return information_bound(prior, level, prices)
+        return proved_bound(problem, {"prices": prices})
 
     sets, even = _even_sets(prior, q)
     guess = min(even, response_prices(prior, q), key=bound)
@@ -176,6 +180,16 @@ def worst_sets(worth: Floats, k: int, q: float, prices: Floats, most: int = 100)
     return np.asarray(((numbers[:, None] >> np.arange(k)) & 1).astype(float))
 
 
+def response_prices(prior: Floats, q: float) -> Floats:
+    """The only prices that can prove randomised response optimal: every single letter costs what it tells (LIM (B.54)).
+
+    Randomised response uses all k patterns of one letter, so at an optimum all of them are paid for exactly, which is
+    k equations for k prices.
+    """
+    worth = information_of(prior, q)
+    return np.asarray(worth - q * math.fsum(worth) / (1 + q * len(prior)))
+
+
 def _knapsack(prior: Floats, q: float, prices: Floats, most: int = 40) -> Floats:
     """Sets that exceed their price: good ones by two relaxations, with a letter more, less or other, again and again.
 
@@ -190,7 +204,7 @@ def _knapsack(prior: Floats, q: float, prices: Floats, most: int = 40) -> Floats
     def excess(rows: Floats) -> Floats:
         return np.asarray(information_of(np.minimum(rows @ prior, 1.0), q) - rows @ prices - total)
 
-    best = np.vstack([some[np.argsort(-excess(some))[:6]] for some in (sets, dearest_patterns(prior, q, prices))])
+    best = np.vstack([some[np.argsort(-excess(some))[:6]] for some in (sets, _dearest(prior, q, prices))])
     for _ in range(6):
         flips = np.abs(best[:, None, :] - np.eye(k)).reshape(-1, k)
         flips = flips[flips.any(axis=1)]
@@ -198,3 +212,24 @@ def _knapsack(prior: Floats, q: float, prices: Floats, most: int = 40) -> Floats
         best = best[np.argsort(-excess(best))[:most]]
     found = excess(best)
     return np.asarray(best[found > 1e-13 * float(information_of(np.array([0.5]), q)[0])])
+
+
+def _dearest(prior: Floats, q: float, prices: Floats, most: int = 40) -> Floats:
+    """Sets that may well exceed their price, a row each: sets of the likeliest letters, with the best of the others.
+
+    A tangent to the concave information makes the worth of a set a sum over its letters, so that the best of the others
+    are known; for every set of the likeliest the tangent counts that promises least.
+    """
+    order = np.argsort(-prior, kind="stable")
+    big, small = order[:LIKELIEST], order[LIKELIEST:]
+    at = np.minimum(q * np.expm1(np.linspace(0.0, math.log1p(1 / q), TANGENTS)), 1.0)
+    slopes = np.log1p((1 - at) / (q + at)) - (1 - q * math.log1p(1 / q))
+    others = np.maximum(np.outer(slopes, prior[small]) - prices[small], 0.0).sum(axis=1)
+    mass, paid = (np.append(0.0, subset_sums(values[big])) for values in (prior, prices))
+    promised = np.outer(mass, slopes) + (information_of(at, q) - slopes * at + others)
+    tangent, worst = promised.argmin(axis=1), promised.min(axis=1) - paid
+    top = np.argpartition(-worst, min(most, len(worst) - 1))[:most]
+    rows = np.zeros((len(top), len(prior)))
+    rows[:, big] = (top[:, None] >> np.arange(len(big))) & 1
+    rows[:, small] = slopes[tangent[top], None] * prior[small] > prices[small]
+    return rows[rows.any(axis=1)]

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from utmost.design.linear_program import TIGHT
-from utmost.design.local.alphabet import Floats
 from utmost.errors import SolverFailed
+from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism
 
 ROUNDS, ENOUGH = 400, 1e-6

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.design.local.columns import as_list, positions_of
+from utmost.design.local.frames import as_list, positions_of
 from utmost.errors import InvalidInput
 
 BEYOND_DOUBT = 1e-9

@@ -8,13 +8,15 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.checking.patterns import offset, subset_sums
 from utmost.design.finite.geometric import geometric as truncated_geometric
-from utmost.design.local.alphabet import Floats, block_response, distributions, prior_of, pure_level, whole_number
+from utmost.design.local.alphabet import block_response, distributions, prior_of, pure_level
 from utmost.design.local.information import best_size
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
-from utmost.exact import Number
+from utmost.exact import Number, as_whole
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.patterns import offset, subset_sums
 from utmost.privacy import ApproxDP, Level, PureDP, as_level
 from utmost.space.edge_levels import Privacy
 
@@ -24,6 +26,7 @@ MOST_MET, MOST_SUMMED, UNITS = 40, 400, 2**20
 REGROUPINGS, GROUP = 20, 28
 
 
+@cites("LIM-theorem-3.4.1", "LIM-theorem-3.4.2")
 def binary(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> FiniteMechanism:
     """The binary mechanism for two hypotheses: randomised response on "P0(x) < P1(x)" (LIM (3.15)).
 
@@ -39,6 +42,7 @@ def binary(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> FiniteMechanism:
     return _two_blocks((first < second).astype(np.int64), pure_level(privacy))
 
 
+@cites("LIM-theorem-3.5.1")
 def binary_for_information(prior: ArrayLike, privacy: Privacy) -> FiniteMechanism:
     """Randomised response on "x in T", for the set T with probability nearest to one half (LIM (3.21), (3.22)).
 
@@ -55,6 +59,7 @@ def binary_for_information(prior: ArrayLike, privacy: Privacy) -> FiniteMechanis
     return _two_blocks(1 - halves(weights).astype(np.int64), pure_level(privacy))
 
 
+@cites("LIM-theorem-3.4.4", "LIM-theorem-3.5.3")
 def randomized_response(k: int, privacy: Privacy) -> FiniteMechanism:
     """The true letter e^eps times as likely as any other (Warner 1965; LIM (3.16)).
 
@@ -64,7 +69,7 @@ def randomized_response(k: int, privacy: Privacy) -> FiniteMechanism:
     >>> um.local.randomized_response(3, math.log(2)).row(0).round(6).tolist()
     [0.5, 0.25, 0.25]
     """
-    return block_response(np.arange(whole_number(k, "k", 1)), pure_level(privacy))
+    return block_response(np.arange(as_whole(k, "k", 1)), pure_level(privacy))
 
 
 def subset(k: int, privacy: Privacy, size: int | None = None) -> FiniteMechanism:
@@ -79,11 +84,11 @@ def subset(k: int, privacy: Privacy, size: int | None = None) -> FiniteMechanism
     >>> um.local.subset(4, 0.5).outputs
     ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
     """
-    k, level = whole_number(k, "k", 1), pure_level(privacy)
+    k, level = as_whole(k, "k", 1), pure_level(privacy)
     q = offset(level)
     if size is None:
         size = best_size(k, q) if math.isfinite(q) else max(1, k // 2)
-    if whole_number(size, "size", 1) > k:
+    if as_whole(size, "size", 1) > k:
         raise InvalidInput(f"size is {size} of {k} letters; give at most {k}.")
     if math.comb(k, size) > MOST_OUTPUTS:
         raise TooLarge(f"there are {math.comb(k, size)} sets of {size} out of {k}; use local.survey, which lists none.")
@@ -96,6 +101,7 @@ def subset(k: int, privacy: Privacy, size: int | None = None) -> FiniteMechanism
     return FiniteMechanism(matrix / matrix.sum(axis=1, keepdims=True), range(k), sets)
 
 
+@cites("LIM-theorem-3.6.1")
 def quaternary(privacy: Level | Number) -> FiniteMechanism:
     """One bit at (eps, delta): told outright with probability delta, else randomised response (LIM (3.26)).
 
@@ -127,7 +133,7 @@ def geometric(k: int, privacy: Privacy) -> FiniteMechanism:
     >>> round(um.local.geometric(4, 1.0).epsilon(um.complete(4)), 12)
     1.0
     """
-    k, level = whole_number(k, "k", 1), pure_level(privacy)
+    k, level = as_whole(k, "k", 1), pure_level(privacy)
     matrix = truncated_geometric(k, level.log_growth / max(k - 1, 1)).matrix
     return FiniteMechanism(matrix, range(k), range(k))
 

@@ -20,15 +20,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.design.local.alphabet import distributions, pure_level, whole_number
-from utmost.design.local.columns import like, positions_of
+from utmost.design.local.alphabet import distributions, pure_level
 from utmost.design.local.decision import Decision, decide_counts
 from utmost.design.local.estimation import Estimate, estimate_from
+from utmost.design.local.frames import like, positions_of
 from utmost.design.local.kept import keep, read_kept
 from utmost.design.local.responses import Responses, read_responses, require_possible
 from utmost.design.local.sets import draw_sets
 from utmost.design.local.simple import subset
 from utmost.errors import BadFile, InvalidInput, UnknownPoint
+from utmost.exact import as_whole
 from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import growth_floor
@@ -85,7 +86,7 @@ def survey(
     if other is not None and other not in names:
         raise InvalidInput(f"other is {other!r}, which is not a category; add it to the categories.")
     level = pure_level(privacy)
-    chosen = best_survey_size(len(names), level) if size is None else whole_number(size, "size", 1)
+    chosen = best_survey_size(len(names), level) if size is None else as_whole(size, "size", 1)
     if chosen >= len(names):
         raise InvalidInput(f"size is {size} of {len(names)} categories; give fewer than there are.")
     return Survey(names, level, chosen, question, other)
@@ -193,7 +194,7 @@ class Survey:
         if slope == 0:
             return math.inf
         named = float(self.beside) + slope * share
-        return math.sqrt(named * (1 - named) / whole_number(people, "people", 1)) / slope
+        return math.sqrt(named * (1 - named) / as_whole(people, "people", 1)) / slope
 
     @property
     def mechanism(self) -> FiniteMechanism:

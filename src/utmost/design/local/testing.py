@@ -12,27 +12,35 @@ It is a ratio, so Dinkelbach's iteration finds it in a few sweeps over the k^2/2
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.checking.partitions import best_cuts, best_cuts_of, blocks_of, by_ratio, divergence_between, value_of
-from utmost.checking.patterns import LEAST_OFFSET, offset, testing_bound
-from utmost.design.local.alphabet import Floats, block_response, distributions, pure_level, whole_number
+from utmost.design.local.alphabet import block_response, distributions, pure_level
+from utmost.design.local.linear_program import linear_program
+from utmost.design.local.partitions import best_cuts, best_cuts_of, blocks_of, by_ratio, value_of
 from utmost.design.local.prices import find_prices
 from utmost.errors import InvalidInput
+from utmost.exact import as_whole
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
+from utmost.mechanism.patterns import divergence_between, offset
 from utmost.privacy.divergences import Chosen, Divergence, as_divergence
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import complete
 
+LEAST_OFFSET = 1e-10
+"""Below this q (epsilon about 23) floats do not tell the least ratios apart, and no prices are looked for."""
 THEOREM = (
     "Ghazi 2026: for every f-divergence some optimal local mechanism is randomised response on contiguous blocks of "
     "the letters sorted by P0/P1"
 )
 
 
+@cites("LIM-theorem-3.3.2")
 def for_testing(
     p0: ArrayLike, p1: ArrayLike, privacy: Privacy, divergence: Chosen = "kl", outputs: int | None = None
 ) -> Solution:
@@ -62,7 +70,7 @@ def for_testing(
     """
     first, second = distributions(p0, p1)
     level, f = pure_level(privacy), as_divergence(divergence)
-    most = None if outputs is None else whole_number(outputs, "outputs", 1)
+    most = None if outputs is None else as_whole(outputs, "outputs", 1)
     q = offset(level)
     free, block = _partitions(first, second, f, q, most)
     limited = block is not free
@@ -77,7 +85,10 @@ def for_testing(
     prices = np.zeros(len(first))
     if LEAST_OFFSET <= q < math.inf:
         prices = find_prices(first, second, f, q, free, value_of(first, second, f, q, free))
-    bound = max(testing_bound(first, second, f, level, prices), value)
+    saved: Any = f.name if f.name != "custom" else f
+    data = {"p0": first, "p1": second, "divergence": saved, "outputs": (most or 0) if limited else 0}
+    problem = Problem("local.limited_testing" if limited else "local.testing", space, levels, data)
+    bound = max(proved_bound(problem, {"prices": prices}), value)
     count = int(block.max()) + 1
     certificate = Certificate(
         "bound" if limited else "theorem",
@@ -89,10 +100,47 @@ def for_testing(
         gap=bound - value,
         evidence={"prices": prices},
     )
-    saved: Any = f.name if f.name != "custom" else f
-    data = {"p0": first, "p1": second, "divergence": saved, "outputs": (most or 0) if limited else 0}
-    question = "local.limited_testing" if limited else "local.testing"
-    return Solution(Problem(question, space, levels, data), block_response(block, level), value, certificate)
+    return Solution(problem, block_response(block, level), value, certificate)
+
+
+def for_worst_testing(
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]], privacy: Privacy, divergence: Chosen = "kl"
+) -> Solution:
+    """The local mechanism that tells every one of several pairs of hypotheses apart: the largest least D_f(M0 || M1).
+
+    Robust testing: one mechanism has to serve a hypothesis against several others, or every two of a family.
+
+    Parameters
+    ----------
+    pairs : list of (p0, p1)
+        The distributions of a person's letter under the two hypotheses of every pair; at most 12 letters.
+    privacy : PureDP or number
+        What each person is promised.
+    divergence : str or convex function
+        As in `for_testing`.
+
+    Returns
+    -------
+    Solution
+        Its value is the divergence of the pair that is told apart worst, with a rigorous bound from duality.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> null, others = [1 / 3, 1 / 3, 1 / 3], [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]]
+    >>> best = um.local.for_worst_testing([(null, other) for other in others], 1.0)
+    >>> round(best.value, 6), bool(best.verify())
+    (0.019732, True)
+    """
+    f, laws = as_divergence(divergence), [distributions(p0, p1) for p0, p1 in pairs]
+    sizes = {len(first) for first, _ in laws}
+    if len(sizes) != 1:
+        raise InvalidInput(f"the pairs have {sorted(sizes)} letters; give pairs, at least one, over the same letters.")
+
+    def between(first: Floats, second: Floats) -> Callable[[Any], Any]:
+        return lambda column: f.perspective(column @ first, column @ second, column @ (first - second))
+
+    return linear_program([between(*law) for law in laws], sizes.pop(), privacy)
 
 
 NATS = ("kl", "reverse-kl", "js")

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from utmost.design.multiparty.groups import MOST_NUMBERS, Groups
+from utmost.design.multiparty.alike import MOST_NUMBERS, Groups
 from utmost.errors import TooLarge
+from utmost.exact.arrays import Floats, Integers
 
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
 WIDE = 64
 """Small factors are multiplied out up to this many rows: one matrix product is quicker than many small ones."""
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.design.multiparty.decision import Decision
 from utmost.design.multiparty.protocol import Protocol
 from utmost.errors import CannotCertify, InvalidInput
+from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import CertifiedMechanism, Check
 from utmost.privacy import ApproxDP
 from utmost.solution import Verification
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

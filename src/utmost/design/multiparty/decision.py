@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.design.multiparty.functions import Question
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
+from utmost.exact.arrays import Floats
 from utmost.mechanism.sampling import WORD, draw
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

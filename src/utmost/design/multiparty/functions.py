@@ -14,15 +14,14 @@ from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import as_rational
+from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism import loss_table
 from utmost.space import label_from_json, label_to_json
 
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
 Accuracy: TypeAlias = str | ArrayLike | Callable[[Any, Any], float]
 MOST_BITS_OF_A_TABLE = 22
 UNNAMED = TABLE, FUNCTION, COUNT = ("a table", "a function", "a function of the count")

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from utmost.design.multiparty.alike import Groups, find_groups
 from utmost.design.multiparty.average import accuracy_by_state, best_accuracy
 from utmost.design.multiparty.decision import Decision, best_answer, posterior_of, read_coin, toss
 from utmost.design.multiparty.functions import (
@@ -29,19 +29,19 @@ from utmost.design.multiparty.functions import (
     read_function,
     read_labels,
 )
-from utmost.design.multiparty.groups import Groups, find_groups
 from utmost.design.multiparty.messages import Message, collect, read_bit, require_party
 from utmost.design.multiparty.response import chances, promises_nothing, response
 from utmost.design.multiparty.worst import Rule, average_rule, best_rule
 from utmost.errors import BadFile, InvalidInput, SolverFailed, TooLarge, UnsupportedLevel, UtmostError
 from utmost.exact import Number
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
 from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.mechanism.certification import CertifiedMechanism, Check, find_violation
 from utmost.privacy import ApproxDP, Level, as_level, level_from_json, promise_in_words, require_accepted
 from utmost.solution import Certificate, Verification
 from utmost.space import label_from_json, label_to_json
 
-Floats: TypeAlias = NDArray[np.float64]
 FORMAT, VERSION = "utmost-protocol", 1
 ANY_PROTOCOL = (
     "LIM Theorem 4.4.1: whatever parties at these levels say to each other, in any number of rounds, can be computed "
@@ -329,6 +329,7 @@ class Protocol:
         return min(each) if self.criterion == "worst" else float(np.mean(each))
 
 
+@cites("LIM-theorem-4.4.1", "LIM-corollary-4.3.3")
 def optimal(
     function: Any,
     levels: Sequence[Level | Number],

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import CertifiedMechanism, growth_floor, moved_by
 from utmost.mechanism.sampling import WORD
 from utmost.privacy import ApproxDP
 from utmost.space.edge_levels import on_edges
 from utmost.space.families import path
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 def promises_nothing(level: ApproxDP) -> bool:

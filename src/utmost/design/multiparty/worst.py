@@ -7,18 +7,17 @@ distribution of the inputs, whose best average accuracy bounds every rule.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.design.linear_program import TIGHT
+from utmost.design.multiparty.alike import Groups
 from utmost.design.multiparty.average import accuracy_bound, accuracy_by_state, best_answers, carry
-from utmost.design.multiparty.groups import Groups
 from utmost.errors import SolverFailed, TooLarge
+from utmost.exact.arrays import Floats
 from utmost.space.sparse import coo_array, csr_array, hstack
 
-Floats: TypeAlias = NDArray[np.float64]
 MOST_ENTRIES = 4 * 10**6
 """Of the linear program's matrix."""
 

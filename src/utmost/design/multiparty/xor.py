@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import Number
+from utmost.exact.citations import cites
 from utmost.privacy import ApproxDP, Level, as_level
 
 
@@ -18,6 +19,7 @@ class XorAccuracy(NamedTuple):
     together: float
 
 
+@cites("LIM-corollary-4.5.1")
 def xor_accuracy(levels: Sequence[Level | Number]) -> XorAccuracy:
     """The best accuracy of the XOR, on average and in the worst case alike, for any (epsilon, delta) levels.
 

@@ -6,9 +6,10 @@ are what others add. `release` draws from an exact law on a declared grid: the o
 `smallest_epsilon` says what an accuracy costs.
 """
 
-from utmost.design.noise.accuracy import smallest_epsilon
 from utmost.design.noise.canonical import CanonicalNoise, canonical
 from utmost.design.noise.discrete import IntegerNoise, discrete_laplace, discrete_staircase
+from utmost.design.noise.lattice import VectorNoise, gaussian, lattice
+from utmost.design.noise.needed_privacy import smallest_epsilon
 from utmost.design.noise.staircase import NoiseMechanism, laplace, staircase
 from utmost.mechanism.layers import LayerLaw
 
@@ -17,10 +18,13 @@ __all__ = [
     "IntegerNoise",
     "LayerLaw",
     "NoiseMechanism",
+    "VectorNoise",
     "canonical",
     "discrete_laplace",
     "discrete_staircase",
+    "gaussian",
     "laplace",
+    "lattice",
     "smallest_epsilon",
     "staircase",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, UnsupportedLevel
-from utmost.exact import Number, as_rational, is_number
+from utmost.exact import Number, as_rational, as_whole, is_number
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
 
 MOST_INTEGER = 2**56
@@ -31,17 +30,9 @@ def as_noise_level(privacy: Level | Number) -> ApproxDP:
     return pure
 
 
-def as_whole(value: Any, name: str, most: float = math.inf) -> int:
-    """A whole number from 1 on."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= most:
-        limit = f"1 to {most:g}" if most < math.inf else "1 or more"
-        raise InvalidInput(f"{name} is {value!r}; give a whole number, {limit}.")
-    return int(value)
-
-
 def as_dimension(dimension: Any) -> int:
     """How many numbers an answer has."""
-    return as_whole(dimension, "dimension", most=100)
+    return as_whole(dimension, "dimension", 1, 100)
 
 
 def as_positive(value: Number, name: str) -> Fraction:

@@ -17,8 +17,8 @@ import numpy as np
 
 from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import as_rational
+from utmost.exact.arrays import Floats
 from utmost.mechanism.layers import LayerLaw, sum_norms, sum_squares
-from utmost.privacy import Floats
 
 ExactCost: TypeAlias = Callable[[LayerLaw], Fraction]
 MOST_VALUES = 10**6

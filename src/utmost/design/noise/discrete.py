@@ -26,12 +26,12 @@ from utmost.design.noise.arguments import (
     as_noise_level,
     as_private_vector,
     as_size,
-    as_whole,
     exact_integer,
 )
 from utmost.design.noise.best_step import best_step, best_step_for, exact_cost, neighbours
 from utmost.errors import CannotCertify, InvalidInput, TooLarge
-from utmost.exact import Enclosed, ExpSum, Number, compare
+from utmost.exact import Enclosed, ExpSum, Number, as_whole, compare
+from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import decay_above, keeps_level
 from utmost.mechanism.draws import IntegerDraws, draw_point, point_on_layer
@@ -115,16 +115,7 @@ class IntegerNoise:
         def suffices(n: int) -> bool:
             return compare(Enclosed(lambda bits: self.law.enclose_tail(n + 1, bits)), rest) <= 0
 
-        if suffices(0):
-            return 0
-        high = 1
-        while not suffices(high):
-            high *= 2
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if suffices(middle) else (middle, high)
-        return high
+        return first_integer(suffices)
 
     def sample(self, size: int | None = None) -> Any:
         """Noise alone, drawn exactly with the operating system's randomness: one draw, or an array of `size` of them.
@@ -259,7 +250,7 @@ def discrete_staircase(
     >>> noise.probability([0, 2, 5]).round(6)
     array([0.113382, 0.041711, 0.041711])
     """
-    level, reach, size = as_noise_level(privacy), as_whole(sensitivity, "sensitivity"), as_dimension(dimension)
+    level, reach, size = as_noise_level(privacy), as_whole(sensitivity, "sensitivity", 1), as_dimension(dimension)
     law = LayerLaw(decay_above(level), reach, 1, size)
     exact = exact_cost(cost)
     if exact is not None:
@@ -283,7 +274,7 @@ def discrete_laplace(
     >>> round(discrete_laplace(1.0, sensitivity=5).expected_cost, 6)
     4.966822
     """
-    level, reach, size = as_noise_level(privacy), as_whole(sensitivity, "sensitivity"), as_dimension(dimension)
+    level, reach, size = as_noise_level(privacy), as_whole(sensitivity, "sensitivity", 1), as_dimension(dimension)
     exact = exact_cost(cost)
     if exact is None:
         raise InvalidInput("discrete Laplace takes a named cost; say 'l1', 'l2' or 'within 3'.")

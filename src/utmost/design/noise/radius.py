@@ -19,8 +19,10 @@ import numpy as np
 from flint import arb, ctx
 
 from utmost.exact import Enclosed, ExpSum, as_fmpq, compare, endpoints, to_float
+from utmost.exact.arrays import Floats
+from utmost.exact.bisection import first_integer
 from utmost.mechanism.decay import enclose_decay, enclose_epsilon
-from utmost.privacy import ApproxDP, Floats
+from utmost.privacy import ApproxDP
 
 
 class RadiusLaw(Protocol):
@@ -66,17 +68,10 @@ class StaircaseRadius:
     def within(self, confidence: Fraction) -> float:
         rest = ExpSum.rational(1 - confidence)
 
-        def exceeded(block: int) -> bool:
-            return compare(Enclosed(lambda bits: self.enclose_tail(block, bits)), rest) > 0
+        def suffices(block: int) -> bool:
+            return compare(Enclosed(lambda bits: self.enclose_tail(block, bits)), rest) <= 0
 
-        high = 1
-        while exceeded(high):
-            high *= 2
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if exceeded(middle) else (low, middle)
-        return self._within_block(low, confidence)
+        return self._within_block(first_integer(suffices, 1) - 1, confidence)
 
     def _within_block(self, block: int, confidence: Fraction) -> float:
         """Where in a block the probability is reached: a volume, from which the radius is a root."""

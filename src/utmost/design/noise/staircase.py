@@ -31,6 +31,7 @@ from utmost.design.noise.discrete import IntegerNoise, discrete_laplace, discret
 from utmost.design.noise.radius import LaplaceRadius, RadiusLaw, StaircaseRadius, float_above
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational, show_rational, to_float
+from utmost.exact.citations import cites
 from utmost.mechanism.sampling import ROWS_AT_ONCE
 from utmost.privacy import ApproxDP, Level
 from utmost.solution import Certificate
@@ -175,6 +176,7 @@ class NoiseMechanism:
         )
 
 
+@cites("LIM-theorem-2.3.1")
 def staircase(
     privacy: Level | Number,
     sensitivity: Number = 1,

@@ -17,12 +17,14 @@ import numpy as np
 
 from utmost.design.rainbow.regions import find_regions, one_concave_level, solve_inside
 from utmost.errors import InvalidInput
-from utmost.exact import LEAST
+from utmost.exact import LEAST, as_whole
+from utmost.exact.citations import cites
 from utmost.privacy import Level
 from utmost.solution import Solution
 from utmost.space import Space
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import Neighbours
+from utmost.space.family import as_neighbours
 
 UNRESOLVED = 2.0**-60
 """Lines end where the chance of a wrong winner is below this: farther points are mapped to the end."""
@@ -75,6 +77,7 @@ class Plurality:
         return winner, min(leads, default=1)
 
 
+@cites("RAIN-theorem-3")
 def plurality(
     people: int, candidates: Sequence[Any], privacy: Privacy, neighbours: Neighbours = "replace"
 ) -> Plurality:
@@ -97,26 +100,23 @@ def plurality(
     names = tuple(candidates)
     if len(names) < 2 or len(set(names)) < len(names):
         raise InvalidInput(f"candidates is {candidates!r}; give two or more, each once.")
-    if neighbours not in ("replace", "add-remove"):
-        raise InvalidInput(f"neighbours is {neighbours!r}; say 'replace' or 'add-remove'.")
-    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
-        raise InvalidInput(f"people is {people!r}; give a whole number, 1 or more.")
+    neighbours, people = as_neighbours(neighbours), as_whole(people, "people", 1)
     farthest = math.ceil((people + 1) / 2) - 1 if neighbours == "replace" else people
     level = one_concave_level(privacy)
-    longest = _longest(level, farthest)
+    longest = longest_line(level, farthest)
     edges = [((w, d), (w, d + 1)) for w in names for d in range(longest)]
     edges += [((w, 0), (v, 0)) for i, w in enumerate(names) for v in names[i + 1 :]]
     lines = Space.from_edges(edges, points=[(w, d) for w in names for d in range(longest + 1)])
     ranking = {w: (w, *(v for v in names if v != w)) for w in names}
     regions = find_regions(lines, lambda p: ranking[p[0]])
-    row = _even_boundary(level, len(names))
+    row = even_boundary(level, len(names))
     rows = [[row[0] if o == r[0] else row[1] for o in regions.outputs] for r in regions.rainbows]
     reason = "BIN Theorem 2 on every prefix, RAIN Theorem 3, from the even boundary (randomised response)"
     solution = solve_inside("rainbow.extend", on_edges(lines, level), regions, rows, level, reason)
     return Plurality(solution, names, people, neighbours, longest)
 
 
-def _even_boundary(level: Level, candidates: int) -> tuple[Fraction, Fraction]:
+def even_boundary(level: Level, candidates: int) -> tuple[Fraction, Fraction]:
     """The probability of the winner and of each other at the boundary: the most that treats all alike.
 
     Two neighbouring regions allow the winner alpha = upper((1 - alpha)/(m - 1)). The root is found for 1 - alpha, by
@@ -133,7 +133,7 @@ def _even_boundary(level: Level, candidates: int) -> tuple[Fraction, Fraction]:
     return 1 - rest_of_all, rest_of_all / (candidates - 1)
 
 
-def _longest(level: Level, farthest: int) -> int:
+def longest_line(level: Level, farthest: int) -> int:
     """How long a line need be: no longer than votes can be away, nor than answers can tell apart."""
     length = 1
     while length < farthest and level.lower_after(length, 0.5) > UNRESOLVED:

@@ -12,22 +12,24 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from utmost.checking import average
 from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
 from utmost.exact import LEAST, as_rational, held
-from utmost.mechanism import FiniteMechanism
+from utmost.exact.arrays import Floats
+from utmost.exact.bisection import first_between
+from utmost.exact.citations import cites
+from utmost.mechanism import FiniteMechanism, average
 from utmost.mechanism.certification import keeps_promise
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Morphism, Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
-Floats: TypeAlias = NDArray[np.float64]
 Rainbow: TypeAlias = tuple[Any, ...]
 ROWS_AT_ONCE = 2**13
 FIRST = "average probability of the first preference over the points"
 
 
+@cites("RAIN-theorem-4", "RAIN-theorem-5", "RAIN-corollary-1", "RAIN-corollary-2")
 def line(boundary: ArrayLike, privacy: Privacy, length: int | ArrayLike) -> Floats:
     """The optimal distributions at distance 0, 1, ... from a boundary, best output first.
 
@@ -83,11 +85,7 @@ def _inwards(level: Level, first: Floats, distances: NDArray[Any]) -> Floats:
 
 def _last_change(level: Level, rest: float, farthest: int) -> int:
     """The distance from which on all but the best output have at most `LEAST` together, by bisection; or `farthest`."""
-    low, high = -1, farthest
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if level.lower_after(middle, rest) <= LEAST else (middle, high)
-    return high
+    return first_between(lambda distance: bool(level.lower_after(distance, rest) <= LEAST), -1, farthest)
 
 
 def _rows(level: Level, first: Floats, ahead: Floats, behind: Floats, distances: NDArray[Any]) -> Floats:
@@ -106,6 +104,7 @@ def _rows(level: Level, first: Floats, ahead: Floats, behind: Floats, distances:
     return np.where(steps == 0, first, rows)
 
 
+@cites("RAIN-theorem-3")
 def boundary_space(space: Space, preferences: Any) -> tuple[Space, Morphism]:
     """The boundary rainbow graph: (ranking, distance to its boundary), and the morphism onto it (RAIN Def. 8).
 
@@ -132,6 +131,7 @@ def lines_of(regions: Regions) -> tuple[Space, Morphism]:
     return lines, Morphism(space, lines, names)
 
 
+@cites("RAIN-theorem-2", "RAIN-theorem-3")
 def extend(space: Space, preferences: Any, boundary: Mapping[Rainbow, Any], privacy: Privacy) -> Solution:
     """The optimal mechanism that is the same on all boundary points of a ranking.
 

@@ -30,15 +30,15 @@ def readings(source: Source, asked: Mapping[str, Any]) -> list[str]:
     Parameters
     ----------
     source : the table
-    asked : the question as plain data: its conditions as text under "where", one or a list; the columns it counts
-        under "categories", each with its list, or under "column", with "candidates" or a range
+    asked : the question as plain data: its condition as text under "where", or several under "conditions"; the
+        columns it counts under "categories", each with its list, or under "column", with "candidates" or a range
     """
     found = {(name, kind): None for name, kind in _read(source, asked) if name in source.untyped}
     return [f"{name} is text in the table, {READ_AS[kind]}" for name, kind in found if kind in READ_AS]
 
 
 def _read(source: Source, asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    where = asked.get("where")
+    where = asked.get("where", list(asked.get("conditions", {}).values()))
     for text in where if isinstance(where, list) else [where]:
         try:
             condition = as_condition(text, source) if isinstance(text, str) else None

@@ -1,0 +1,320 @@
+"""One number on a line: the best mechanism known for it at any level, with the proof of how good it is.
+
+| neighbours | level | mechanism | proof |
+|---|---|---|---|
+| next to each other | pure | geometric noise, best remap | theorem (Ghosh, Roughgarden, Sundararajan 2012) |
+| next to each other | any concave | the best chain at every threshold | theorem: a sum of binary optima |
+| farther apart, few points | (epsilon, delta) | the linear program's optimum, or noise | bound from dual prices |
+| farther apart | pure | staircase or geometric noise, best remap | bound from a dual flow, in rationals |
+| any | zCDP | discrete Gaussian noise, best remap | none |
+| farther apart | (epsilon, delta), Gaussian | the best of truncated, canonical, rounded Gaussian | bound from pairs |
+
+Every candidate's expected loss under the prior is computed from its law, and the least is taken. Unbiased answers are
+the noise alone. Everything is chosen from public parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from flint import arb, ctx
+
+from utmost.design.finite import optimal
+from utmost.design.noise.best_step import best_step, exact_cost
+from utmost.design.noise.threshold_chains import line_chains
+from utmost.design.noise.vectors import gaussian_law
+from utmost.errors import InvalidInput, TooLarge, UtmostError, shown
+from utmost.exact import Number, as_fmpq, endpoints, write_rational
+from utmost.exact.arrays import Floats
+from utmost.mechanism.canonical import CanonicalLaw, require_canonical
+from utmost.mechanism.decay import decay_above
+from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
+from utmost.mechanism.gaussian_noise import GaussianNoise
+from utmost.mechanism.layer_noise import LayerNoise
+from utmost.mechanism.layers import LayerLaw
+from utmost.mechanism.line import LineMechanism
+from utmost.mechanism.line_chains import ChainLine, chain_reach
+from utmost.mechanism.line_losses import require_line_loss, tolerance
+from utmost.mechanism.line_noise import MOST_GUESSED, MOST_TABLE, NoisyLine
+from utmost.mechanism.line_table import TableLine
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
+from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.space.integers import Line
+
+MOST_POINTS, MOST_PAIRS = 150, 600
+"""Up to how many points and pairs of neighbours the linear program is solved."""
+MOST_CHAINS = 4 * 10**6
+"""Up to how many thresholds times steps chains are optimised one by one."""
+MOST_LISTED = 10**7
+QUANTITY = "expected {loss} loss under the prior"
+REASONS = {
+    "geometric": "Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows",
+    "chains": "every threshold at its binary optimum, which add up to the expected loss (chains, docs/theory.md)",
+    "canonical": "Awan, Vadhan 2023: no private noise on the integers costs less, where neighbours are one apart",
+    "staircase": "Geng, Viswanath 2016: no private noise on the integers costs less; by a dual flow in rationals",
+    "flow": "no private mechanism has a lower expected loss than the bound: a dual flow, checked in rationals",
+    "pairs": "no private mechanism has a lower expected loss than the bound: pairs of points around every threshold",
+    "prices": "no private mechanism has a lower expected loss than the bound: linear programming duality",
+}
+
+
+def best_on_line(
+    line: Line, level: Level | Number, loss: str = "absolute", prior: Any = None, unbiased: bool = False
+) -> Solution:
+    """The best mechanism known for an integer on a line, and what is proved about better ones.
+
+    Parameters
+    ----------
+    line : Line
+        Where the private integer lies, and how far one neighbour moves it.
+    level : level or number
+        The privacy of one answer; a number is an epsilon. Pure, (epsilon, delta), Gaussian levels and pairs of knots.
+    loss : "absolute", "squared", "zero-one" or "within k"
+        What is to be small on average under the prior.
+    prior : sequence of probabilities, optional
+        How likely each point of the line is, in order; None is uniform.
+    unbiased : bool
+        Release the number with noise of mean 0 and nothing else: not the best guess, and not cut off at the ends.
+
+    Returns
+    -------
+    Solution
+        `sample(point)` draws exactly; the mechanism knows its law, its losses by any loss, and what to believe after
+        an answer.
+
+    Examples
+    --------
+    >>> from utmost.space.integers import Line
+    >>> count = best_on_line(Line(0, 1000, 1), 1.0)
+    >>> round(count.value, 6), count.certificate.claim, bool(count.verify())
+    (0.849573, 'theorem', True)
+    >>> total = best_on_line(Line(0, 100_000, 5), 1.0)
+    >>> print(f"{total.value:.4f} >= {total.certificate.bound:.4f}")
+    4.7859 >= 4.7857
+    """
+    level, loss, weights = as_level(level), require_line_loss(loss), line_prior(line, prior)
+    if weights is None:
+        return _uniform(line, level, loss, unbiased)
+    return _best(line, level, loss, weights, unbiased)
+
+
+@lru_cache(maxsize=64)
+def _uniform(line: Line, level: Level, loss: str, unbiased: bool) -> Solution:
+    return _best(line, level, loss, None, unbiased)
+
+
+def _best(line: Line, level: Level, loss: str, prior: Floats | None, unbiased: bool) -> Solution:
+    reach = max(line.reach, 1)
+    if unbiased:
+        noise = min(_noises(level, reach, loss), key=lambda law: law.mean(loss))
+        return _proved(NoisyLine(line, noise, loss, prior, "none"), level)
+    if reach == 1 and not _is_pure(level) and not isinstance(level, ZCDP) and loss in ("absolute", "squared"):
+        found = _chains(line, level, loss, prior)
+        if found is not None:
+            return _proved(found, level)
+    noises = [_on_line(line, law, loss, prior) for law in _noises(level, reach, loss)]
+    best: LineMechanism = min(noises, key=lambda found: found.expected(loss))
+    if reach == 1:
+        return _proved(best, level)
+    table, prices = _program(line, level, loss, prior)
+    if table is not None and table.expected(loss) < best.expected(loss):
+        best = table
+    return _proved(best, level, prices)
+
+
+def line_prior(line: Line, prior: Any) -> Floats | None:
+    """A distribution over the points of a line, in order; None is uniform."""
+    if prior is None:
+        return None
+    if line.points > MOST_LISTED:
+        raise TooLarge(f"a prior over {line.points} points is too long a list; leave it out (uniform).")
+    try:
+        weights = np.asarray(prior, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"the prior is {shown(prior)}; give one probability for each point, in order.") from None
+    if weights.shape != (line.points,):
+        raise InvalidInput(
+            f"the prior has shape {weights.shape}; give one probability for each of {line.points} points."
+        )
+    if not (weights >= 0).all() or not abs(math.fsum(weights) - 1) <= 1e-9:
+        raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")
+    return weights
+
+
+# ---- candidates ----
+
+
+def _is_pure(level: Level) -> bool:
+    return isinstance(level, ApproxDP) and not level.delta
+
+
+def _noises(level: Level, reach: int, loss: str) -> Iterator[Any]:
+    """Laws of noise that keep a level for moves up to the reach."""
+    if isinstance(level, ZCDP) or (isinstance(level, ApproxDP) and level.delta and reach > 1):
+        law = gaussian_law(level, reach * reach)
+        if isinstance(law, RoundedGaussian | DiscreteGaussian):
+            yield GaussianNoise(law)
+        if isinstance(level, ZCDP):
+            return
+    if isinstance(level, ApproxDP):
+        if 0 < level.log_growth < math.inf:  # pure noise keeps a delta too
+            steps = exact_cost({"absolute": "l1", "squared": "l2"}.get(loss, f"within {tolerance(loss)}"))
+            assert steps is not None
+            yield LayerNoise(best_step(LayerLaw(decay_above(level), reach, 1), steps))
+            geometric = LayerNoise(LayerLaw(decay_above(level, reach), 1, 1))
+            if reach > 1 and geometric.wide <= MOST_GUESSED:  # wider, and nothing is remapped: the staircase is better
+                yield geometric
+        if level.delta or level.log_growth == 0:
+            require_canonical(level)
+            yield CanonicalLaw(level, reach)
+            truncated = CanonicalLaw(_share(level, reach))
+            if reach > 1 and truncated.wide <= MOST_GUESSED:
+                yield truncated
+        return
+    if reach > 1 and isinstance(level, GaussianDP):
+        yield CanonicalLaw(GaussianDP(Fraction(level.mu) / reach))
+        return
+    yield CanonicalLaw(level, reach)
+
+
+def _share(level: ApproxDP, steps: int) -> ApproxDP:
+    """The level of one step of which so many in a row keep a level: its delta a rational just below what is allowed."""
+    if level.log_growth == 0:
+        return ApproxDP(0, level.delta / steps)
+    with ctx.workprec(256):
+        whole = arb(as_fmpq(level.ratio)).log() + arb(as_fmpq(Fraction(level.exponent)))
+        one = endpoints(whole / steps)[0]
+        epsilon = Fraction(math.floor(one * 2**80), 2**80) if level.ratio != 1 else Fraction(level.exponent) / steps
+        each = arb(as_fmpq(epsilon)).expm1() / (steps * arb(as_fmpq(epsilon))).expm1() * as_fmpq(level.delta)
+        least = endpoints(each)[0]
+    bits = 64 + max(0, -math.frexp(float(least))[1])
+    return ApproxDP(epsilon, Fraction(math.floor(least * 2**bits) - 1, 2**bits))
+
+
+def _on_line(line: Line, law: Any, loss: str, prior: Floats | None) -> NoisyLine:
+    """Noise with its best remap, or cut off at the ends where a table of guesses would not fit."""
+    found = NoisyLine(line, law, loss, prior, "best")
+    listed = prior is not None and (line.points + 2 * law.wide) * (2 * law.wide + 1) > MOST_TABLE
+    return NoisyLine(line, law, loss, prior, "cut") if listed or not found.guesses else found
+
+
+def _chains(line: Line, level: Level, loss: str, prior: Floats | None) -> ChainLine | None:
+    """The chain optimum of a count; None where the chains are too long to be optimised one by one."""
+    require_canonical(level)
+    wide = chain_reach(level, np.array([level.even_share()[1]]), line.points)
+    if (wide if prior is None else line.points) * wide > MOST_CHAINS:
+        return None
+    try:
+        return ChainLine(line, level, line_chains(level, line, loss, prior), loss, prior)
+    except TooLarge:
+        return None
+
+
+def _program(line: Line, level: Level, loss: str, prior: Floats | None) -> tuple[TableLine | None, dict[str, Any]]:
+    """The linear program's optimum where it is small enough, certified, and its dual prices."""
+    few = 1 if _is_pure(level) else 5  # a delta takes a variable for every answer and pair of neighbours
+    if (
+        not isinstance(level, ApproxDP)
+        or few * max(line.points / MOST_POINTS, line.points * line.reach / MOST_PAIRS) > 1
+    ):
+        return None, {}
+    try:
+        method: Any = "columns" if not level.delta and line.points > 40 else "linear-program"
+        solution = optimal(line.space(), level, prior=prior, loss=loss, method=method)
+        certified = solution.certified
+    except UtmostError:
+        return None, {}
+    prices = {
+        "proof": "prices",
+        **{name: solution.certificate.evidence[name] for name in ("dual_places", "dual_values")},
+    }
+    return TableLine(line, certified.weights, certified.bits, loss, prior), prices  # type: ignore[union-attr]
+
+
+# ---- proofs ----
+
+
+def _proved(mechanism: LineMechanism, level: Level, prices: dict[str, Any] | None = None) -> Solution:
+    line, loss, prior = mechanism.line, mechanism.loss, mechanism.prior
+    unbiased = isinstance(mechanism, NoisyLine) and mechanism.remap == "none"
+    value = mechanism.expected(loss)
+    data = {"loss": loss, "prior": prior, "unbiased": unbiased}
+    problem = Problem("number.line", line, level, data)
+    quantity, method = QUANTITY.format(loss=loss), mechanism.name
+    if unbiased:
+        quantity = f"expected {loss} loss, the same at every point"
+    theorem = _theorem(mechanism, level)
+    if theorem is not None:
+        certificate = Certificate(
+            "theorem", REASONS[theorem], quantity, method, gap=0.0, evidence={"proof": theorem}, notes=_notes(mechanism)
+        )
+        return Solution(problem, mechanism, value, certificate)
+    bound, evidence = max(_bounds(problem, prices or {}), key=lambda found: found[0], default=(0.0, {}))
+    if not 0 < bound <= value * (1 + 1e-9):
+        why = "whether a mechanism that is not noise does better on this line is open"
+        certificate = Certificate("unproved", why, quantity, method, notes=_notes(mechanism))
+    else:
+        certificate = Certificate(
+            "bound",
+            REASONS[evidence["proof"]],
+            quantity,
+            method,
+            bound,
+            abs(value - bound),
+            evidence,
+            _notes(mechanism),
+        )
+    return Solution(problem, mechanism, value, certificate)
+
+
+def _theorem(mechanism: LineMechanism, level: Level) -> str | None:
+    """The theorem that makes a mechanism the best one, if there is one."""
+    if isinstance(mechanism, ChainLine):
+        return "chains"
+    if not isinstance(mechanism, NoisyLine):
+        return None
+    noise, reach = mechanism.noise, max(mechanism.line.reach, 1)
+    if mechanism.remap == "none":
+        if reach == 1 and isinstance(noise, CanonicalLaw) and noise.level == level:
+            return "canonical"
+        best = _is_pure(level) and isinstance(noise, LayerNoise) and noise.period == reach
+        return "staircase" if best else None
+    geometric = _is_pure(level) and reach == 1 and isinstance(noise, LayerNoise) and mechanism.guesses
+    return "geometric" if geometric else None
+
+
+def _bounds(problem: Problem, prices: dict[str, Any]) -> Iterator[tuple[float, dict[str, Any]]]:
+    """What no private mechanism's expected loss is below, by every road that is open, with its evidence."""
+    line, level, loss = problem.space, problem.privacy, problem.data["loss"]
+    roads = [prices] if prices else []
+    if problem.data["prior"] is None:
+        roads += _flows(line, level, loss) if _is_pure(level) else []
+        roads += [{"proof": "pairs"}]
+    for evidence in roads:
+        try:
+            yield proved_bound(problem, evidence), evidence
+        except UtmostError:  # this road is closed here
+            continue
+
+
+def _flows(line: Line, level: Level, loss: str) -> list[dict[str, Any]]:
+    """The flow of the best staircase; for squared losses with the growth that costs least at the ends."""
+    assert isinstance(level, ApproxDP)
+    law = next(law for law in _noises(level, max(line.reach, 1), loss) if isinstance(law, LayerNoise))
+    b = law.law.decay
+    growth = b / (1 - b)
+    if loss == "squared":
+        growth += Fraction(max(float(line.reach * b / (1 - b) ** 2) / math.sqrt(law.mean(loss)), 1e-12))
+    return [{"proof": "flow", "upper": law.law.upper, "growth": write_rational(growth)}]
+
+
+def _notes(mechanism: LineMechanism) -> tuple[str, ...]:
+    if not isinstance(mechanism, NoisyLine):
+        return ()
+    cut = ("the noise is too wide for a table of best guesses: what lies beyond an end becomes that end",)
+    return cut if mechanism.remap == "cut" else ()

@@ -1,0 +1,291 @@
+"""The mean of many numbers from two released sums: R, above the lower end, and Q, below the upper end.
+
+A value u above the lower end of a range of width W moves (R, Q) by (u, W - u): by W in all, wherever it lies. The share
+m = R/(R + Q) says where in its range the mean is. With noise (X, Y) it is off by ((1 - m) X - m Y)/(R + Q) to first
+order, and (1 - m)(R + X) - m (Q + Y) = (1 - m) X - m Y exactly: so the shares m for which this is not unusually large
+are a confidence set (Fieller 1954), whatever the table holds.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import pairwise
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.design.noise.vectors import gaussian_law
+from utmost.errors import InvalidInput
+from utmost.exact import Number, as_rational
+from utmost.exact.arrays import Floats
+from utmost.mechanism.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
+from utmost.space.integers import Lattice, Moves
+
+BINS, SHARES, LISTED = 100, 32, 1500
+"""Into how many bins the size of one noise is cut, and the shares, for intervals; bins of one law, for expectations."""
+DELTA = 1e-6
+
+
+def mean_losses(mechanism: NoisyVector, rows: int, width: int) -> dict[str, float]:
+    """The expected losses of the mean, in steps of the grid, if every unit has a value and every mean is as likely.
+
+    To first order: the average over m of E|(1-m)X - mY| / rows, and of its square. For two noises x, y of one sign the
+    average of |(1-m)x - my| is (|x| + |y|)/2 - |xy|/(|x| + |y|), for others the first term alone; for squares it is
+    (x^2 + y^2 - xy)/3.
+
+    Parameters
+    ----------
+    mechanism : the noise of R and Q
+    rows : how many units there are
+    width : of the range, in steps; the error of the share is W times smaller than that of R, and the mean's W times
+        larger, so it cancels
+
+    Examples
+    --------
+    >>> from utmost.design.noise.vectors import best_vector
+    >>> from utmost.privacy import PureDP
+    >>> found = best_vector(Lattice(2, "any", 10, 0, 10_000), PureDP(1))
+    >>> round(mean_losses(found.mechanism, 1000, 10)["absolute"], 6)
+    0.008272
+    """
+    law = _of_two(mechanism)
+    if isinstance(law, IndependentLaw) and isinstance(law.single, GeometricLaw):
+        law = BallLaw("any", 2, law.single.decay)
+    if isinstance(law, BallLaw):
+        whole = law.total(_points)
+        together = float(law.total(_one_sign) / whole / 3)
+        product = float(law.total(_products) / whole)
+    else:
+        sizes, chances = _listed(law)
+        pairs = np.multiply.outer(sizes, sizes) / np.maximum(np.add.outer(sizes, sizes), 1e-300)
+        together, product = float(chances @ pairs @ chances) / 2, 0.0
+    absolute = law.mean("absolute") - together
+    squared = (2 * law.mean("squared") - product) / 3
+    return {"absolute": absolute / rows, "squared": squared / rows**2}
+
+
+def mean_interval(mechanism: NoisyVector, above: int, below: int, confidence: Number = 0.95) -> tuple[float, float]:
+    """The shares m of the range that fit the two released sums: they hold the true one with at least this probability.
+
+    Parameters
+    ----------
+    mechanism : the noise of R and Q
+    above, below : R and Q as they were released
+    confidence : a probability
+
+    Examples
+    --------
+    >>> from utmost.design.noise.vectors import best_vector
+    >>> from utmost.privacy import PureDP
+    >>> found = best_vector(Lattice(2, "any", 10, 0, 10_000), PureDP(1))
+    >>> low, high = mean_interval(found.mechanism, 3000, 7000)
+    >>> round(low, 3), round(high, 3)
+    (0.298, 0.302)
+    """
+    limits = _limits(_of_two(mechanism), float(as_rational(confidence, "the confidence")))
+    shares = np.linspace(0, 1, SHARES + 1)
+    slope = -float(above + below)
+    found = []
+    for low, high, limit in zip(shares[:-1].tolist(), shares[1:].tolist(), limits, strict=True):
+        ends = sorted([(end - above) / slope for end in (-limit, limit)]) if slope else [0.0, 1.0]
+        if slope or abs(above) <= limit:
+            first, last = max(low, ends[0]), min(high, ends[1])
+            found += [first, last] if first <= last else []
+    if found:
+        return min(found), max(found)
+    nearest = 0.0 if abs(above) * limits[-1] <= abs(below) * limits[0] else 1.0  # released sums that no share fits
+    return nearest, nearest
+
+
+def mean_alternatives(space: Lattice, level: Level, rows: int, width: int) -> dict[str, dict[str, float]]:
+    """The expected losses of the usual way, in steps: a sum around the middle and a count, each with half of the level.
+
+    Gaussian noise is rounded to whole numbers, which adds 1/12 to its variance.
+
+    Parameters
+    ----------
+    space : the vectors (R, Q): its moves say whether rows come and go or are replaced
+    level : of both together
+    rows : how many units there are
+    width : of the range, in steps
+    """
+    each = space.reach / width
+    reach = each * width * (0.5 if space.moves == "any" else 1.0)
+    found: dict[str, tuple[float, float]] = {}
+    if isinstance(level, ApproxDP) and 0 < level.log_growth < math.inf:
+        half = level.log_growth / 2
+        found["Laplace"] = _laplace(reach / half, each / half, width / 2)
+        found["geometric"] = _geometric(half / reach, half / each, width / 2)
+    spread = _gaussian_spread(level)
+    if math.isfinite(spread):
+        name = f"Gaussian, delta = {DELTA:g}" if isinstance(level, ApproxDP) and level.delta == 0 else "Gaussian"
+        found[name] = _gaussian(_rounded(spread * reach), _rounded(spread * each), width / 2)
+    return {name: {"absolute": a / rows, "squared": s / rows**2} for name, (a, s) in found.items()}
+
+
+def _of_two(mechanism: NoisyVector) -> Any:
+    law = mechanism.noise
+    if law.dimension != 2 or (isinstance(law, BallLaw) and law.shape not in ("any", "exchange")):
+        raise InvalidInput("a mean is made of two sums whose noise was made for moves of any kind, or exchanges.")
+    return law
+
+
+def _points(shape: Moves, d: int, s: int) -> int:
+    return 2 * s * (s + 1) + 1 if shape == "any" else 3 * s * (s + 1) + 1
+
+
+def _one_sign(shape: Moves, d: int, s: int) -> int:
+    """Three times the sum of |xy|/(|x| + |y|) over points of one sign: (n^2 - 1)/3 on the layer |x| + |y| = n."""
+    return s * (s + 1) * (2 * s + 1) // 6 - s
+
+
+def _products(shape: Moves, d: int, s: int) -> int:
+    """The sum of x·y over a ball: exchanges have the whole squares of opposite signs."""
+    return 0 if shape == "any" else 2 * comb(s + 2, 4) - 2 * (s * (s + 1) // 2) ** 2
+
+
+def _listed(law: IndependentLaw) -> tuple[Floats, Floats]:
+    """The size of one noise in bins, each at its middle, and their probabilities."""
+    return _in_bins(lambda t: 2 * law.tail(t), law.half_width(1 - 10**-12) + 2)
+
+
+def _in_bins(beyond: Any, far: int) -> tuple[Floats, Floats]:
+    """Sizes 0, 1, 2, ... in bins by Pr[size >= t], t >= 1."""
+    edges = np.unique(np.round(np.linspace(1, far + 1, LISTED + 1))).astype(np.int64)
+    chances = -np.diff(beyond(edges))
+    middles = (edges[:-1] + edges[1:] - 1) / 2
+    return np.append(0.0, middles), np.append(1 - float(beyond(np.array([1]))[0]), chances)
+
+
+# ---- limits of (1 - m) X - m Y ----
+
+
+@lru_cache(maxsize=64)
+def _limits(law: Any, confidence: float) -> list[float]:
+    """For each piece of the shares 0..1, a number that |(1 - m) X - m Y| exceeds with at most 1 - confidence.
+
+    On a piece from a to b, it is at most the larger of its values at a and at b; on a block of noises, at most that of
+    its middle plus half a side, since both weights add up to 1. What lies beyond all blocks counts as exceeding.
+    """
+    far = law.half_width(1 - (1 - confidence) / 100)
+    edges = np.unique(np.round(np.linspace(1, far + 1, BINS + 1))).astype(np.int64)
+    halves = (edges[1:] - edges[:-1] - 1) / 2
+    middles = (edges[:-1] + edges[1:] - 1) / 2
+    places = np.concatenate([-middles[::-1], [0.0], middles])
+    sides = np.concatenate([halves[::-1], [0.0], halves])
+    masses = _blocks(law, edges).ravel()
+    spare = np.maximum.outer(sides, sides).ravel()
+    x, y = (part.ravel() for part in np.meshgrid(places, places, indexing="ij"))
+    sizes = [np.abs((1 - m) * x - m * y) for m in np.linspace(0, 1, SHARES + 1)]
+    limits = []
+    for first, second in pairwise(sizes):
+        largest = np.maximum(first, second) + spare
+        order = np.argsort(largest)
+        reached = np.searchsorted(np.cumsum(masses[order]), confidence + 1e-9)
+        limits.append(float(largest[order[min(int(reached), len(order) - 1)]]))
+    return limits
+
+
+def _blocks(law: Any, edges: NDArray[np.int64]) -> Floats:
+    """The probabilities of blocks of (x, y), whose sizes are 0 or cut at the edges."""
+    if isinstance(law, IndependentLaw):
+        tails = law.tail(edges)
+        one = np.concatenate([-np.diff(tails)[::-1], [1 - 2 * float(tails[0])], -np.diff(tails)])
+        return np.asarray(np.multiply.outer(one, one))
+    far = edges.astype(float)
+    once, twice = _falling_sums(law)
+
+    def differences(summed: Floats) -> Floats:
+        return np.asarray(np.diff(np.diff(summed, axis=0), axis=1))
+
+    same = differences(twice(np.add.outer(far, far)))
+    if law.shape == "any":
+        opposite = same
+    else:
+        least, most = np.minimum.outer(far, far), np.maximum.outer(far, far)
+        below = 2 * (least * once(least) - twice(least + 1)) + once(least)  # the sum of (2n + 1) w(n)
+        opposite = differences(below + least * (once(most) - once(least)))
+    axis = np.diff(once(far))
+    n = len(axis)
+    found = np.zeros((2 * n + 1, 2 * n + 1))
+    found[n + 1 :, n + 1 :], found[:n, :n] = same, same[::-1, ::-1]
+    found[:n, n + 1 :], found[n + 1 :, :n] = opposite[::-1], opposite[:, ::-1]
+    found[n, n + 1 :], found[n, :n], found[n + 1 :, n], found[:n, n] = axis, axis[::-1], axis, axis[::-1]
+    found[n, n] = 1.0
+    return np.maximum(found, 0.0) * float(law.probability((0, 0)))
+
+
+def _falling_sums(law: BallLaw) -> tuple[Any, Any]:
+    """The sum of w(i) over i < n, and the sum of these over n, in closed form; w falls by b once a period."""
+    b, rest, p, u = float(law.decay), float(1 - law.decay), law.period, law.upper
+    block = u + b * (p - u)
+    rate = 0.0 if not b else math.log1p(-rest) if rest < 0.5 else math.log(b)  # 1 - b is 1 where b is tiny
+
+    def split(n: Floats) -> tuple[Floats, Floats, Floats]:
+        q = np.floor(n / p)
+        with np.errstate(under="ignore"):
+            return q, n - q * p, np.exp(q * rate) if b else (q == 0).astype(float)
+
+    def once(n: Floats) -> Floats:
+        _, r, fallen = split(n)
+        return np.asarray(block * (1 - fallen) / rest + fallen * (np.minimum(r, u) + b * np.maximum(r - u, 0)))
+
+    def within(r: Any) -> Any:
+        late = np.maximum(r - u, 0)
+        early = np.minimum(r, u)
+        return early * (early - 1) / 2 + late * u + b * late * (late - 1) / 2
+
+    def twice(n: Floats) -> Floats:
+        q, r, fallen = split(n)
+        blocks = p * block / rest * (q - (1 - fallen) / rest) + within(float(p)) * (1 - fallen) / rest
+        return np.asarray(blocks + r * block * (1 - fallen) / rest + fallen * within(r))
+
+    return once, twice
+
+
+# ---- the usual way: mean = sum / count, off by (X - c Y)/rows where the mean is c from the middle, |c| <= half ----
+
+
+def _laplace(sum_scale: float, count_scale: float, half: float) -> tuple[float, float]:
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    other = half * (1 + nodes) / 2 * count_scale
+    absolute = (sum_scale**2 + sum_scale * other + other**2) / (sum_scale + other)
+    return float(absolute @ weights) / 2, 2 * sum_scale**2 + 2 * (half * count_scale) ** 2 / 3
+
+
+def _geometric(sum_rate: float, count_rate: float, half: float) -> tuple[float, float]:
+    (x, p), (y, q) = (
+        _in_bins(lambda t, rate=rate: 2 * np.exp(-rate * t) / (1 + math.exp(-rate)), math.ceil(40 / rate) + 2)
+        for rate in (sum_rate, count_rate)
+    )
+    far, wide = x[:, None], half * y
+    averaged = np.where(far >= wide, far, (far**2 + wide**2) / np.maximum(2 * wide, 1e-9))  # over all c
+    variances = [2 * math.exp(-rate) / math.expm1(-rate) ** 2 for rate in (sum_rate, count_rate)]
+    return float(p @ averaged @ q), variances[0] + half**2 * variances[1] / 3
+
+
+def _gaussian(sum_spread: float, count_spread: float, half: float) -> tuple[float, float]:
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    other = half * (1 + nodes) / 2 * count_spread
+    absolute = math.sqrt(2 / math.pi) * np.sqrt(sum_spread**2 + other**2)
+    return float(absolute @ weights) / 2, sum_spread**2 + (half * count_spread) ** 2 / 3
+
+
+def _rounded(spread: float) -> float:
+    return math.hypot(spread, math.sqrt(1 / 12))
+
+
+def _gaussian_spread(level: Level) -> float:
+    """The standard deviation for half of a level at sensitivity 1; of a pure one, half of delta = 1e-6 as well."""
+    if isinstance(level, GaussianDP):
+        return math.sqrt(2) / float(level.mu) if 0 < level.mu < math.inf else math.inf
+    if isinstance(level, ZCDP):
+        return 1 / math.sqrt(float(level.rho)) if 0 < level.rho < math.inf else math.inf
+    if not isinstance(level, ApproxDP) or not 0 < level.log_growth < 500:
+        return math.inf
+    found = gaussian_law(ApproxDP(level.log_growth / 2, (float(level.delta) or DELTA) / 2), 1)
+    return math.inf if found is None else found.deviation

@@ -1,0 +1,187 @@
+"""The best noise we know for several integers at once, chosen by what it exactly loses.
+
+Overlapping counts, cells of a histogram, the two sums of a mean: vectors of integers which one neighbour changes by a
+few moves only (`space.integers.Lattice`). Candidates are noise made for exactly these moves (balls), independent noise
+on every integer, and Gaussian noise by the Euclidean length of a move; the one with the least exact loss is taken.
+Nothing is cut off and nothing is guessed: errors have mean 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from utmost.design.noise.window import window_evidence
+from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.mechanism.canonical import CanonicalLaw
+from utmost.mechanism.decay import decay_above
+from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian
+from utmost.mechanism.lattice import (
+    BallLaw,
+    GeometricLaw,
+    IndependentLaw,
+    NoisyVector,
+    keeps_gaussian,
+    norm_of_moves,
+    square_of_moves,
+    sum_of_moves,
+)
+from utmost.mechanism.line_losses import require_line_loss
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
+from utmost.privacy.pure_within import pure_within
+from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.space.integers import Lattice, Moves
+
+MOST_BALL = {"any": 30, "one-way": 300, "cube": 300, "exchange": 200, "sum-zero": 200}
+"""Up to how many integers balls are tried; beyond, they gain next to nothing or take too long to count."""
+WIDEST_DISCRETE = 1000.0
+"""The standard deviation from which zCDP takes the rounded Gaussian: the discrete one is better by v/(v + 1/12)."""
+ALONE = (
+    "no private mechanism errs less on one of the integers alone, with the whole level spent on it (the value is the "
+    "same at every table; the bound holds on average over a line of tables, hence at the worst one)"
+)
+TOGETHER = (
+    "no private mechanism errs less on average over all integers and tables: the dual of a linear program over all "
+    "noise in a window, taken to every mechanism on the range"
+)
+CLOSE = 0.999
+
+
+@lru_cache(maxsize=256)
+def best_vector(space: Lattice, level: Level, loss: str = "absolute") -> Solution:
+    """The noise of least expected loss, of all candidates, for vectors of integers and the moves of one neighbour.
+
+    Parameters
+    ----------
+    space : Lattice
+        How many integers, and what one neighbour does to them.
+    level : Level
+        PureDP, ApproxDP, GaussianDP, ZCDP, or knots.
+    loss : "absolute", "squared", "zero-one" or "within k"
+        Of one integer; the value is its expectation.
+
+    Returns
+    -------
+    Solution
+        `solution.sample(point)` is a tuple of integers, exactly drawn; `solution.mechanism.noise` knows tails and
+        half widths of one integer's error.
+
+    Examples
+    --------
+    >>> from utmost.privacy import PureDP
+    >>> found = best_vector(Lattice(3, "one-way", 1, 0, 20_000), PureDP(1))
+    >>> round(found.value, 10), found.certificate.method, bool(found.verify())
+    (1.5829928576, 'one-way noise on all 3 integers at once', True)
+    """
+    require_line_loss(loss)
+    require_level(level)
+    laws = list(_candidates(space, level, loss))
+    if not laws:
+        raise UnsupportedLevel(f"no noise on vectors is known at {level}; give a larger level.")
+    law = min(laws, key=lambda each: each.mean(loss))
+    mechanism = NoisyVector(law)
+    value = mechanism.expected(loss)
+    problem = Problem("number.vector", space, level, {"loss": loss})
+    evidence: dict[str, Any] = {}
+    reason, bound = ALONE, proved_bound(problem, {})
+    if bound < CLOSE * value:
+        offered = window_evidence(space, level, loss)
+        if offered and proved_bound(problem, offered) > bound:
+            evidence, reason, bound = offered, TOGETHER, proved_bound(problem, offered)
+    bound = min(bound, value)
+    certificate = Certificate(
+        "bound", reason, f"expected {loss} loss of one integer", mechanism.name, bound, value - bound, evidence
+    )
+    return Solution(problem, mechanism, value, certificate)
+
+
+def require_level(level: Level) -> None:
+    """Refuse levels at which there is no noise."""
+    if not isinstance(level, ApproxDP | GaussianDP | ZCDP | SuitablePair) or not level.concave:
+        raise UnsupportedLevel(
+            f"noise needs an exact, concave level, not {level}; give PureDP, ApproxDP or GaussianDP."
+        )
+    nothing = isinstance(level, ApproxDP) and level.log_growth == 0 and level.delta == 0
+    if nothing or getattr(level, "mu", 1) == 0 or getattr(level, "rho", 1) == 0:
+        raise InvalidInput(f"privacy is {level}: no noise over all numbers hides everything; give a level above 0.")
+
+
+def _candidates(space: Lattice, level: Level, loss: str) -> Iterator[Any]:
+    d, shape = space.dimension, space.moves
+    if sum_of_moves(space) == 0 or _promises_nothing(level):
+        yield IndependentLaw(d, GeometricLaw(Fraction(0)))
+        return
+    pure = pure_within(level)
+    if pure is not None:
+        yield IndependentLaw(d, GeometricLaw(decay_above(pure, sum_of_moves(space))))
+        if d <= MOST_BALL[shape] and (d > 1 or space.reach > 1):
+            yield from ball_laws("any" if d == 1 else shape, space, pure, loss)
+    if sum_of_moves(space) == 1 and not isinstance(level, ZCDP) and not _is_pure(level):
+        yield IndependentLaw(d, CanonicalLaw(level))
+    gaussian = gaussian_law(level, square_of_moves(space))
+    if gaussian is not None and gaussian.deviation < 10**6:
+        yield IndependentLaw(d, gaussian)
+
+
+def ball_laws(shape: Moves, space: Lattice, pure: ApproxDP, loss: str) -> Iterator[BallLaw]:
+    """Noise that falls with every step of the norm, and in larger steps after as many as one neighbour makes."""
+    reach = norm_of_moves(shape, space)
+    assert reach is not None
+    if shape != "any" or reach <= 1:
+        yield BallLaw(shape, space.dimension, decay_above(pure, reach))
+    if reach > 1:
+        try:
+            yield best_upper(BallLaw(shape, space.dimension, decay_above(pure), reach), loss)
+        except TooLarge:
+            return
+
+
+def best_upper(law: BallLaw, loss: str) -> BallLaw:
+    """The law with the best number of norms on the upper step: coarse strides, finer ones around the best."""
+    losses: dict[int, float] = {}
+
+    def at(upper: int) -> float:
+        if upper not in losses:
+            losses[upper] = replace(law, upper=upper).mean(loss)
+        return losses[upper]
+
+    best, stride = 1, law.period
+    while stride > 1:
+        reach, stride = stride, max(1, stride // 8)
+        best = min(range(max(1, best - reach), min(law.period, best + reach) + 1, stride), key=at)
+    return replace(law, upper=best)
+
+
+def gaussian_law(level: Level, square: int | Fraction) -> GaussianLaw | None:
+    """The Gaussian of least variance that keeps a level where moves have this squared length; None without one."""
+    if square == 0 or _promises_nothing(level):
+        return None
+    if isinstance(level, ZCDP):
+        variance = Fraction(square) / (2 * Fraction(level.rho))
+        return (DiscreteGaussian if variance < WIDEST_DISCRETE**2 else RoundedGaussian)(variance)
+    if isinstance(level, GaussianDP):
+        return RoundedGaussian(Fraction(square) / Fraction(level.mu) ** 2)
+    if not isinstance(level, ApproxDP) or level.delta == 0:
+        return None
+    low, high = -60.0, 60.0  # of log2(mu^2), which delta grows with
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (
+            (middle, high) if keeps_gaussian("rounded Gaussian", Fraction(2.0**middle), level) else (low, middle)
+        )
+    ratio = Fraction(f"{2.0**low * (1 - 1e-12):.13g}")
+    return RoundedGaussian(Fraction(square) / ratio) if keeps_gaussian("rounded Gaussian", ratio, level) else None
+
+
+def _promises_nothing(level: Level) -> bool:
+    if isinstance(level, ApproxDP):
+        return bool(level.delta == 1 or level.exponent == math.inf)
+    return math.inf in (getattr(level, "mu", 0), getattr(level, "rho", 0))
+
+
+def _is_pure(level: Level) -> bool:
+    return isinstance(level, ApproxDP) and level.delta == 0

@@ -1,0 +1,195 @@
+"""Any number of answers on any graph, with no common boundary: the *nearest* mechanism.
+
+The truth splits the points into regions, one for each answer. At a point x, a wrong answer j is given with probability
+
+    P_j(x) = max over border edges (u, v), u outside region j and v inside, of e^-D(x, u) / (1 + e^eps(u, v)),
+
+D being the length of a shortest path whose edges are as long as their epsilon; at one level that is
+e^(-eps (d - 1)) / (1 + e^eps), d the steps to the region. The true answer has the rest. Of two answers it is the
+balanced mechanism. It is private if at every point the wrong answers together have at most e^eps/(1 + e^eps), for the
+least eps of an edge there (proof in docs/theory.md); with m answers, e^eps >= m - 1 suffices. Whether it is private is
+decided on the probabilities themselves. It answers the question that BIN Section V leaves open: what to do with more
+than two answers where no boundary is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from utmost.design.binary import balanced
+from utmost.design.linear_program import Optimum, best_mechanism, mix_until_private
+from utmost.errors import CannotCertify, InvalidInput, SolverFailed, UnsupportedLevel
+from utmost.exact import held
+from utmost.exact.arrays import Floats, Integers
+from utmost.mechanism import FiniteMechanism
+from utmost.mechanism.certification import require_private
+from utmost.privacy import ApproxDP, PureDP
+from utmost.privacy.pure_within import pure_within
+from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.space import Space
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+from utmost.space.sparse import csr_array, dijkstra
+
+MOST_ENTRIES = 20_000
+"""Up to how many edges times answers a linear program is solved for a bound: about a second."""
+
+
+def nearest(space: Space, truth: Any, privacy: Privacy, prior: Any = None) -> Solution:
+    """The mechanism that gives a wrong answer the less often the farther its region is.
+
+    Parameters
+    ----------
+    space : Space
+        The datasets and which of them are neighbours.
+    truth : mapping, array or callable
+        The right answer at every point; any labels.
+    privacy : level, number or levels per edge
+        Pure levels may differ from edge to edge. At one other concave level every wrong answer has what a balanced
+        binary mechanism would give it.
+    prior : distribution over the points, optional
+        What the value is an average under; None is uniform. The mechanism does not depend on it where it is private.
+
+    Returns
+    -------
+    Solution
+        The value is the probability of the truth. Where there are few points, the certificate holds dual prices that
+        bound every private mechanism. Where *nearest* is not private, the best private mechanism known is returned and
+        the certificate says so: the linear program where it is small, else the exponential mechanism on distances.
+
+    Examples
+    --------
+    The winner among three candidates for 4 votes: three regions that all meet.
+
+    >>> import utmost as um
+    >>> votes = um.histograms(4, 3)
+    >>> best = um.rainbow.nearest(votes, lambda tally: tally.index(max(tally)), um.PureDP.from_ratio(3))
+    >>> best.mechanism.row((2, 1, 1)).round(4).tolist(), bool(best.verify())
+    ([0.5, 0.25, 0.25], True)
+    """
+    levels, weights = on_edges(space, privacy), space.as_prior(prior)
+    given = space.align(truth, "the truth")
+    aligned = given.tolist() if isinstance(given, np.ndarray) else given
+    try:
+        outputs = _in_order(aligned)
+    except TypeError:
+        raise InvalidInput("an answer of the truth cannot be a label; give texts, numbers or tuples.") from None
+    places = {answer: i for i, answer in enumerate(outputs)}
+    region = np.array([places[answer] for answer in aligned], dtype=np.int64)
+    problem = Problem("rainbow.nearest", space, levels, {"outputs": outputs, "region": region, "prior": weights})
+    optimum = _program(levels, region, weights, len(outputs))
+    matrix, method = _find(levels, region, outputs, optimum)
+    mechanism = FiniteMechanism(matrix, space.points, outputs)
+    value = float(weights @ matrix[np.arange(len(region)), region]) if len(region) else 1.0
+    quantity = "probability of the true answer under the prior"
+    if optimum is None:
+        reason = "nothing is proved about better ones: there are too many points for a linear program"
+        return Solution(problem, mechanism, value, Certificate("unproved", reason, quantity, method))
+    at = np.flatnonzero(optimum.duals)
+    evidence = {"dual_places": at, "dual_values": optimum.duals.ravel()[at]}
+    bound = proved_bound(problem, evidence)
+    reason = "linear programming duality over all private mechanisms"
+    certificate = Certificate("bound", reason, quantity, method, bound, abs(bound - value), evidence)
+    return Solution(problem, mechanism, value, certificate)
+
+
+def _in_order(answers: list[Any]) -> tuple[Any, ...]:
+    """Every answer once: sorted if they can be compared, else as they first appear."""
+    once = dict.fromkeys(answers)
+    try:
+        return tuple(sorted(once))
+    except TypeError:
+        return tuple(once)
+
+
+def _find(
+    levels: EdgeLevels, region: Integers, outputs: tuple[Any, ...], optimum: Optimum | None
+) -> tuple[Floats, str]:
+    """Nearest where it is private, else what is; and how it was made, in words."""
+    space, pure = levels.space, _is_pure(levels)
+    wrong = _wrong_answers(levels, region, len(outputs)) if pure else _balanced_answers(levels, region, len(outputs))
+    rest = 1 - wrong.sum(axis=1)
+    wrong[np.arange(len(region)), region] = rest
+    if (rest >= 0).all():
+        try:
+            require_private(FiniteMechanism(wrong, space.points, outputs), levels)
+            return wrong, "nearest" if pure else "nearest, by one balanced binary mechanism an answer"
+        except CannotCertify:
+            pass
+    if optimum is not None:
+        return mix_until_private(optimum.matrix, levels)[0], "linear program, since nearest is not private here"
+    if not pure:
+        within = None if levels.single is None else pure_within(levels.single)
+        if within is None:
+            raise UnsupportedLevel(
+                f"nearest is not private at {levels}, and no pure level implies that; allow a larger level, or give "
+                "pure ones."
+            )
+        levels = on_edges(space, PureDP(within.exponent) if within.ratio == 1 else PureDP.from_ratio(within.ratio))
+    length = np.stack([_lengths_from(levels, region == j, np.zeros(len(region))) for j in range(len(outputs))], axis=1)
+    scores = held(np.exp(-(length - length.min(axis=1, keepdims=True)) / 2), np.isfinite(length))
+    return scores / scores.sum(axis=1, keepdims=True), "exponential on distances, since nearest is not private here"
+
+
+def _is_pure(levels: EdgeLevels) -> bool:
+    return all(isinstance(level, ApproxDP) and level.delta == 0 for level in levels.kinds())
+
+
+def _wrong_answers(levels: EdgeLevels, region: Integers, answers: int) -> Floats:
+    """P_j at every point outside region j, by one shortest-path pass an answer; 0 inside."""
+    found = np.zeros((len(region), answers))
+    arcs, length = levels.space.arcs, levels.log_growth()
+    start = np.logaddexp(0.0, length)[arcs.edges]  # log(1 + e^eps)
+    for j in range(answers):
+        border = (region[arcs.tails] != j) & (region[arcs.heads] == j)
+        first = np.full(len(region), np.inf)
+        np.minimum.at(first, arcs.tails[border], start[border])
+        reached = _lengths_from(levels, np.isfinite(first), first)
+        outside = region != j
+        found[outside, j] = held(np.exp(-reached), np.isfinite(reached))[outside]
+    return found
+
+
+def _lengths_from(levels: EdgeLevels, sources: Any, first: Floats) -> Floats:
+    """How far every point is from the sources, each of which is `first` away already; edges are as long as epsilon."""
+    n, arcs = len(first), levels.space.arcs
+    from_all = np.flatnonzero(sources)
+    if not len(from_all):
+        return np.full(n, np.inf)
+    length = np.maximum(levels.log_growth()[arcs.edges], 1e-300)  # 0 would be no edge at all
+    starts = np.searchsorted(arcs.tails, np.arange(n + 1))
+    graph = csr_array(
+        (
+            np.concatenate([length, np.maximum(first[from_all], 1e-300)]),
+            np.concatenate([arcs.heads, from_all]).astype(np.int32),
+            np.append(starts, len(arcs.heads) + len(from_all)).astype(np.int32),
+        ),
+        shape=(n + 1, n + 1),
+    )
+    return np.asarray(dijkstra(graph, indices=n)[:n])
+
+
+def _balanced_answers(levels: EdgeLevels, region: Integers, answers: int) -> Floats:
+    """What the balanced mechanism of each answer against all others gives it wrongly."""
+    level = levels.single
+    if level is None or not level.concave:
+        raise UnsupportedLevel(f"nearest needs pure levels, or one concave level on all edges, not {levels}.")
+    found = np.zeros((len(region), answers))
+    for j in range(answers if answers > 1 else 0):
+        table = balanced(levels.space, region == j, level).mechanism.matrix
+        found[:, j] = np.where(region == j, 0.0, table[:, 1])
+    return found
+
+
+def _program(levels: EdgeLevels, region: Integers, weights: Floats, answers: int) -> Optimum | None:
+    """The linear program over all private mechanisms, where it is small."""
+    linear = all(isinstance(level, ApproxDP) for level in levels.kinds())
+    if not linear or not 0 < (len(levels) + len(region)) * answers <= MOST_ENTRIES:
+        return None
+    gains = np.zeros((len(region), answers))
+    gains[np.arange(len(region)), region] = weights
+    try:
+        return best_mechanism(levels, gains, interior=len(levels) * answers > MOST_ENTRIES // 10)
+    except SolverFailed:
+        return None

@@ -1,0 +1,12 @@
+"""Names for the kinds of NumPy arrays that pass between modules, so that signatures read as words."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Truths: TypeAlias = NDArray[np.bool_]

@@ -1,0 +1,413 @@
+"""Mechanisms that name one of m candidates, each with a law in rational numbers and exact draws.
+
+The private statistic is a tally; a `Contest` says what matters about it. b is a rational at or above the e^-epsilon of
+a pure level, so privacy holds in exact arithmetic; at a level that is not pure it is the largest pure one that implies
+it (`pure_within`).
+
+* *geometric noisy max*: every candidate's score gets noise r·G, Pr[G >= k] = b^k, r the most one neighbour moves a
+  lead; the largest sum is named, ties by the public order. Private for every epsilon: one neighbour raises a
+  candidate's chance at most as much as r more votes for it alone would; with the others' noise fixed it is named iff
+  its G is at least some k, and then k falls by exactly 1 (proof in docs/theory.md);
+* *permute and flip* (McKenna, Sheldon 2020): candidates in random order, each accepted with probability b^gap; the same
+  with exponential noise (Ding, Kifer, Saghaian, Steinke, Wang, Xiao, Zhang 2021);
+* *exponential mechanism* (McSherry, Talwar 2007): a candidate whose score is g below the best has weight b^g;
+* *nearest*: a candidate D neighbours from being right is named with probability b^D/(1 + b), the right one otherwise.
+
+Where every neighbour moves all scores in one direction (rows come or go, and count for somebody), the b of the second
+and third is the square of what it must be otherwise. For the exponential mechanism: weight and total cannot both go
+against us. For permute and flip: if the others' scores rise by at most k, a candidate still wins wherever its own noise
+is larger by k, which is e^-epsilon times as likely; if its own score rises, so does its chance, by at most as much.
+
+Every draw compares all candidates, whoever is named: its time does not tell.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from itertools import accumulate, pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from flint import arb, ctx
+
+from utmost.errors import InvalidInput
+from utmost.exact import as_fmpq, as_rational, write_rational
+from utmost.exact.arrays import Floats, Integers
+from utmost.mechanism.certification import Check
+from utmost.mechanism.contests import Contest, Ranks, contest_from_json
+from utmost.mechanism.decay import keeps_level
+from utmost.mechanism.draws import IntegerDraws, Uniform, below
+from utmost.mechanism.exact_law import ExactMechanism
+from utmost.mechanism.layers import LayerLaw
+from utmost.mechanism.sampling import uniform_integer
+from utmost.privacy import ApproxDP, Level, level_from_json
+from utmost.privacy.pure_within import implies
+
+NODES = 40
+"""How many nodes integrate a product of up to a thousand factors: exact up to 80 of them, to 1e-12 beyond."""
+NEXT_TO_NOTHING = 1e-19
+"""What is this much less likely than the best does not stand in anybody's way, in floating point."""
+
+
+class ChoiceLaw(ExactMechanism):
+    """A law over the m candidates of a contest, at every tally."""
+
+    name: ClassVar[str]
+    contest: Contest
+
+    @abstractmethod
+    def probabilities(self, tallies: Integers) -> Floats:
+        """The probability of every candidate at every tally, in floating point."""
+
+    def sample(self, point: Any) -> int:
+        """The place of a candidate, drawn exactly; the tally may hold any whole numbers."""
+        return self._draw(np.array([[int(count) for count in point]], dtype=object))
+
+    @abstractmethod
+    def _draw(self, tally: Any) -> int: ...
+
+
+@dataclass(frozen=True, eq=False)
+class DecayingChoice(ChoiceLaw):
+    """A choice whose law is made of powers of one rational number.
+
+    Attributes
+    ----------
+    contest : what the tally decides
+    pure : the pure level that it keeps
+    decay : the rational b, of which a power that depends on the kind is at or above e^-epsilon
+    """
+
+    contest: Contest
+    pure: ApproxDP
+    decay: Fraction
+
+    @property
+    def steps(self) -> int:
+        """Which power of the decay must be at or above e^-epsilon."""
+        return self.contest.score_reach
+
+    @property
+    def step_in_rows(self) -> float:
+        """A candidate so many rows farther behind is named b times as often, at most."""
+        return 1 / self.contest.units
+
+    def prove(self, space: Any, level: Level) -> Check:
+        """Whether the decay is within the pure level, and that implies the one promised: decided exactly."""
+        if self.contest.tallies != space:
+            return Check("privacy", False, f"the mechanism is made for {self.contest.tallies}, not for {space}")
+        if not 0 < self.decay < 1 or self.pure.delta or not keeps_level(self.pure, self.decay, self.steps):
+            return Check("privacy", False, f"its decay is not within {self.pure}")
+        if self.pure != level and not implies(self.pure, level):
+            return Check("privacy", False, f"it keeps {self.pure}, which does not imply {level}")
+        power = "b" if self.steps == 1 else f"b^{self.steps}"
+        implied = "" if self.pure == level else f", which implies {level}"
+        detail = f"{self.pure} proved in exact arithmetic for every tally: {power} is at or above e^-epsilon{implied}"
+        return self._provided(Check("privacy", True, detail))
+
+    def _provided(self, check: Check) -> Check:
+        """What else must hold; nothing by default."""
+        return check
+
+    def to_json(self) -> dict[str, Any]:
+        """The parameters as plain data."""
+        return {"on": self.contest.to_json(), "pure": self.pure.to_json(), "decay": write_rational(self.decay)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The mechanism of a file."""
+        pure = level_from_json(data["pure"])
+        if not isinstance(pure, ApproxDP):
+            raise InvalidInput("a choice by powers keeps a pure level.")
+        return cls(contest_from_json(data["on"]), pure, as_rational(str(data["decay"]), "the decay"))
+
+
+class NoisyMax(DecayingChoice):
+    """Geometric noisy max: the largest score after geometric noise.
+
+    Examples
+    --------
+    >>> from utmost.mechanism.contests import Votes
+    >>> from utmost.privacy import PureDP
+    >>> from utmost.space.integers import Tallies
+    >>> law = NoisyMax(Votes(Tallies(3, 20, "add-remove")), PureDP.from_ratio(3), Fraction(1, 3))
+    >>> law.probabilities(np.array([[5, 4, 4]])).round(4).tolist()
+    [[0.8419, 0.0812, 0.0769]]
+    >>> bool(law.prove(law.contest.tallies, PureDP.from_ratio(3)).passed)
+    True
+    """
+
+    kind = "noisy-max"
+    name = "geometric noisy max"
+
+    @property
+    def steps(self) -> int:
+        """One neighbour moves every lead by at most one unit of noise."""
+        return 1
+
+    @property
+    def step_in_rows(self) -> float:
+        """What one unit of noise is worth."""
+        return self.reach / (self.contest.units if isinstance(self.contest, Ranks) else 1)
+
+    @property
+    def reach(self) -> int:
+        """How much of a score one unit of noise is worth: what one neighbour moves a lead, at most."""
+        return self.contest.score_reach if isinstance(self.contest, Ranks) else self.contest.lead_reach
+
+    def probabilities(self, tallies: Integers) -> Floats:
+        """In closed form.
+
+        Candidate j is named with sum v = x_j + r·G_j iff every other one's sum is below v, or at v and after j in the
+        public order: with t = b^l, where v = v_0 + r·l and v_0 is the least possible sum, that has probability
+        prod over i before j of (1 - t·b^ceil((v_0 - x_i)/r)), and over i after j of (1 - t·b^(floor(...) + 1)). The
+        average over l, geometric, is that of a polynomial of degree m - 1 in t: nodes and weights integrate it exactly.
+        """
+        x, r, rate = self._scores(tallies), self.reach, math.log(self.decay)
+        best = x.max(axis=1, keepdims=True)
+        found = np.exp(rate * -((x - best) // r))
+        for rows, columns in _by_nearness(found):
+            least = np.take_along_axis(found[rows], columns, axis=1)
+            named = self._named(np.take_along_axis(x[rows], columns, axis=1), best[rows])
+            found[rows] *= self._share_left(least)[:, None]  # of those so far behind that they do not stand in the way
+            found[rows[:, None], columns] = named
+        return np.asarray(found)
+
+    def _named(self, x: Integers, best: Integers) -> Floats:
+        r = self.reach
+        found = np.zeros(x.shape)
+        if r <= x.shape[1]:  # candidates whose scores leave the same remainder share their sums
+            for remainder in range(r):
+                alike = x % r == remainder
+                if alike.any():
+                    found[alike] = self._from_least(x, best + (remainder - best) % r)[alike]
+        else:
+            for j in range(x.shape[1]):
+                found[:, j] = self._from_least(x, best + (x[:, [j]] - best) % r)[:, j]
+        return found
+
+    def _from_least(self, x: Integers, least: Integers) -> Floats:
+        r, rate = self.reach, math.log(self.decay)
+        before = np.exp(rate * -(-(least - x) // r))
+        if x.shape[1] == 1:
+            return np.asarray(before)
+        after = np.exp(rate * ((least - x) // r + 1))
+        found = np.zeros(x.shape)
+        for t, weight in zip(*_geometric_nodes(self.decay, min(x.shape[1] // 2 + 1, NODES)), strict=True):
+            up = np.cumprod(1 - t * before[:, :-1], axis=1)
+            down = np.cumprod(1 - t * after[:, :0:-1], axis=1)[:, ::-1]
+            found[:, 0] += weight * down[:, 0]
+            found[:, 1:-1] += weight * up[:, :-1] * down[:, 1:]
+            found[:, -1] += weight * up[:, -1]
+        return np.asarray(found * before)
+
+    def _share_left(self, ahead: Floats) -> Floats:
+        nodes = _geometric_nodes(self.decay, min(ahead.shape[1] // 2 + 1, NODES))
+        return sum((w * (1 - t * ahead).prod(axis=1) for t, w in zip(*nodes, strict=True)), np.zeros(len(ahead)))
+
+    def _scores(self, tallies: Any) -> Any:
+        return self.contest.scores(tallies) if isinstance(self.contest, Ranks) else tallies
+
+    def _draw(self, tally: Any) -> int:
+        noise = geometric_draws(self.decay, self.contest.size)
+        sums = [x + self.reach * g for x, g in zip(self._scores(tally)[0].tolist(), noise, strict=True)]
+        return max(range(len(sums)), key=lambda j: (sums[j], -j))
+
+
+class PermuteAndFlip(DecayingChoice):
+    """Candidates in random order, each accepted with probability b^gap."""
+
+    kind = "permute-and-flip"
+    name = "permute and flip"
+
+    def probabilities(self, tallies: Integers) -> Floats:
+        """An integral over the candidates' random order in time: a polynomial of degree m - 1."""
+        found = _accepted(self, tallies)
+        for rows, columns in _by_nearness(found):
+            near = np.take_along_axis(found[rows], columns, axis=1)
+            nodes, weights = np.polynomial.legendre.leggauss(min(near.shape[1] // 2 + 1, NODES))
+            named, others = np.zeros_like(near), np.zeros(len(rows))
+            for t, w in zip((nodes + 1) / 2, weights / 2, strict=True):
+                left = 1 - t * near
+                nobody = w * left.prod(axis=1)
+                named += nobody[:, None] / left
+                others += nobody
+            found[rows] *= others[:, None]  # of those so far behind that they do not stand in the way
+            found[rows[:, None], columns] = near * named
+        return found
+
+    def _draw(self, tally: Any) -> int:
+        behind = _behind(self, tally)[0].tolist()
+        waiting = list(range(len(behind)))
+        order = [waiting.pop(below(len(waiting))) for _ in behind]
+        accepted = [candidate for candidate in order if _flip(self.decay, behind[candidate])]
+        return int(accepted[0])  # of all that were flipped, so that the time does not tell which came first
+
+
+class Exponential(DecayingChoice):
+    """A candidate's weight is b^gap."""
+
+    kind = "exponential"
+    name = "exponential mechanism"
+
+    def probabilities(self, tallies: Integers) -> Floats:
+        """The weights over their sum."""
+        accepted = _accepted(self, tallies)
+        return np.asarray(accepted / accepted.sum(axis=1, keepdims=True))
+
+    def _draw(self, tally: Any) -> int:
+        behind = _behind(self, tally)[0].tolist()
+
+        def cuts(power: Callable[[int], arb]) -> list[arb]:
+            sums = _running([power(gap) for gap in behind])
+            return [each / sums[-1] for each in sums[:-1]]
+
+        return _draw_part(self.decay, len(behind), cuts)
+
+
+class NearestChoice(DecayingChoice):
+    """A candidate D > 0 neighbours from being right has probability b^D/(1 + b), the right one the rest."""
+
+    kind = "nearest-choice"
+    name = "nearest"
+
+    @property
+    def steps(self) -> int:
+        """A neighbour is a step."""
+        return 1
+
+    @property
+    def step_in_rows(self) -> float:
+        """What one neighbour moves."""
+        return self.contest.lead_reach / (self.contest.units if isinstance(self.contest, Ranks) else 1)
+
+    def _provided(self, check: Check) -> Check:
+        """Private if the b^D of the others never add up to more than 1; they add up to most with nobody in the table.
+
+        There every other candidate is one neighbour from being right, and none is ever nearer.
+        """
+        if (self.contest.size - 1) * self.decay <= 1:
+            return check
+        return Check("privacy", False, f"the chances of {self.contest.size - 1} wrong answers may add up to too much")
+
+    def probabilities(self, tallies: Integers) -> Floats:
+        """From the distances."""
+        steps = self.contest.steps(tallies).astype(float)
+        found = np.exp(steps * math.log(self.decay)) / (1 + float(self.decay))
+        right = self.contest.winners(tallies)[:, None] == np.arange(self.contest.size)
+        found[right] = 0.0
+        return np.asarray(np.where(right, 1 - found.sum(axis=1, keepdims=True), found))
+
+    def _draw(self, tally: Any) -> int:
+        steps, winner = self.contest.steps(tally)[0].tolist(), int(self.contest.winners(tally)[0])
+        order = [j for j in range(len(steps)) if j != winner] + [winner]
+
+        def cuts(power: Callable[[int], arb]) -> list[arb]:
+            return _running([power(steps[j]) / (1 + power(1)) for j in order[:-1]])
+
+        return order[_draw_part(self.decay, len(order), cuts)]
+
+
+def _behind(law: DecayingChoice, tallies: Any) -> Any:
+    scores = law.contest.scores(tallies)
+    return scores.max(axis=1, keepdims=True) - scores
+
+
+def _accepted(law: DecayingChoice, tallies: Integers) -> Floats:
+    return np.asarray(np.exp(_behind(law, tallies).astype(float) * math.log(law.decay)))
+
+
+def _by_nearness(chances: Floats) -> Iterator[tuple[Integers, Integers]]:
+    """Rows in groups, with the columns of each row that matter, in order: all others are next to impossible.
+
+    With hundreds of candidates most are hopeless at most tallies, and a group's work grows with its columns.
+    """
+    m = chances.shape[1]
+    count = (chances > NEXT_TO_NOTHING).sum(axis=1)
+    sizes = [k for k in (2, 4, 8, 16, 32, 64) if k < m] + [m]
+    for above, k in pairwise([0, *sizes]):
+        rows = np.flatnonzero((count > above) & (count <= k))
+        if len(rows):
+            every = np.broadcast_to(np.arange(m), (len(rows), m))
+            yield rows, every if k == m else np.sort(np.argpartition(-chances[rows], k, axis=1)[:, :k], axis=1)
+
+
+@lru_cache(maxsize=256)
+def _geometric_nodes(decay: Fraction, number: int) -> tuple[Floats, Floats]:
+    """Nodes and weights that integrate polynomials of degree below 2·number exactly over b^L, L geometric.
+
+    The orthogonal polynomials are the little q-Legendre ones with q = b, whose recurrence is known (Koekoek, Swarttouw
+    1998, 3.12); nodes and weights are eigenvalues and first components of the Jacobi matrix (Golub, Welsch 1969).
+    """
+    n = np.arange(number + 1)
+    rate = math.log(decay)
+    rest = -np.expm1(rate * np.arange(2 * number + 3))  # 1 - b^k
+    q = np.exp(rate * n)
+    with np.errstate(invalid="ignore"):
+        a = q * rest[n + 1] ** 2 / (rest[2 * n + 1] * rest[2 * n + 2])
+        c = np.where(n > 0, q * rest[n] ** 2 / (rest[2 * n] * rest[2 * n + 1]), 0.0)
+    matrix = np.diag((a + c)[:number]) + np.diag(s := np.sqrt(a[: number - 1] * c[1:number]), 1) + np.diag(s, -1)
+    nodes, vectors = np.linalg.eigh(matrix)
+    return np.clip(nodes, 0.0, 1.0), np.asarray(vectors[0] ** 2)
+
+
+# ---- exact draws ----
+
+
+@lru_cache(maxsize=64)
+def _draws(decay: Fraction) -> IntegerDraws:
+    return IntegerDraws(LayerLaw(decay, 1, 1))
+
+
+def can_draw(decay: Fraction) -> bool:
+    """Whether 64-bit integers hold geometric noise of this decay: else it is so wide that nothing is told anyway."""
+    return _draws(decay).fits
+
+
+def geometric_draws(decay: Fraction, size: int) -> list[int]:
+    """Independent whole numbers with Pr[G >= k] = decay^k, exactly."""
+    draws = _draws(decay)
+    if not draws.fits:
+        raise InvalidInput("privacy allows so little that the noise does not fit 64 bits; allow a larger epsilon.")
+    found: list[int] = draws.positions(size).tolist()
+    return found
+
+
+def _draw_part(decay: Fraction, parts: int, cuts: Callable[[Callable[[int], arb]], Sequence[arb]]) -> int:
+    """In which of the parts that cut the interval from 0 to 1 a uniform number falls; all cuts are compared.
+
+    `cuts` gives the ends of all parts but the last, in increasing order, from balls around powers of the decay. Of a
+    power far below what the bits of the number can tell apart, the ball is all that small: it is never written out.
+    """
+    number, rate = Uniform(), -math.log(decay)
+
+    def enclose(place: int, bits: int) -> arb:
+        with ctx.workprec(bits + 128 + 4 * decay.denominator.bit_length()):
+            base, nothing = arb(as_fmpq(decay)), arb(0, arb(2) ** -(bits + 64))
+            return cuts(lambda times: nothing if times * rate > bits + 128 else base**times)[place]
+
+    return sum(not number.is_below(partial(enclose, place)) for place in range(parts - 1))
+
+
+def _running(shares: Sequence[arb]) -> list[arb]:
+    return list(accumulate(shares))
+
+
+def _flip(decay: Fraction, times: int) -> bool:
+    """True with probability decay^times, exactly; the time hardly depends on either."""
+
+    def bound(bits: int) -> arb:
+        with ctx.workprec(bits + 64 + 2 * decay.denominator.bit_length() + times.bit_length()):
+            return arb(as_fmpq(decay)) ** times
+
+    number, rate = Uniform(), -math.log(decay)
+    while times * rate * (1 - 1e-9) > (number.bits + 2) * math.log(2):  # decay^times is below the last bit drawn
+        if number.number:
+            return False
+        number = Uniform(uniform_integer(64), number.bits + 64)
+    return number.is_below(bound)

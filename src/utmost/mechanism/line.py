@@ -1,0 +1,104 @@
+"""What every mechanism for one number on a line can say: its law, its losses, and what to believe after an answer."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats, Integers
+from utmost.mechanism.exact_law import ExactMechanism
+from utmost.mechanism.line_losses import cost
+from utmost.space.integers import Line, unlisted_from_json
+
+MOST_WORK = 10**6
+MOST_LISTED = 10**7
+
+
+class LineMechanism(ExactMechanism):
+    """A mechanism whose private point is an integer of a line, and whose answer is an integer.
+
+    Attributes
+    ----------
+    line : where the private point lies, and how far a neighbour moves it
+    loss : what it was designed for: "absolute", "squared", "zero-one" or "within k"
+    prior : how likely each point is, in order; None is uniform
+    name : what it is, in words
+    """
+
+    line: Line
+    loss: str
+    prior: Floats | None
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    def noise(self) -> Any:
+        """The law of the noise that is added, or None where the mechanism is not noise."""
+        return None
+
+    @abstractmethod
+    def law(self, point: int) -> tuple[Integers, Floats]:
+        """What is released at a point (some values may stand twice), and with which probabilities, in floats."""
+
+    @abstractmethod
+    def expected(self, loss: str) -> float:
+        """The expected loss under the prior of what is released, by any loss."""
+
+    @abstractmethod
+    def posterior(self, value: int) -> tuple[Integers, Floats]:
+        """What to believe after an answer: points and their probabilities, from the prior."""
+
+    def risk(self, point: int, loss: str) -> float:
+        """The expected loss at one point."""
+        released, chances = self.law(point)
+        return float(chances @ cost(loss, released - point))
+
+    def worst(self, loss: str) -> float:
+        """The expected loss at the worst point; on long lines of wide laws, the worst of some hundred points."""
+        last = self.line.points - 1
+        farthest = last if self.prior is not None else min(last, self._settled)
+        positions: Any = range(farthest + 1)
+        each = len(self.law(self.line.first + farthest)[0])
+        if (farthest + 1) * each > MOST_WORK:
+            few = max(20, MOST_WORK // each)
+            spread = [np.linspace(0, farthest, few // 2), np.geomspace(1, farthest, few // 2)]
+            positions = np.unique(np.concatenate(spread).astype(np.int64)).tolist()
+        return max(self.risk(self.line.first + position, loss) for position in positions)
+
+    @property
+    def _settled(self) -> int:
+        """From which distance to the ends on all points are alike, and both ends mirror each other (uniform prior)."""
+        return self.line.points - 1
+
+
+def weigh(line: Line, points: Integers, likelihood: Floats, prior: Floats | None) -> tuple[Integers, Floats]:
+    """Likelihoods at some points turned into what to believe; even, where floats hold none of them."""
+    weighted = likelihood if prior is None else likelihood * prior[points - line.first]
+    total = weighted.sum()
+    return points, weighted / total if total > 0 else np.full(len(points), 1 / len(points))
+
+
+def plain_prior(prior: Floats | None) -> list[float] | None:
+    """A prior as plain data."""
+    return None if prior is None else prior.tolist()
+
+
+def read_line(data: Mapping[str, Any]) -> tuple[Line, Floats | None]:
+    """The line and the prior that a file names; nothing in it is believed."""
+    line = unlisted_from_json(data["line"])
+    if not isinstance(line, Line):
+        raise InvalidInput("a number lies on a line.")
+    if data["prior"] is None:
+        return line, None
+    if line.points > MOST_LISTED:
+        raise InvalidInput(f"{line.points} points are too many for a list.")
+    prior = np.array(data["prior"], dtype=float)
+    if prior.shape != (line.points,) or not (prior >= 0).all() or not abs(float(prior.sum()) - 1) <= 1e-9:
+        raise InvalidInput("the prior is not a distribution over the points of the line.")
+    return line, prior

@@ -1,0 +1,56 @@
+"""Columns of local mechanisms: patterns q + 1_A for sets A of letters, what they carry, and what a matrix keeps.
+
+An optimal local mechanism mixes such columns, q = 1/(e^eps - 1) (LIM Theorem 3.3.2). Here is what a column or a whole
+mechanism is worth; which of them are best is for the design, what none exceeds for the verifier.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from utmost.exact.arrays import Floats
+from utmost.privacy import ApproxDP
+from utmost.privacy.divergences import Divergence, entropy
+
+
+def offset(level: ApproxDP) -> float:
+    """The q = 1/(e^eps - 1) that every letter adds to a pattern; infinite at epsilon = 0, zero at infinity."""
+    if level.ratio != 1:
+        return float(1 / (level.ratio - 1))
+    if level.log_growth == 0:
+        return math.inf
+    return 1 / math.expm1(level.log_growth) if level.log_growth < 700 else math.exp(-level.log_growth)
+
+
+def subset_sums(values: Floats) -> Floats:
+    """The sum of every set of letters but the empty one; entry j - 1 is that of the bits of j."""
+    sums = np.zeros(1)
+    for value in values.tolist():
+        sums = np.concatenate([sums, sums + value])
+    return sums[1:]
+
+
+def information_of(mass: Floats, q: float) -> Floats:
+    """The mutual information that a pattern q + 1_A carries, nats, by the prior probability of A; concave in it."""
+    m = q + mass
+    with np.errstate(divide="ignore", invalid="ignore"):
+        told = mass * m * entropy((1 - mass) / m)
+        near = m * entropy(-mass / m)
+        far = mass + (q * np.log(q / m) if q > 0 else 0.0)  # the same, where 1 - mass/m would lose its digits
+        carried = told + (1 - mass) * np.where(mass > m / 2, far, near)
+    return np.asarray(np.where((mass > 0) & (mass < 1), carried, 0.0))
+
+
+def information_between(matrix: Floats, prior: Floats) -> float:
+    """The mutual information of a mechanism under a prior, nats; terms are 0 or more, so small values keep digits."""
+    m = prior @ matrix
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = m * entropy((matrix - m) / m)
+    return math.fsum(np.where(m > 0, prior[:, None] * np.where(matrix > 0, terms, m), 0.0).ravel())
+
+
+def divergence_between(matrix: Floats, p0: Floats, p1: Floats, divergence: Divergence) -> float:
+    """D_f(M0 || M1) of a matrix, from the difference of the hypotheses, so that small values keep their digits."""
+    return math.fsum(divergence.perspective(p0 @ matrix, p1 @ matrix, (p0 - p1) @ matrix))

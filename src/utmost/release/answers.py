@@ -1,0 +1,318 @@
+"""An answer and what defends it: value, mechanism, accuracy, proof, spend, chain head; a plan is all but the value.
+
+Everything an answer says follows from four things: the question, its solution, what was released, and the state of the
+ledger. So a report that holds these can be proved again anywhere: `Answer.verify`, `utmost verify report.json`.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from utmost.errors import CannotCertify
+from utmost.mechanism.certification import Check
+from utmost.privacy import Level
+from utmost.release.accuracy import After, Before
+from utmost.release.conditions.reading import readings
+from utmost.release.costs import scaled
+from utmost.release.questions.question import Question
+from utmost.release.words import estimated, known_after, measured, optimality, show
+from utmost.solution import Solution, Verification
+from utmost.solution.solution import solution_to_json
+
+RECORDED = "recorded answer: nothing was spent now"
+FORMAT = "utmost-answer"
+
+
+@dataclass(frozen=True)
+class LedgerState:
+    """What the ledger says right after an answer.
+
+    Attributes
+    ----------
+    entry : the number of its entry
+    time : when it was recorded
+    spent, left : of the whole budget, in words
+    amounts : what is spent of each resource and its limit, as numbers rounded to floats
+    head : the head of the ledger's chain
+    kept : whether the ledger outlives the process
+    """
+
+    entry: int
+    time: str
+    spent: str
+    left: str
+    amounts: Mapping[str, Mapping[str, float]]
+    head: str
+    kept: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What an answer would be like, from public parameters alone: nothing was read and nothing spent.
+
+    Attributes
+    ----------
+    question : what would be asked
+    dataset : whose budget it would spend
+    left : what is left of that budget, in words
+    """
+
+    question: Question
+    dataset: str
+    left: str
+    source: Any = field(repr=False)
+    """The table it would be asked of."""
+
+    @property
+    def privacy(self) -> Level:
+        """What asking would spend."""
+        return self.question.privacy
+
+    @property
+    def solution(self) -> Solution:
+        """The mechanism that would answer, with its proof."""
+        return self.question.solution
+
+    @cached_property
+    def before(self) -> Before:
+        """How accurate an answer would be: on average under the prior, and at the worst point."""
+        return self.question.accuracy
+
+    @property
+    def accuracy(self) -> dict[str, dict[str, Any]]:
+        """The same as plain data, under "before"."""
+        return {"before": asdict(self.before)}
+
+    @property
+    def readings(self) -> list[str]:
+        """How the columns whose type nobody declared will be read."""
+        return readings(self.source, self.question.public)
+
+    def verify(self) -> Verification:
+        """Prove the mechanism private, and the claim about its optimality, again."""
+        return self.solution.verify()
+
+    @cached_property
+    def details(self) -> dict[str, Any]:
+        """Everything as plain data: what `--json` writes."""
+        described = describe(self.question, self.dataset)
+        return {**described, "notes": [*described["notes"], *self.readings], "ledger": {"left": self.left}}
+
+    def __str__(self) -> str:
+        lines = _lines(self.question, self.before, None)
+        lines += [f"  note: {how}" for how in self.readings]
+        end = [f"  ledger: {self.left} left", "  nothing was read, nothing is spent"]
+        return "\n".join([f"plan: {self.question.words}", *lines, *end])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A private answer with everything that defends it.
+
+    Attributes
+    ----------
+    question : what was asked, with its solution
+    dataset : whose budget it spent
+    released : the integers that were released, by name; the value is made of them
+    ledger : the state of the ledger right after
+    recorded : whether the identical question had been answered before: then nothing was spent now
+    """
+
+    question: Question
+    dataset: str
+    released: Mapping[str, Any]
+    ledger: LedgerState
+    recorded: bool = False
+    source: Any = field(default=None, repr=False)
+    """The table it was asked of; none for an answer from a report."""
+
+    @cached_property
+    def value(self) -> Any:
+        """The answer: a number, True or False, a candidate, or a dict of counts."""
+        return self.question.value(self.released)
+
+    @property
+    def privacy(self) -> Level:
+        """What the answer spent, when it was drawn."""
+        return self.question.privacy
+
+    @property
+    def solution(self) -> Solution:
+        """The mechanism that answered, with its proof."""
+        return self.question.solution
+
+    @cached_property
+    def before(self) -> Before:
+        """How accurate it was to be: on average under the prior, and at the worst point."""
+        return self.question.accuracy
+
+    @cached_property
+    def after(self) -> After:
+        """What the released value says about the truth."""
+        return self.question.after(self.released)
+
+    @property
+    def accuracy(self) -> dict[str, dict[str, Any]]:
+        """Both as plain data, under "before" and "after"."""
+        return {"before": asdict(self.before), "after": plain_after(self.after)}
+
+    @property
+    def interval(self) -> tuple[Any, Any] | None:
+        """Where the truth lies with 95 %; None for yes or no, for a winner and for several counts: see `intervals`."""
+        found = list(self.after.intervals.values())
+        return found[0] if len(found) == 1 and not isinstance(self.value, Mapping) else None
+
+    @property
+    def intervals(self) -> Mapping[str, tuple[Any, Any]]:
+        """For every number of the answer, where its true value lies with 95 %."""
+        return self.after.intervals
+
+    @property
+    def head(self) -> str:
+        """The head of the ledger's chain right after this answer."""
+        return self.ledger.head
+
+    @cached_property
+    def details(self) -> dict[str, Any]:
+        """Everything as plain data: what `to_json` writes and `verify` recomputes."""
+        first = {
+            "value": self.value,
+            "words": self.question.words,
+            "accuracy": self.accuracy,
+        }
+        described = describe(self.question, self.dataset)
+        rest = {name: part for name, part in described.items() if name not in first}
+        return {"format": FORMAT, **first, **rest, "released": dict(self.released), "ledger": asdict(self.ledger)}
+
+    def verify(self) -> Verification:
+        """Prove privacy and the claim of optimality again, and that every stated number follows from what was released.
+
+        Nothing is asked of the table. What the ledger says can be checked with the ledger only.
+        """
+        found = self.solution.verify()
+        return replace(found, checks=(*found.checks, *fits(self.question)))
+
+    def to_json(self) -> str:
+        """One JSON object: the same answer, the same bytes."""
+        return json.dumps({**self.details, "solution": solution_to_json(self.solution)}, indent=2, ensure_ascii=False)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write one self-contained HTML page that defends the answer, and the same as JSON beside it."""
+        from utmost.release.report import write_report
+
+        return write_report([self], path)
+
+    def __str__(self) -> str:
+        again = [f"  {RECORDED}"] if self.recorded else []
+        kept = "" if self.ledger.kept else " (in memory: lost with this process)"
+        spent = f"  ledger{kept}: entry {self.ledger.entry}, spent {self.ledger.spent}, head {self.ledger.head[:16]}"
+        lines = _lines(self.question, self.before, self.after)
+        return "\n".join([f"{self.question.words}  {show(self.value)}", *lines, spent, *again])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def describe(question: Question, dataset: str) -> dict[str, Any]:
+    """Everything public about a question, as plain data: what a plan shows and an answer repeats."""
+    certificate, privacy = question.solution.certificate, proved_private(question)
+    return {
+        "words": question.words,
+        "question": question.public,
+        "dataset": dataset,
+        "unit": str(question.terms.unit),
+        "neighbours": question.terms.neighbours,
+        "space": str(question.space),
+        "privacy": {**_level_in_words(question.privacy), **question.privacy.to_json()},
+        "mechanism": certificate.method,
+        "proof": {
+            "private": privacy.detail,
+            "optimal": certificate.claim,
+            "of": question.proved_of or "the answer",
+            "because": certificate.reason,
+            "bound": _in_unit(question, certificate.bound),
+            "gap": _in_unit(question, certificate.gap),
+        },
+        "notes": list(question.notes),
+        "accuracy": {"before": asdict(question.accuracy)},
+        "compared": question.losses,
+    }
+
+
+def _level_in_words(level: Level) -> dict[str, Any]:
+    """A level as people and other programs read it; exactly, it stands beside these."""
+    parts = {name: getattr(level, name) for name in ("epsilon", "delta", "mu", "rho") if hasattr(level, name)}
+    return {"words": str(level), "numbers": {name: float(part) for name, part in parts.items()}}
+
+
+def proved_private(question: Question) -> Check:
+    """The proof of privacy of what will be drawn; `CannotCertify` if it fails: nothing unproved is released."""
+    found = question.solution
+    check: Check = found.mechanism.prove(question.space, question.privacy)
+    if not check.passed:
+        raise CannotCertify(f"the mechanism is not proved private ({check.detail}); ask at another level.")
+    return check
+
+
+def plain_after(after: After) -> dict[str, Any]:
+    """What is known after an answer, as plain data."""
+    return {**asdict(after), "intervals": {name: list(ends) for name, ends in after.intervals.items()}}
+
+
+def fits(question: Question) -> tuple[Check, ...]:
+    """Whether a solution is one for the question: the same integers, moves, level, loss and prior."""
+    problem = question.solution.problem
+    same = problem.space == question.space and problem.privacy == question.privacy
+    asked = {
+        name: getattr(question, name) for name in ("loss", "prior", "unbiased", "border") if hasattr(question, name)
+    }
+    wrong = [name for name, value in asked.items() if name in problem.data and not _equal(problem.data[name], value)]
+    if not same or wrong:
+        return (Check("question", False, "the solution is for other integers, moves, level, loss or prior"),)
+    return (Check("question", True, f"the solution is for this question: {question.space}"),)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if one is None or other is None or isinstance(one, str | bool | int):
+        return bool(one is other or one == other)
+    if isinstance(other, Mapping):
+        return True  # a listed prior over tallies is compared by the checker
+    return bool(np.array_equal(np.asarray(one), np.asarray(other)))
+
+
+def _in_unit(question: Question, value: float | None) -> float | None:
+    step = float(getattr(question, "step", 1))
+    return None if value is None else scaled(getattr(question, "loss", "zero-one"), value, step)
+
+
+def _lines(question: Question, before: Before, after: After | None) -> list[str]:
+    certificate, terms = question.solution.certificate, question.terms
+    lines = [
+        f"  privacy: {question.privacy}, {terms.neighbours}, {terms.unit}",
+        f"  mechanism: {certificate.method}",
+        f"  optimal: {optimality(certificate, _in_unit(question, certificate.gap), question.proved_of)}",
+        f"  accuracy before: {measured(before.loss)} {before.average:.4g} on average"
+        f"{estimated(before.standard_error)}, {before.worst:.4g} at {before.worst_among or 'worst'}"
+        + (f" ({before.holds})" if before.holds else ""),
+    ]
+    if after is not None:
+        lines.append(f"  accuracy after: {known_after(after)}")
+    others = ", ".join(f"{name} {by[before.loss]:.4g}" for name, by in question.losses.items() if before.loss in by)
+    lines.append(f"  {before.loss} loss: {others}")
+    return lines + [f"  note: {note}" for note in question.notes]

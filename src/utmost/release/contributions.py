@@ -1,0 +1,333 @@
+"""What an engine computes: integers that one row or person can move only so far.
+
+Every statistic is a sum over rows of an integer *contribution* between two public bounds; a row that takes no part
+(the condition is not true, the value is null, NaN or infinite) contributes nothing. Of one person at most `rows_each`
+contributing rows are kept.
+
+**How far one neighbour moves it.** Write a <= c <= b for the contributions of the rows that take part, and k for the
+rows of a unit that are kept. A unit contributes the sum of at most k such numbers, hence a number in [k·min(a, 0),
+k·max(b, 0)] (it may have no rows at all), and which of its rows are kept depends on that unit's rows only. Units
+contribute independently, so
+
+* one unit added or removed moves the sum by at most k·max(|a|, |b|);
+* one unit replaced by another moves it by at most k·(max(b, 0) - min(a, 0)).
+
+A count has a = b = 1: k and k. Yes minus no has a = -1, b = 1: k and 2k. A sum of values clamped to [lower, upper]
+has these as bounds (in steps of its grid): max(|lower|, |upper|)·k, and (upper - lower)·k where 0 lies between them;
+where it does not, a row without a value is farther from the others than they are from each other, and the larger
+number counts. Clamping the sum to a public range moves two sums no farther apart.
+
+**Exactly.** Contributions are integers in the engine before they are added, so no floating-point number is ever summed:
+permuted rows give the same point, and DuckDB adds 64-bit integers in 128 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from utmost.errors import InvalidInput, shown
+from utmost.exact import Number, as_literal, as_rational, show_rational
+from utmost.release.arguments import Neighbours
+from utmost.release.conditions import as_condition, is_known
+from utmost.release.conditions.row_wise import kind_of
+from utmost.release.source import Source, Statement
+from utmost.release.units import Unit
+
+TINY = 1e-290
+"""Quotients below this are written as 0, which they are rounded to."""
+MOST_SIZE = 10**120
+"""The square of a sum of the most numbers of this size is a float still."""
+MOST_STEPS = 2**48
+"""Contributions are below this, so that scaling in floating point errs by less than half a step at the ends."""
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What a row adds to a statistic, and its bounds.
+
+    Attributes
+    ----------
+    taking_part : an Ibis condition that says which rows do; None for all
+    value : an Ibis integer column, or a plain 1
+    least, most : what the value lies between wherever the row takes part
+    """
+
+    taking_part: Any = field(repr=False)  # an interactive Ibis would print what they are of every row
+    value: Any = field(repr=False)
+    least: int
+    most: int
+
+    @property
+    def column(self) -> Any:
+        """The value, null where the row takes no part."""
+        import ibis
+
+        everyone = ibis.literal(True) if self.taking_part is None else self.taking_part
+        return ibis.ifelse(everyone, self.value, ibis.null("int64")).cast("int64")
+
+    @property
+    def is_count(self) -> bool:
+        """Whether every row that takes part adds 1."""
+        return self.least == self.most == 1
+
+    def moves(self, neighbours: Neighbours, rows_each: int) -> int:
+        """How far one neighbour moves the sum, at most."""
+        if neighbours == "add-remove":
+            return rows_each * max(abs(self.least), abs(self.most))
+        return rows_each * (max(self.most, 0) - min(self.least, 0))
+
+    def range(self, units: int, rows_each: int) -> tuple[int, int]:
+        """Between which numbers the sum lies, if there are at most so many units."""
+        return units * rows_each * min(self.least, 0), units * rows_each * max(self.most, 0)
+
+
+def ones(source: Source, where: Any) -> Contribution:
+    """1 for every row of which the condition is true (every row without one): what a count adds up."""
+    return Contribution(None if where is None else as_condition(where, source), 1, 1, 1)
+
+
+def votes(source: Source, where: Any) -> Contribution:
+    """1 where the condition is true, -1 where it is false; a row where it is unknown does not vote."""
+    import ibis
+
+    condition = as_condition(where, source)
+    return Contribution(is_known(condition), ibis.ifelse(condition, 1, -1).cast("int64"), -1, 1)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A range of values and the steps it is rounded to: integers stand for multiples of `step` above `origin`."""
+
+    lower: Fraction
+    upper: Fraction
+    step: Fraction
+    origin: Fraction = Fraction(0)
+
+    @property
+    def least(self) -> int:
+        """The lower end, in steps."""
+        return int((self.lower - self.origin) / self.step)
+
+    @property
+    def most(self) -> int:
+        """The upper end, in steps."""
+        return int((self.upper - self.origin) / self.step)
+
+    def moves(self, neighbours: Neighbours) -> int:
+        """How far one row moves a sum of values, in steps: a row without a value adds nothing."""
+        if neighbours == "add-remove":
+            return max(abs(self.least), abs(self.most))
+        return max(self.most, 0) - min(self.least, 0)
+
+
+def cut_to(grid: Grid) -> str:
+    """What is done to values, in words."""
+    rounded = "" if grid.step == 1 else f" and rounded to {show_rational(grid.step)}"
+    return f"values cut to {show_rational(grid.lower)}..{show_rational(grid.upper)}{rounded}"
+
+
+def range_of(grid: Grid) -> dict[str, str]:
+    """A range as plain data."""
+    ends = {"lower": grid.lower, "upper": grid.upper, "grid": grid.step}
+    return {name: str(as_literal(end)) for name, end in ends.items()}
+
+
+def as_grid(lower: Number, upper: Number, grid: Number) -> Grid:
+    """A range whose ends are multiples of the grid; an error that names what to change otherwise."""
+    low, high, step = as_rational(lower, "lower"), as_rational(upper, "upper"), as_rational(grid, "grid")
+    if low > high or (low == high == 0):
+        raise InvalidInput(
+            f"lower is {shown(lower)} and upper {shown(upper)}; give a range of values, such as lower=0, upper=100."
+        )
+    if step <= 0:
+        raise InvalidInput(
+            f"grid is {shown(grid)}; give the step that values are rounded to, above 0, such as 1 or '0.01'."
+        )
+    if max(-low, high, Fraction(step.numerator), Fraction(step.denominator)) > MOST_SIZE:
+        raise InvalidInput(
+            "lower, upper or grid is too large or too fine a number to compute with; keep them, and the numerator and "
+            "denominator of the grid, below 1e120, in another unit if need be."
+        )
+    if (low / step).denominator != 1 or (high / step).denominator != 1:
+        raise InvalidInput(
+            f"lower {show_rational(low)} or upper {show_rational(high)} is not a multiple of the grid "
+            f"{show_rational(step)}; choose a grid that divides both."
+        )
+    if max(abs(low), abs(high)) / step >= MOST_STEPS:
+        raise InvalidInput(f"the range reaches beyond 2^48 steps of {show_rational(step)}; choose a coarser grid.")
+    return Grid(low, high, step)
+
+
+def as_range(lower: Number, upper: Number) -> Grid:
+    """A range of values that are not rounded."""
+    low, high = as_rational(lower, "lower"), as_rational(upper, "upper")
+    if low > high:
+        raise InvalidInput(
+            f"lower is {shown(lower)} and upper {shown(upper)}; give a range of values, such as lower=0, upper=100."
+        )
+    return Grid(low, high, Fraction(1))
+
+
+def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
+    """A column clamped and rounded to a grid, half up, as whole steps; null, NaN and infinities take no part."""
+    import ibis
+
+    value = number_column(source, column)
+    within = max(abs(grid.lower), abs(grid.upper)) < 2**63
+    whole = value.type().is_integer() and grid.step.denominator == 1 and within
+    low, high = (
+        ibis.literal(int(end), "int64") if whole else ibis.literal(float(end), "float64")
+        for end in (grid.lower, grid.upper)
+    )
+    present = value.notnull()
+    if not whole:
+        value = value.cast("float64")
+        present = present & ~value.isnan() & ~value.isinf()
+    clamped = ibis.ifelse(value < low, low, ibis.ifelse(value > high, high, value))
+    if whole and grid.step == 1:
+        steps = clamped.cast("int64")
+    else:
+        scale = 1 / grid.step
+        scaled = clamped.cast("float64")
+        scaled = scaled if scale.numerator == 1 else scaled * float(scale.numerator)
+        if scale.denominator != 1:
+            least = TINY * float(scale.denominator)  # PostgreSQL fails where a quotient of numbers above 0 is 0
+            tiny = (scaled > -least) & (scaled < least)
+            scaled = ibis.ifelse(tiny, 0.0, scaled) / float(scale.denominator)
+        steps = (scaled + 0.5).floor().cast("int64")
+    offset = int(grid.origin / grid.step)
+    steps = steps - offset if offset else steps
+    taking_part = present if where is None else as_condition(where, source) & present
+    return Contribution(taking_part, steps, grid.least, grid.most)
+
+
+def distances_to_ends(source: Source, column: str, grid: Grid, where: Any) -> tuple[Contribution, Contribution]:
+    """How far a value lies above the lower end of its range, and below the upper one, in steps."""
+    above = values(source, column, Grid(grid.lower, grid.upper, grid.step, grid.lower), where)
+    return above, Contribution(above.taking_part, above.most - above.value, 0, above.most)
+
+
+def outside(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
+    """1 for every value that lies outside the range of a grid; null, NaN and infinities are no values."""
+    import ibis
+
+    value = number_column(source, column).cast("float64")
+    low, high = (ibis.literal(float(end), "float64") for end in (grid.lower, grid.upper))
+    out = value.notnull() & ~value.isnan() & ~value.isinf() & ((value < low) | (value > high))
+    return Contribution(out if where is None else as_condition(where, source) & out, 1, 1, 1)
+
+
+def people_with_more(source: Source, unit: Unit, where: Any, name: str) -> Statement:
+    """How many people have more than `rows_each` rows with a condition: one person moves it by one."""
+    require_id(source, unit.id)
+    table = source.table if where is None else source.table.filter(as_condition(where, source))
+    rows = table.select(who=table[unit.id])
+    rows = rows.filter(rows.who.notnull())
+    people = rows.group_by("who").aggregate(rows=rows.count())
+    more = people.filter(people.rows > unit.rows_each)
+    return source.statement(more.aggregate(**{name: more.count()}))
+
+
+def number_column(source: Source, column: str) -> Any:
+    """A column of numbers; undeclared text is read as numbers, and what cannot be read is null."""
+    value = source.column(column)
+    if column in source.untyped:
+        return value.try_cast("float64")
+    if kind_of(value.type()) != "number":
+        raise InvalidInput(
+            f"column {column!r} holds {value.type()}, not numbers; open the table with types={{{column!r}: float}}."
+        )
+    return value
+
+
+def statement(
+    source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes
+) -> Statement:
+    """The sums of contributions over all rows, at most `rows_each` rows of each person taking part, jointly, as SQL.
+
+    Which rows of a person are kept: those whose keyed hash (MD5 of the data set's secret, the id, the row's
+    contributions and a running number among rows alike) comes first. It depends on that person's rows as a set, not on
+    their order or on anybody else's; who does not know the secret cannot arrange rows to be kept.
+    """
+    return source.statement(_query(source, unit, rows_each, contributions, secret))
+
+
+def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes) -> Any:
+    import ibis
+
+    require_id(source, unit.id)
+    first = next(iter(contributions.values()))
+    alone = len(contributions) == 1 and first.is_count
+    if unit.id is None and alone:
+        rows = source.table if first.taking_part is None else source.table.filter(first.taking_part)
+        return rows.aggregate(**{name: rows.count() for name in contributions})
+    table = source.table.select(
+        **({"who": source.table[unit.id]} if unit.id is not None else {}),
+        **{name: part.column for name, part in contributions.items()},
+    )
+    if unit.id is None:
+        return table.aggregate(**_sums(table, contributions))
+    taking_part = ibis.literal(False)
+    for name in contributions:
+        taking_part = taking_part | table[name].notnull()
+    table = table.filter(table.who.notnull() & taking_part)
+    if alone:  # all rows of a person are alike
+        people = table.group_by("who").aggregate(rows=table.count())
+        kept = ibis.ifelse(people.rows > rows_each, rows_each, people.rows)
+        return people.aggregate(**{name: kept.sum() for name in contributions})
+    kept_rows = keep_rows(table, tuple(contributions), rows_each, secret)
+    return kept_rows.aggregate(**{name: kept_rows[name].sum() for name in contributions})
+
+
+def _sums(table: Any, contributions: Mapping[str, Contribution]) -> dict[str, Any]:
+    """The sums of columns; who takes part in another sum is counted there, and not looked at twice."""
+    sums, others = {}, {name: part for name, part in contributions.items() if not part.is_count}
+    for name, part in contributions.items():
+        alike = [other for other, found in others.items() if found.taking_part is part.taking_part]
+        sums[name] = table[alike[0]].count() if part.is_count and alike else table[name].sum()
+    return sums
+
+
+def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes) -> Any:
+    """At most so many rows of each `who`, chosen by a keyed hash of the named integers.
+
+    Who has no more rows than that keeps them all, and no hash of theirs is computed: it is what takes longest.
+    """
+    import ibis
+
+    alike = table.mutate(nth=ibis.row_number().over(group_by=["who", *names]), many=table.count().over(group_by="who"))
+    text = ibis.literal(secret.hex())
+    for part in ("who", *names, "nth"):
+        text = text + "|" + alike[part].cast("string").fill_null("-")
+    hashed = alike.mutate(key=ibis.ifelse(alike.many > rows_each, _md5()(text), ibis.null("string")))
+    ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *names, "nth"]))
+    return ranked.filter(ranked.place < rows_each)  # Ibis counts from 0
+
+
+def require_id(source: Source, column: str | None) -> None:
+    """Refuse an id column that is not there, or whose values do not name people exactly."""
+    if column is None:
+        return
+    if column not in source.columns:
+        raise InvalidInput(f"there is no id column {shown(column)}; {source.naming}.")
+    kind = source.column(column).type()
+    if not (kind.is_integer() or kind.is_string() or kind.is_uuid()):
+        raise InvalidInput(
+            f"the id column {column!r} holds {kind}; ids are whole numbers or text. Convert it beforehand."
+        )
+
+
+@lru_cache(maxsize=1)
+def _md5() -> Any:
+    """The engine's own MD5 as hexadecimal text: the same in DuckDB and PostgreSQL."""
+    import ibis
+
+    def md5(text: str) -> str:
+        """Computed by the engine."""
+        return ""
+
+    return ibis.udf.scalar.builtin(md5)

@@ -1,0 +1,156 @@
+"""The public parameters of questions, each declared once: for the session, the command, its prompts and its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from utmost.errors import InvalidInput, shown
+
+ReadOption = Callable[[Any, Any], Any]
+"""How text of a command line becomes a value; the second argument is the type of the question's column, if known."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One parameter of a question.
+
+    Attributes
+    ----------
+    name : of the session's argument; the command's flag is the same with dashes
+    help : one line for `--help`
+    missing : what an error says if it is needed and not given, with an example
+    prompt : what a terminal asks for if it is needed and not given
+    required : whether there is no default
+    may_be_empty : whether an empty answer means "none"
+    read : makes a value of the command's text
+    several : whether the flag may be given more than once
+    spelled : the flag without its dashes, where it is not the argument's name
+    """
+
+    name: str
+    help: str
+    missing: str = ""
+    prompt: str = ""
+    required: bool = False
+    may_be_empty: bool = False
+    read: ReadOption = lambda text, kind: text
+    several: bool = False
+    spelled: str = ""
+    is_switch: bool = False
+    """Whether the flag stands alone, without a value."""
+
+    @property
+    def flag(self) -> str:
+        """How the command spells it, without dashes in front."""
+        return self.spelled or self.name.replace("_", "-")
+
+
+def read_categories(text: Any, kind: Any) -> list[Any]:
+    """Categories as they are typed: separated by commas; numbers or truth values where the column holds these."""
+    listed = [part.strip() for part in str(text).split(",") if part.strip()]
+    if not listed:
+        raise InvalidInput("--categories lists the public values, separated by commas: --categories 'yes,no'.")
+    if kind is not None and kind.is_boolean():
+        return [_truth(part) for part in listed]
+    return read_numbers(text, kind) if kind is not None and kind.is_numeric() else listed
+
+
+def read_numbers(text: Any, kind: Any) -> list[Any]:
+    """Numbers separated by commas."""
+    listed = [part.strip() for part in str(text).split(",") if part.strip()]
+    try:
+        if listed:
+            return [int(part) if part.lstrip("-").isdecimal() else float(part) for part in listed]
+    except ValueError:
+        pass
+    raise InvalidInput(f"--categories is {shown(text)}; give numbers separated by commas: --categories 20,40,60.")
+
+
+def _truth(text: str) -> bool:
+    found = {"true": True, "yes": True, "false": False, "no": False}.get(text.lower())
+    if found is None:
+        raise InvalidInput(f"--categories holds {shown(text)}; the column holds truth values: --categories true,false.")
+    return found
+
+
+def read_whole(text: Any, kind: Any) -> int:
+    """A whole number."""
+    if str(text).replace("_", "").isdecimal() and len(str(text)) < 30:
+        return int(str(text))
+    raise InvalidInput(f"{shown(text)} is not a whole number; give one such as 100.")
+
+
+def read_or_none(text: Any, kind: Any) -> str | None:
+    """Text, of which none is no condition."""
+    return str(text) or None
+
+
+WHERE = Option("where", "Only rows with this condition.")
+CONDITION = Option(
+    "where",
+    "A condition, such as 'age >= 65'.",
+    prompt="Condition, such as age >= 65",
+    required=True,
+)
+ANY_CONDITION = replace(
+    CONDITION, prompt="Condition, such as age >= 65 (empty: every row)", may_be_empty=True, read=read_or_none
+)
+CONDITIONS = Option(
+    "conditions",
+    "Conditions; give it again for each.",
+    prompt="Conditions, separated by semicolons",
+    required=True,
+    several=True,
+)
+COLUMN = Option("column", "A column.", prompt="Column", required=True)
+LOWER = Option(
+    "lower",
+    "Values below this count as this; public.",
+    "--lower, the lower end of the public range that values are clamped to, such as --lower 0",
+    "Lower end of the public range of values",
+    required=True,
+)
+UPPER = Option(
+    "upper",
+    "Values above this count as this; public.",
+    "--upper, its upper end, such as --upper 100",
+    "Upper end of the public range of values",
+    required=True,
+)
+GRID = Option("grid", "The step that values are rounded to; 1 without it.")
+AT_LEAST = Option(
+    "at_least",
+    "The border of a threshold.",
+    "--at-least, such as --at-least 100",
+    "At least how many",
+    required=True,
+    read=read_whole,
+)
+CATEGORIES = Option(
+    "categories",
+    "Public values, separated by commas.",
+    "--categories, the public values, such as --categories 'yes,no'",
+    "Categories, separated by commas (a public list, never read off the table)",
+    required=True,
+    read=read_categories,
+)
+CHOICES = replace(CATEGORIES, name="candidates", spelled="categories")
+"""The candidates of a vote."""
+CANDIDATES = replace(
+    CHOICES,
+    missing="--categories, public numbers in increasing order, such as --categories 20,40,60",
+    prompt="Candidates: public numbers in increasing order, separated by commas",
+    read=read_numbers,
+)
+OTHER = Option("other", "A name for all other values of --histogram.")
+SHARE = Option(
+    "q",
+    "Which quantile: 0.5 is the median.",
+    "--q, such as --q 0.5 for the median",
+    "Which quantile, between 0 and 1 (0.5 is the median)",
+    required=True,
+)
+OF = Option("of", "Count rows or people; rows without it.")
+UNBIASED = Option("unbiased", "The noisy number itself instead of the best guess.", is_switch=True)

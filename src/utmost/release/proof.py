@@ -1,0 +1,91 @@
+"""A report proved again, without the table.
+
+Proved is that its mechanism is private and as good as it says, and that every number follows from what was released.
+
+What a report holds is believed of nothing but four things: the question's public parameters, the data set's name and
+the ledger's words (which only the ledger can confirm), and the released integers. All else is recomputed and compared.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from utmost.errors import BadFile, InvalidInput, UtmostError
+from utmost.exact.saved import NONSENSE
+from utmost.mechanism.certification import Check
+from utmost.privacy import level_from_json
+from utmost.release.answers import FORMAT, Answer, LedgerState
+from utmost.release.questions.question import Terms
+from utmost.release.questions.saved import question_again
+from utmost.release.units import as_unit, require_neighbours
+from utmost.solution import Verification
+from utmost.solution.solution import solution_from_json
+
+CLOSE = 1e-9
+"""How far a recomputed number may be from the stated one, relatively: another machine rounds differently."""
+
+
+def load_answers(path: str | os.PathLike[str]) -> list[tuple[Answer, Verification]]:
+    """The answers of a report's JSON file, each with what its verification found.
+
+    `BadFile` for what is no report; a report whose numbers do not fit is returned with the check that fails.
+    """
+    try:
+        content = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        raise BadFile(f"{path} is not the JSON file of a report; name the .json file beside its page.") from None
+    listed = content if isinstance(content, list) else [content]
+    return [_proved(each) for each in listed]
+
+
+def _proved(content: Any) -> tuple[Answer, Verification]:
+    answer = answer_from_json(content)
+    found = answer.verify()
+    stated = {name: value for name, value in content.items() if name not in ("solution", "format")}
+    try:
+        again = json.loads(json.dumps(answer.details))
+        wrong = [name for name, value in again.items() if name != "format" and not _same(stated.pop(name, None), value)]
+        wrong += list(stated)  # what nobody recomputes is nobody's word
+    except (UtmostError, *NONSENSE) as reason:
+        return answer, replace(found, checks=(*found.checks, Check("numbers", False, str(reason))))
+    detail = f"{', '.join(sorted(wrong))}: not what follows from the released values" if wrong else "all recomputed"
+    return answer, replace(found, checks=(*found.checks, Check("numbers", not wrong, detail)))
+
+
+def answer_from_json(content: Any) -> Answer:
+    """The answer that a report holds, made of what cannot be recomputed; `BadFile` for what is none."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise BadFile("this is not the JSON file of a report; name the .json file beside its page.")
+    try:
+        level = level_from_json({k: v for k, v in content["privacy"].items() if k not in ("words", "numbers")})
+        terms = Terms(as_unit(content["unit"]), require_neighbours(content["neighbours"]))
+        question = question_again(content["question"], terms, level, solution_from_json(content["solution"]))
+        ledger = LedgerState(**{each.name: content["ledger"][each.name] for each in fields(LedgerState)})
+        answer = Answer(question, str(content["dataset"]), dict(content["released"]), ledger)
+        _ = answer.value, answer.after
+        return answer
+    except InvalidInput as reason:
+        raise BadFile(f"the report holds an impossible answer: {reason}") from None
+    except NONSENSE as wrong:
+        raise BadFile(f"the report lacks a part of an answer, or holds nonsense ({type(wrong).__name__}).") from None
+
+
+def _same(stated: Any, found: Any) -> bool:
+    """Whether plain data are the same, numbers up to rounding."""
+    if isinstance(found, bool) or isinstance(stated, bool) or isinstance(found, str) or found is None:
+        return bool(stated is found or (type(stated) is type(found) and stated == found))
+    if isinstance(found, int | float):
+        return isinstance(stated, int | float) and math.isclose(stated, found, rel_tol=CLOSE, abs_tol=1e-300)
+    if isinstance(found, Mapping):
+        return (
+            isinstance(stated, Mapping)
+            and stated.keys() == found.keys()
+            and all(_same(stated[k], found[k]) for k in found)
+        )
+    return isinstance(stated, list) and len(stated) == len(found) and all(map(_same, stated, found))

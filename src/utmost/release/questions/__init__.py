@@ -1,0 +1,48 @@
+"""The questions one can ask of a table, one file each.
+
+`numbers` and `choices` are the two kinds; `question` says what every question is. A new question is a file like
+`count.py` and its line in the two lists below.
+"""
+
+from __future__ import annotations
+
+from utmost.release.asked import Made
+from utmost.release.questions.clamped import AsksClamped, Clamped
+from utmost.release.questions.count import AsksCount, Count
+from utmost.release.questions.counts import AsksCounts, Counts
+from utmost.release.questions.histogram import AsksHistogram, Histogram
+from utmost.release.questions.left_out import AsksLeftOut, LeftOut
+from utmost.release.questions.majority import AsksMajority, Majority
+from utmost.release.questions.mean import AsksMean, Mean
+from utmost.release.questions.plurality import AsksPlurality, Plurality
+from utmost.release.questions.quantile import AsksQuantile, Quantile
+from utmost.release.questions.question import Question, Terms
+from utmost.release.questions.sum import AsksSum, Sum
+from utmost.release.questions.threshold import AsksThreshold, Threshold
+
+__all__ = ["QUESTIONS", "Question", "Questions", "Terms"]
+
+QUESTIONS: dict[str, type[Question]] = {
+    asked.name: asked
+    for asked in (
+        *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Plurality, Quantile),
+        *(Clamped, LeftOut),
+    )
+}
+"""Every question by its name, in the order in which they are listed to people."""
+
+
+class Questions(
+    AsksCount[Made],
+    AsksSum[Made],
+    AsksMean[Made],
+    AsksMajority[Made],
+    AsksThreshold[Made],
+    AsksCounts[Made],
+    AsksHistogram[Made],
+    AsksPlurality[Made],
+    AsksQuantile[Made],
+    AsksClamped[Made],
+    AsksLeftOut[Made],
+):
+    """All questions, each with the same arguments in `session`, in `session.plan` and in a schedule."""

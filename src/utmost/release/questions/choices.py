@@ -1,0 +1,143 @@
+"""The second kind of question: the answer is one of few, such as yes or no, or a candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from utmost.release.accuracy import After, Before
+from utmost.release.alternatives import choice_alternatives
+from utmost.release.questions.numbers import prior_name
+from utmost.release.questions.question import Question
+from utmost.space.integers import Line, Tallies
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+NOTHING = 1e-6
+"""Where the chance of yes differs by no more between any two points, the answer is the same whatever the table says."""
+ALWAYS_THE_SAME = (
+    "under this prior the answer that is right most often is the same whatever the table says; give a prior, or a "
+    "larger epsilon"
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class YesOrNo(Question):
+    """Whether an integer is at least so much.
+
+    Attributes
+    ----------
+    prior : a probability for each possible integer, in increasing order; None is uniform
+    loss : "zero-one"
+    """
+
+    prior: Any = None
+    loss: str = "zero-one"
+
+    @property
+    def space(self) -> Line:
+        raise NotImplementedError
+
+    @property
+    def border(self) -> int:
+        """The least integer of which the answer is yes."""
+        raise NotImplementedError
+
+    def design(self) -> Solution:
+        from utmost.design.binary.line import best_yes_or_no
+
+        return best_yes_or_no(self.space, self.border, self.privacy, self.prior)
+
+    def point(self, found: Mapping[str, int]) -> int:
+        return self.space.clamp(found["yes"])
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        return {"yes": bool(drawn)}
+
+    def value(self, released: Mapping[str, Any]) -> bool:
+        return bool(released["yes"])
+
+    def before(self) -> Before:
+        return Before("zero-one", self.solution.value, float(self.solution.mechanism.wrong.max()))
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        blocks, said_yes = self.solution.mechanism, bool(released["yes"])
+        said = blocks.masses(self.space, self.prior) * (blocks.yes if said_yes else 1 - blocks.yes)
+        right = said[blocks.no :] if said_yes else said[: blocks.no]
+        chance = float(right.sum() / said.sum()) if said.sum() > 0 else 0.5
+        return After(probability_right=chance, given=f"a {prior_name(self.prior)} prior and this answer")
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        others = choice_alternatives(self.space, self.border, self.privacy, self.prior)
+        return {"Utmost": {"zero-one": self.solution.value}, **others}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        yes = self.solution.mechanism.yes
+        return (ALWAYS_THE_SAME,) if yes.max() - yes.min() <= NOTHING else ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Candidate(Question):
+    """Which of several candidates is right.
+
+    Attributes
+    ----------
+    loss : what the mechanism is best for
+    prior : {tally: probability}; None is uniform over all tallies
+    """
+
+    loss: str = "zero-one"
+    prior: Any = None
+
+    @property
+    def space(self) -> Tallies:
+        raise NotImplementedError
+
+    @property
+    def candidates_in_order(self) -> tuple[Any, ...]:
+        """What may be named."""
+        raise NotImplementedError
+
+    def point(self, found: Mapping[str, int]) -> list[int]:
+        """The tally with every cell at most all rows, which moves neighbours no farther apart."""
+        return [min(max(found[f"c{i}"], 0), self.space.rows) for i in range(self.space.cells)]
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        return {"place": int(drawn)}
+
+    def value(self, released: Mapping[str, Any]) -> Any:
+        return self.candidates_in_order[released["place"]]
+
+    def before(self) -> Before:
+        from utmost.design.rainbow import choice_facts
+        from utmost.mechanism.tally_averages import TRIED
+
+        facts = choice_facts(self.solution)
+        average = facts.expected[self.loss]
+        holds = f"average: {facts.basis}; worst: {facts.worst_among}"
+        tried = facts.worst_among if facts.worst_among == TRIED else ""
+        return Before(self.loss, average.value, facts.worst, average.error, tried, holds)
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        from utmost.design.rainbow import choice_facts
+
+        known = choice_facts(self.solution).right(released["place"])
+        given = f"a {prior_name(self.prior)} prior and this answer"
+        if known is None:
+            return After(given=given)
+        return After(probability_right=known.value, standard_error=known.error, given=given)
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        from utmost.design.rainbow import choice_facts
+
+        facts = choice_facts(self.solution)
+        ours = {loss: estimate.value for loss, estimate in facts.expected.items()}
+        others = {
+            name: {loss: estimate.value for loss, estimate in by.items()}
+            for name, by in facts.compared.items()
+            if name != self.solution.certificate.method
+        }
+        return {"Utmost": ours, **others}

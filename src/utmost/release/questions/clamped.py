@@ -1,0 +1,125 @@
+"""The question: how many values are cut to a range.
+
+A sum or mean cuts values to a public range. That bounds what one row can do, and changes the number; how many values it
+touches is itself a private number, and is released like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from utmost.exact import Number as AnyNumber
+from utmost.exact import show_rational
+from utmost.release.arguments import Condition, Privacy
+from utmost.release.asked import Asks, Made
+from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.contributions import Grid, as_range, outside, range_of, statement
+from utmost.release.costs import as_loss
+from utmost.release.options import COLUMN, LOWER, UPPER, WHERE
+from utmost.release.questions.numbers import Number
+from utmost.release.questions.question import asking
+from utmost.release.source import Source, Statement, as_column
+from utmost.space.integers import Line
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Clamped(Number):
+    """How many values of a column lie outside a range, and would be cut to it."""
+
+    name = "clamped"
+    summary = "how many values of a column a range cuts off"
+    options: ClassVar = (COLUMN, LOWER, UPPER, WHERE)
+
+    column: str
+    lower: Any
+    upper: Any
+    where: Where = EVERY_ROW
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(column=as_column(self.column), loss=as_loss(self.loss))
+
+    @cached_property
+    def steps(self) -> Grid:
+        """The public range of a value."""
+        return as_range(self.lower, self.upper)
+
+    @property
+    def words(self) -> str:
+        ends = f"{show_rational(self.steps.lower)}..{show_rational(self.steps.upper)}"
+        return asking(f"How many values of {self.column} lie outside {ends}", self.where, self.kept)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        ends = range_of(self.steps)
+        ranges = {"column": self.column, "lower": ends["lower"], "upper": ends["upper"], "where": self.where.text}
+        return {"question": self.name, **ranges, "loss": self.loss, "prior": "uniform"}
+
+    @property
+    def space(self) -> Line:
+        return Line(0, self.most_rows, min(self.rows_each, self.most_rows))
+
+    def design(self) -> Solution:
+        from utmost.design.noise.line import best_on_line
+
+        return best_on_line(self.space, self.privacy, self.loss)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        rows = {self.name: outside(source, self.column, self.steps, self.where.given)}
+        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+
+
+class AsksClamped(Asks[Made]):
+    """`clamped`, of a session or a plan."""
+
+    def clamped(
+        self,
+        column: str,
+        lower: AnyNumber,
+        upper: AnyNumber,
+        privacy: Privacy = None,
+        *,
+        where: Condition = None,
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Made:
+        """How many values of a column lie outside lower..upper, so that a sum or mean with this range cuts them.
+
+        Parameters
+        ----------
+        column, lower, upper, where
+            As of the sum or mean in question.
+        privacy : level or number
+            What this answer may spend, as for `count`: it is a spend of its own.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"late": [20, 999, -5]})
+        >>> s = um.Session(table, "flights", um.rows(at_most=9), "add-remove", budget=20)
+        >>> s.clamped("late", 0, 180, privacy=20).value
+        2
+        """
+        asked = Clamped(
+            terms=self.terms,
+            privacy=self.level(privacy),
+            column=column,
+            lower=lower,
+            upper=upper,
+            where=self.where(where),
+            loss=loss,
+        )
+        return self.ask(asked, fresh)

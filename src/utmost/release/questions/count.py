@@ -1,0 +1,134 @@
+"""The question: how many rows have a condition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from utmost.release.arguments import Condition, Of, Prior, Privacy
+from utmost.release.asked import Asks, Made
+from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.contributions import ones, statement
+from utmost.release.costs import as_loss
+from utmost.release.options import ANY_CONDITION, OF, UNBIASED
+from utmost.release.priors import line_prior
+from utmost.release.questions.numbers import Number, prior_text, require_unbiased
+from utmost.release.questions.question import as_of
+from utmost.release.source import Source, Statement
+from utmost.space.integers import Line
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Count(Number):
+    """How many rows, or people with such a row, there are of which a condition is true."""
+
+    name = "count"
+    summary = "how many rows have a condition"
+    options: ClassVar = (ANY_CONDITION, OF, UNBIASED)
+
+    where: Where = EVERY_ROW
+    of: Of = "rows"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(loss=as_loss(self.loss), of=as_of(self.of, self.terms.unit))
+        self.settle(prior=line_prior(self.space, self.prior), unbiased=require_unbiased(self.unbiased))
+
+    @property
+    def words(self) -> str:
+        return f"How many {self.of}{self.kept}" + (f" have {self.where}?" if self.where else " are there?")
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return {
+            "question": self.name,
+            "where": self.where.text,
+            "of": self.of,
+            "loss": self.loss,
+            "prior": prior_text(self.prior),
+            "unbiased": self.unbiased,
+        }
+
+    @property
+    def space(self) -> Line:
+        return Line(0, self.most_rows, min(self.rows_each, self.most_rows))
+
+    def design(self) -> Solution:
+        from utmost.design.noise.line import best_on_line
+
+        return best_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        rows = {self.name: ones(source, self.where.given)}
+        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+
+
+class AsksCount(Asks[Made]):
+    """`count`, of a session or a plan."""
+
+    def count(
+        self,
+        where: Condition = None,
+        privacy: Privacy = None,
+        *,
+        of: Of = "rows",
+        loss: str = "absolute",
+        prior: Prior = None,
+        unbiased: bool = False,
+        fresh: bool = False,
+    ) -> Made:
+        """How many rows (or people with such a row) there are of which a condition is true.
+
+        Parameters
+        ----------
+        where : SQL text, Ibis condition or function of the Ibis table, optional
+            Which rows are counted, such as ``"age >= 65"``; rows of which it is unknown (null) are not. Every row
+            without it.
+        privacy : level or number
+            What this answer may spend. A number is an epsilon: 0.5 means that no one's presence changes the odds of
+            any answer by more than a factor e^0.5 = 1.65. `um.ApproxDP(1, 1e-6)`, `um.GaussianDP(1)` and
+            `um.ZCDP(0.5)` are levels too.
+        of : "rows" or "people"
+            What is counted. People can be counted where the session's unit is `um.people(...)`: then every person
+            with at least one such row counts once.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for: the error, its square, being wrong at all, being off by more than 5.
+        prior : sequence of probabilities, optional
+            How likely each count 0, 1, ..., the most there can be, is thought to be beforehand. Uniform without it.
+            The number shown is the best guess given this prior and the noisy count.
+        unbiased : bool
+            True gives the noisy count itself instead of the best guess: a whole number, possibly below 0, whose error
+            has mean 0; right for numbers that are added up or compared later.
+        fresh : bool
+            True draws again, and spends again, although the identical question was answered before; otherwise the
+            recorded answer comes back and nothing is spent.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is the count, `answer.interval` holds the true one with 95 %.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> answer = s.count("age >= 65", privacy=0.5)
+        >>> 0 <= answer.value <= 120, bool(answer.verify())
+        (True, True)
+        """
+        return self.ask(
+            Count(
+                terms=self.terms,
+                privacy=self.level(privacy),
+                where=self.where(where),
+                of=of,
+                loss=loss,
+                prior=prior,
+                unbiased=unbiased,
+            ),
+            fresh,
+        )

@@ -1,0 +1,184 @@
+"""The question: how many rows does each category of one or two columns have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from utmost.errors import InvalidInput, shown
+from utmost.release.arguments import Condition, Of, Privacy
+from utmost.release.asked import Asks, Made
+from utmost.release.cells import as_categories, category_cells, tally_statement
+from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.costs import as_loss
+from utmost.release.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
+from utmost.release.plain import plain
+from utmost.release.questions.numbers import Vector
+from utmost.release.questions.question import as_of, asking
+from utmost.release.source import Source, Statement
+from utmost.space.integers import Lattice, Moves
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Histogram(Vector):
+    """How many rows each category has; values that are not listed are dropped, or counted under the name `other`."""
+
+    name = "histogram"
+    summary = "how many rows each category of a column has"
+    options: ClassVar = (COLUMN, CATEGORIES, OTHER, WHERE, OF)
+
+    categories: Any
+    """[(column, [value, ...]), ...]"""
+    other: str | None = None
+    where: Where = EVERY_ROW
+    of: Of = "rows"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        listed = tuple((name, tuple(values)) for name, values in self.categories)
+        other = plain(self.other)
+        named = isinstance(other, str) and other.strip()
+        if other is not None and (not named or any(other in values for _, values in listed)):
+            raise InvalidInput(
+                f"other is {shown(other)}; give a name that is not a category, or None to drop what is unlisted."
+            )
+        self.settle(categories=listed, other=other, loss=as_loss(self.loss), of=as_of(self.of, self.terms.unit))
+        if len(set(self.names)) < len(self.names):
+            again = next(i for i, name in enumerate(self.names) if name in self.names[:i])
+            first = self.names.index(self.names[again])  # not the name: the list may be a private column by mistake
+            raise InvalidInput(
+                f"cells {first + 1} and {again + 1} would have the same name; list every category once, or rename "
+                "`other`."
+            )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        more = [] if self.other is None else [self.other]
+        return tuple(
+            ", ".join(label) for label in product(*([*map(str, values), *more] for _, values in self.categories))
+        )
+
+    @property
+    def words(self) -> str:
+        columns = " and ".join(name for name, _ in self.categories)
+        return asking(f"How many {self.of} are there by {columns}", self.where, self.kept)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return {
+            "question": self.name,
+            "categories": [[name, list(values)] for name, values in self.categories],  # in order, which names cells
+            "other": self.other,
+            "where": self.where.text,
+            "of": self.of,
+            "loss": self.loss,
+            "prior": "uniform",
+        }
+
+    @property
+    def space(self) -> Lattice:
+        replaced = self.terms.neighbours == "replace"
+        complete = replaced and self.terms.unit.id is None and self.other is not None and not self.where
+        moves: Moves = "sum-zero" if complete and len(self.names) > 1 else "exchange" if replaced else "any"
+        return Lattice(len(self.names), moves, min(self.rows_each, self.most_rows), 0, self.most_rows)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self.space.moves == "sum-zero":
+            return ("the cells hold every row, so their sum, how many rows there are, is published with them",)
+        return ()
+
+    def design(self) -> Solution:
+        from utmost.design.noise.vectors import best_vector
+
+        return best_vector(self.space, self.privacy, self.loss)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        cells = category_cells(source, dict(self.categories), self.other is not None)
+        return tally_statement(source, self.terms.unit, self.rows_each, cells, self.where.given, secret)
+
+
+class AsksHistogram(Asks[Made]):
+    """`histogram`, of a session or a plan."""
+
+    def histogram(
+        self,
+        column: str | Sequence[str],
+        categories: Any,
+        privacy: Privacy = None,
+        *,
+        other: str | None = None,
+        where: Condition = None,
+        of: Of = "rows",
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Made:
+        """How many rows (or people) each category of one or two columns has; the answer is a dict.
+
+        Cells are disjoint, so all of them together spend `privacy` once. Counts are unbiased: noisy whole numbers,
+        possibly below 0, whose errors have mean 0.
+
+        Parameters
+        ----------
+        column : str, or list of two
+            Whose values are counted.
+        categories : list of values, or list of two such lists
+            The public values that have a cell; never read off the table.
+        privacy : level or number
+            What all cells together may spend, as for `count`.
+        other : str, optional
+            A name under which all other values are counted, null included; without it they are dropped.
+        where : condition, optional
+            Only rows with this condition are counted.
+        of : "rows" or "people"
+            What is counted.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for: the loss of one cell, averaged over them.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is {category: count}; of two columns, {"first, second": count}.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"town": ["Ash", "Briar", "Ash", None] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> list(s.histogram("town", ["Ash", "Briar"], privacy=1, other="elsewhere").value)
+        ['Ash', 'Briar', 'elsewhere']
+        """
+        asked = Histogram(
+            terms=self.terms,
+            privacy=self.level(privacy),
+            categories=_listed(column, categories),
+            other=other,
+            where=self.where(where),
+            of=of,
+            loss=loss,
+        )
+        return self.ask(asked, fresh)
+
+
+def _listed(column: Any, categories: Any) -> list[tuple[str, Sequence[Any]]]:
+    """One or two columns with their categories."""
+    if isinstance(column, str):
+        return [(plain(column), as_categories(column, categories))]
+    texts = isinstance(column, Sequence) and all(isinstance(name, str) for name in column)
+    names = [plain(name) for name in column] if texts else []
+    lists = list(categories.values()) if isinstance(categories, Mapping) else categories
+    fits = isinstance(lists, Sequence) and not isinstance(lists, str) and len(names) == len(lists)
+    if not 1 <= len(names) <= 2 or len(set(names)) < len(names) or not fits:
+        raise InvalidInput(
+            "a histogram is over one column and its categories, or two columns and a list of categories for each: "
+            "histogram(['town', 'agrees'], [['Briar', 'Ash'], ['yes', 'no']], ...)."
+        )
+    return [(name, as_categories(name, found)) for name, found in zip(names, lists, strict=True)]

@@ -1,0 +1,103 @@
+"""The question: how many people have more rows than take part.
+
+Of every person at most `rows_each` rows take part in an answer. That keeps one person's influence small, and leaves
+rows out; how many people that touches is itself a private number, and is released like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from utmost.errors import InvalidInput
+from utmost.release.arguments import Condition, Privacy
+from utmost.release.asked import Asks, Made
+from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.contributions import people_with_more
+from utmost.release.costs import as_loss
+from utmost.release.options import ANY_CONDITION
+from utmost.release.questions.numbers import Number
+from utmost.release.source import Source, Statement
+from utmost.space.integers import Line
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeftOut(Number):
+    """How many people have more rows with a condition than take part in an answer."""
+
+    name = "left_out"
+    summary = "how many people have more rows than take part"
+    options: ClassVar = (ANY_CONDITION,)
+
+    where: Where = EVERY_ROW
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.terms.unit.id is None:
+            raise InvalidInput("every row takes part where the unit is a row; rows are left out of people's only.")
+        self.settle(loss=as_loss(self.loss))
+
+    @property
+    def words(self) -> str:
+        unit = self.terms.unit
+        which = f" with {self.where}" if self.where else ""
+        return (
+            f"How many people by {unit.id} have more than {unit.rows_each} rows{which}, of which the rest is left out?"
+        )
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return {"question": self.name, "where": self.where.text, "loss": self.loss, "prior": "uniform"}
+
+    @property
+    def space(self) -> Line:
+        return Line(0, self.terms.unit.at_most, 1)
+
+    def design(self) -> Solution:
+        from utmost.design.noise.line import best_on_line
+
+        return best_on_line(self.space, self.privacy, self.loss)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        return people_with_more(source, self.terms.unit, self.where.given, self.name)
+
+
+class AsksLeftOut(Asks[Made]):
+    """`left_out`, of a session or a plan."""
+
+    def left_out(
+        self, where: Condition = None, privacy: Privacy = None, *, loss: str = "absolute", fresh: bool = False
+    ) -> Made:
+        """How many people have more rows with a condition than take part in an answer about them.
+
+        Where the unit is `um.people(..., rows_each=k)`, at most k rows of every person take part. This says of how
+        many people some rows are left out, so that a reader can judge whether an answer about rows means what it says.
+
+        Parameters
+        ----------
+        where : condition, optional
+            The condition of the answer in question; every row without it.
+        privacy : level or number
+            What this answer may spend, as for `count`: it is a spend of its own.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"who": [1] * 9 + [2, 3, 4], "late": [20] * 12})
+        >>> s = um.Session(table, "flights", um.people("who", rows_each=3, at_most=10), "add-remove", budget=20)
+        >>> s.left_out("late > 15", privacy=20).value
+        1
+        """
+        asked = LeftOut(terms=self.terms, privacy=self.level(privacy), where=self.where(where), loss=loss)
+        return self.ask(asked, fresh)

@@ -1,0 +1,102 @@
+"""The question: do more rows have a condition than not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from utmost.errors import InvalidInput
+from utmost.release.arguments import Condition, Prior, Privacy
+from utmost.release.asked import Asks, Made
+from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.contributions import statement, votes
+from utmost.release.costs import as_loss
+from utmost.release.options import CONDITION
+from utmost.release.priors import line_prior
+from utmost.release.questions.choices import YesOrNo
+from utmost.release.questions.numbers import prior_text
+from utmost.release.source import Source, Statement
+from utmost.space.integers import Line
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Majority(YesOrNo):
+    """Whether a condition is true of more rows than it is false of."""
+
+    name = "majority"
+    summary = "whether more rows have a condition than not"
+    options: ClassVar = (CONDITION,)
+
+    where: Where = EVERY_ROW
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.where:
+            raise InvalidInput("a majority needs a condition that rows agree with or not, such as \"answer = 'yes'\".")
+        self.settle(loss=as_loss(self.loss, ("zero-one",)), prior=line_prior(self.space, self.prior))
+
+    @property
+    def words(self) -> str:
+        return f"Do more rows{self.kept} have {self.where} than not?"
+
+    @property
+    def public(self) -> dict[str, Any]:
+        prior = prior_text(self.prior)
+        return {"question": self.name, "where": self.where.text, "loss": self.loss, "prior": prior}
+
+    @property
+    def space(self) -> Line:
+        moved = self.rows_each * (1 if self.terms.neighbours == "add-remove" else 2)
+        return Line(-self.most_rows, self.most_rows, min(moved, 2 * self.most_rows))
+
+    @property
+    def border(self) -> int:
+        return 1
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        rows = {"yes": votes(source, self.where.given)}
+        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+
+
+class AsksMajority(Asks[Made]):
+    """`majority`, of a session or a plan."""
+
+    def majority(
+        self,
+        where: Condition,
+        privacy: Privacy = None,
+        *,
+        loss: str = "zero-one",
+        prior: Prior = None,
+        fresh: bool = False,
+    ) -> Made:
+        """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote.
+
+        Parameters
+        ----------
+        where : condition
+            What rows vote on, such as ``"answer = 'yes'"``; required.
+        privacy : level or number
+            What this answer may spend, as for `count`.
+        loss : "zero-one"
+            The answer is right or wrong.
+        prior : sequence of probabilities, optional
+            How likely each difference, yes less no, is thought to be, in increasing order. Uniform without it.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is True or False; a tie is no.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"agrees": ["yes", "yes", "no", None] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=5)
+        >>> s.majority("agrees = 'yes'", privacy=5).value
+        True
+        """
+        asked = Majority(terms=self.terms, privacy=self.level(privacy), where=self.where(where), loss=loss, prior=prior)
+        return self.ask(asked, fresh)

@@ -1,0 +1,219 @@
+"""The question: what is the mean of a column.
+
+Two integers are released with one vector of noise: R, the sum of (value - lower), and Q, the sum of (upper - value). A
+row moves them by (u, W - u), with W the width of the range: by W in all, wherever its value lies. The mean is
+lower + W R / (R + Q). A sum and a count instead would pay for the row twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from utmost.errors import InvalidInput, shown
+from utmost.exact import Number
+from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.release.arguments import Condition, Privacy
+from utmost.release.asked import Asks, Made
+from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.contributions import Grid, as_grid, cut_to, distances_to_ends, range_of, statement
+from utmost.release.costs import as_loss, scaled, shown_with
+from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
+from utmost.release.questions.numbers import Numbers
+from utmost.release.questions.question import asking
+from utmost.release.source import Source, Statement, as_column
+from utmost.space.integers import Lattice, Moves
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+HOLDS = (
+    "average: if every unit has a value and every mean is as likely, to first order; worst: the whole range, if nobody "
+    "has a value"
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mean(Numbers):
+    """The mean of a column clamped to a range."""
+
+    name = "mean"
+    summary = "the mean of a column"
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE)
+
+    column: str
+    lower: Any
+    upper: Any
+    grid: Any = 1
+    where: Where = EVERY_ROW
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(column=as_column(self.column), loss=as_loss(self.loss, ("absolute", "squared")))
+        if self.steps.least == self.steps.most:
+            raise InvalidInput(
+                f"lower and upper are both {shown(self.lower)}, so the mean is public already; give a wider range."
+            )
+
+    @cached_property
+    def steps(self) -> Grid:
+        """The public range of a value, and the steps it is rounded to."""
+        return as_grid(self.lower, self.upper, self.grid)
+
+    @property
+    def step(self) -> Fraction:
+        return self.steps.step
+
+    @property
+    def width(self) -> int:
+        """The width of the range, in steps."""
+        return self.steps.most - self.steps.least
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("above_lower", "below_upper")
+
+    @property
+    def words(self) -> str:
+        return asking(f"What is the mean of {self.column}, {cut_to(self.steps)}", self.where, self.kept)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        ranges = {"column": self.column, **range_of(self.steps), "where": self.where.text}
+        return {"question": self.name, **ranges, "loss": self.loss, "prior": "uniform"}
+
+    @property
+    def space(self) -> Lattice:
+        moves: Moves = "any" if self.terms.neighbours == "add-remove" else "exchange"
+        return Lattice(2, moves, self.width * self.rows_each, 0, self.width * self.most_rows)
+
+    def design(self) -> Solution:
+        from utmost.design.noise.vectors import best_vector
+
+        return best_vector(self.space, self.privacy, self.loss)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        rows = dict(zip(self.names, distances_to_ends(source, self.column, self.steps, self.where.given), strict=True))
+        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+
+    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
+        return self.space.clamp([found[name] for name in self.names])
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        return {name: int(x) for name, x in zip(self.names, drawn, strict=True)}
+
+    def value(self, released: Mapping[str, Any]) -> float:
+        return self._placed(_share(released[self.names[0]], released[self.names[1]]))
+
+    @property
+    def average(self) -> float:
+        from utmost.design.noise.mean import mean_losses
+
+        return self._scaled(mean_losses(self.solution.mechanism, self.most_rows, self.width)[self.loss])
+
+    def before(self) -> Before:
+        return Before(self.loss, self.average, self._scaled(float(self.width) ** self._power), holds=HOLDS)
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        from utmost.design.noise.mean import mean_interval
+
+        ends = mean_interval(self.solution.mechanism, released[self.names[0]], released[self.names[1]], CONFIDENCE)
+        low, high = (self._placed(Fraction(end)) for end in ends)
+        return After({self.name: (low, high)}, given=f"{BY_LAW}, of the values as they are cut and rounded")
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        from utmost.design.noise.mean import mean_alternatives, mean_losses
+
+        losses = {"Utmost": mean_losses(self.solution.mechanism, self.most_rows, self.width)}
+        losses |= mean_alternatives(self.space, self.privacy, self.most_rows, self.width)
+        return {
+            name: {
+                loss: scaled(loss, value, float(self.step))
+                for loss, value in by.items()
+                if loss in shown_with(self.loss)
+            }
+            for name, by in losses.items()
+        }
+
+    @property
+    def proved_of(self) -> str:
+        return "the two sums it is made of"
+
+    @property
+    def _power(self) -> int:
+        return 2 if self.loss == "squared" else 1
+
+    def _placed(self, share: Fraction) -> float:
+        return float(self.steps.lower + (self.steps.upper - self.steps.lower) * share)
+
+
+class AsksMean(Asks[Made]):
+    """`mean`, of a session or a plan."""
+
+    def mean(
+        self,
+        column: str,
+        lower: Number,
+        upper: Number,
+        privacy: Privacy = None,
+        *,
+        grid: Number = 1,
+        where: Condition = None,
+        loss: str = "absolute",
+        fresh: bool = False,
+    ) -> Made:
+        """The mean of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers, or of text that is read as numbers.
+        lower, upper : numbers
+            The public range of a value, multiples of the grid, lower below upper; what lies outside counts as the
+            nearer end. It must not be read off the table.
+        privacy : level or number
+            What this answer may spend, as for `count`.
+        grid : number
+            The step that values are rounded to, half up.
+        where : condition, optional
+            Only rows with this condition take part.
+        loss : "absolute" or "squared"
+            What the noise is best for.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is the mean, the middle of the range where nobody seems to have a value; `answer.interval`
+            holds the mean of the clamped values with 95 %, whatever the table holds.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> 0 <= s.mean("age", 0, 100, privacy=1).value <= 100
+        True
+        """
+        asked = Mean(
+            terms=self.terms,
+            privacy=self.level(privacy),
+            column=column,
+            lower=lower,
+            upper=upper,
+            grid=grid,
+            where=self.where(where),
+            loss=loss,
+        )
+        return self.ask(asked, fresh)
+
+
+def _share(above: int, below: int) -> Fraction:
+    """Where in its range the mean lies: the middle where nobody seems to have a value."""
+    if above + below <= 0:
+        return Fraction(1, 2)
+    return min(max(Fraction(above, above + below), Fraction(0)), Fraction(1))

@@ -1,0 +1,199 @@
+"""The question: where does a quantile of a column lie, such as its median.
+
+Every value is first rounded to the nearest candidate, so the quantile is a candidate: the lowest c with at least q of
+the n rows at or below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from utmost.errors import InvalidInput, shown
+from utmost.exact import Number, as_rational
+from utmost.release.accuracy import After
+from utmost.release.arguments import Condition, Of, Privacy, TallyPrior
+from utmost.release.asked import Asks, Made
+from utmost.release.cells import range_cells, tally_statement
+from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.costs import as_loss
+from utmost.release.options import CANDIDATES, COLUMN, OF, SHARE, WHERE
+from utmost.release.plain import listed, plain
+from utmost.release.priors import tally_prior, tally_prior_text
+from utmost.release.questions.choices import Candidate
+from utmost.release.questions.question import as_of, asking
+from utmost.release.source import Source, Statement, as_column
+from utmost.space.integers import Tallies
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+LOSSES = ("absolute", "zero-one", "rank")
+MOST_CANDIDATES, MOST_DENOMINATOR = 200, 1000
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Quantile(Candidate):
+    """Which candidate is the q-quantile of a column, its values rounded to the nearest candidate."""
+
+    name = "quantile"
+    summary = "the median or another quantile of a column"
+    options: ClassVar = (COLUMN, SHARE, CANDIDATES, WHERE, OF)
+
+    column: str
+    q: Any
+    candidates: Any
+    loss: str = "absolute"
+    where: Where = EVERY_ROW
+    of: Of = "rows"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(column=as_column(self.column), q=_share(self.q), candidates=_values(self.candidates))
+        self.settle(of=as_of(self.of, self.terms.unit), loss=as_loss(self.loss, LOSSES))
+        self.settle(prior=tally_prior(self.prior, self.space))
+
+    @property
+    def candidates_in_order(self) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = self.candidates
+        return found
+
+    @property
+    def words(self) -> str:
+        what = "median" if self.q == Fraction(1, 2) else f"{self.q} quantile"
+        return asking(
+            f"What is the {what} of {self.column}, values rounded to the nearest candidate", self.where, self.kept
+        )
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return {
+            "question": self.name,
+            "column": self.column,
+            "q": str(self.q),
+            "candidates": list(self.candidates),
+            "where": self.where.text,
+            "of": self.of,
+            "loss": self.loss,
+            "prior": tally_prior_text(self.prior),
+        }
+
+    @property
+    def space(self) -> Tallies:
+        return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
+
+    def design(self) -> Solution:
+        from utmost.design.rainbow import best_quantile
+
+        return best_quantile(self.space, self.q, self.candidates, self.privacy, cast(Any, self.loss), self.prior)
+
+    def after(self, released: Any) -> After:
+        from utmost.design.rainbow import choice_facts
+
+        known, between = super().after(released), choice_facts(self.solution).interval(released["place"])
+        if between is None:
+            return known
+        low, high = (self.candidates[place] for place in between)
+        return After(
+            {self.name: (low, high)}, known.confidence, known.given, known.probability_right, known.standard_error
+        )
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        cells = range_cells(source, self.column, [float(x) for x in self.candidates])
+        return tally_statement(source, self.terms.unit, self.rows_each, cells, self.where.given, secret)
+
+
+class AsksQuantile(Asks[Made]):
+    """`quantile`, of a session or a plan."""
+
+    def quantile(
+        self,
+        column: str,
+        q: Number,
+        candidates: Any,
+        privacy: Privacy = None,
+        *,
+        where: Condition = None,
+        of: Of = "rows",
+        loss: str = "absolute",
+        prior: TallyPrior = None,
+        fresh: bool = False,
+    ) -> Made:
+        """Which candidate is the q-quantile of a column (q = 0.5: the median), values rounded to the nearest candidate.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers, or of text that is read as numbers.
+        q : number
+            A share between 0 and 1: the quantile has at least this share of the rows at or below it.
+        candidates : sequence of numbers
+            2 to 200 public numbers in increasing order, such as ``range(0, 101, 5)``; the answer is one of them.
+        privacy : level or number
+            What this answer may spend, as for `count`.
+        where : condition, optional
+            Only rows with this condition take part.
+        of : "rows" or "people"
+            Whose values count: all kept rows, or one row of each person.
+        loss : "absolute", "zero-one" or "rank"
+            How far the named value is from the quantile; whether it is it; how many rows it is off.
+        prior : {tally: probability}, optional
+            A tally is the rows at each candidate; uniform over all tallies without it.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is a candidate, `answer.interval` holds the true quantile with 95 % given the prior.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41, 44] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=150), "add-remove", budget=8)
+        >>> s.quantile("age", 0.5, range(20, 81, 20), privacy=8).value
+        40
+        """
+        asked = Quantile(
+            terms=self.terms,
+            privacy=self.level(privacy),
+            column=column,
+            q=q,
+            candidates=candidates,
+            where=self.where(where),
+            of=of,
+            loss=loss,
+            prior=prior,
+        )
+        return self.ask(asked, fresh)
+
+
+def _share(q: Number) -> Fraction:
+    share = as_rational(q, "q")
+    if not 0 < share < 1 or share.denominator > MOST_DENOMINATOR:
+        raise InvalidInput(
+            f"q is {shown(q)}; give a share between 0 and 1 with a denominator of at most {MOST_DENOMINATOR}, such as "
+            "0.5."
+        )
+    return share
+
+
+def _values(candidates: Any) -> tuple[Any, ...]:
+    given = listed(candidates)
+    values = [plain(x) for x in given] if isinstance(given, Sequence) else []  # a set has no order to break ties by
+    if len(values) > MOST_CANDIDATES:
+        raise InvalidInput(
+            f"there are {len(values)} candidates; give at most {MOST_CANDIDATES}, such as "
+            f"candidates[::{-(-len(values) // MOST_CANDIDATES)}]."
+        )
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 2**53 for x in values)
+    if not numbers or len(values) < 2 or any(a >= b for a, b in pairwise(values)):
+        raise InvalidInput(
+            f"candidates is {shown(candidates)}; give 2 to {MOST_CANDIDATES} public numbers in increasing order, such "
+            "as range(0, 101, 5)."
+        )
+    return tuple(values)

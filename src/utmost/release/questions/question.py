@@ -1,0 +1,198 @@
+"""What every question is: public parameters in, one design with its proof, and what an answer says. No row is seen.
+
+A question is a small frozen class in a file of its own. It belongs to one of two kinds (`numbers`, `choices`), which
+say how accurate an answer is and how it is shown; what is left for the question itself is:
+
+* `words`: the question as a sentence, with everything that was cut off or left out;
+* `options`: its public parameters, declared once for session, plan, command and prompt;
+* `space`: where the statistic lies and how far one neighbour moves it;
+* `design`: the `Solution` that releases it;
+* `statement`: what the engine computes, a few integers;
+* `value`: how released integers become the answer.
+
+To add a question, write its file and name its class in `QUESTIONS` of this package: nothing else changes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from utmost.errors import InvalidInput, shown
+from utmost.privacy import Level, as_level
+from utmost.release.accuracy import After, Before
+from utmost.release.arguments import Neighbours, Of
+from utmost.release.conditions.where import Where
+from utmost.release.levels import require_releasable
+from utmost.release.options import Option
+from utmost.release.source import Source, Statement
+from utmost.release.units import Unit
+from utmost.space.integers import Unlisted
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What every question about a table shares: whose data are protected, and who neighbours whom."""
+
+    unit: Unit
+    neighbours: Neighbours
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Question(ABC):
+    """A question at a privacy level: public parameters only, so that it can be planned, saved and proved anywhere.
+
+    Attributes
+    ----------
+    terms : whose data are protected, and who neighbours whom
+    privacy : what asking spends
+    """
+
+    name: ClassVar[str]
+    """The name of the session's method that asks it."""
+    summary: ClassVar[str]
+    """What it asks, in half a line, for a list of questions."""
+    options: ClassVar[tuple[Option, ...]]
+    """Its parameters, beside `privacy`, in the order of the method's."""
+
+    terms: Terms
+    privacy: Level
+
+    def __post_init__(self) -> None:
+        if self.privacy is None:
+            raise InvalidInput("say what the answer may spend, such as privacy=0.5: there is no default.")
+        self.settle(privacy=require_releasable(as_level(self.privacy)))
+
+    def settle(self, **values: Any) -> None:
+        """Put checked, plain values in place of those given; for `__post_init__` only."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The question as a sentence: also what is cut off, left out or rounded."""
+
+    @property
+    @abstractmethod
+    def public(self) -> dict[str, Any]:
+        """Everything that was asked, as plain data: what the ledger compares, and from which `again` is made."""
+
+    @property
+    @abstractmethod
+    def space(self) -> Unlisted:
+        """Where the statistic lies, and how far one neighbour moves it."""
+
+    @abstractmethod
+    def design(self) -> Solution:
+        """The mechanism with the least expected loss known, with its proof; made of public parameters alone."""
+
+    @abstractmethod
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        """What the engine will be asked; nothing is read yet, and what cannot be asked is refused here."""
+
+    @abstractmethod
+    def point(self, found: Mapping[str, int]) -> Any:
+        """The private point, clamped to the space, from what the engine found."""
+
+    @abstractmethod
+    def released(self, drawn: Any) -> dict[str, Any]:
+        """What was drawn, by name: what the ledger keeps."""
+
+    @abstractmethod
+    def value(self, released: Mapping[str, Any]) -> Any:
+        """The answer, made of what was released."""
+
+    @property
+    def average(self) -> float:
+        """The expected loss under the prior, in the unit of the answer; `before` says more, and takes longer."""
+        return self.solution.value
+
+    @abstractmethod
+    def before(self) -> Before:
+        """How accurate an answer will be, from the prior and the mechanism."""
+
+    @abstractmethod
+    def after(self, released: Mapping[str, Any]) -> After:
+        """What the released value says about the truth."""
+
+    @abstractmethod
+    def compared(self) -> dict[str, dict[str, float]]:
+        """The expected losses, ours first, then the usual alternatives, by loss."""
+
+    def belief(self, released: Mapping[str, Any]) -> tuple[Any, Any] | None:
+        """How likely each true value is, given the prior and the answer, for a picture; None where there is none."""
+        return None
+
+    @cached_property
+    def accuracy(self) -> Before:
+        """`before`, worked out once."""
+        return self.before()
+
+    @cached_property
+    def losses(self) -> dict[str, dict[str, float]]:
+        """`compared`, worked out once."""
+        return self.compared()
+
+    @cached_property
+    def solution(self) -> Solution:
+        """The design, made when first needed."""
+        return self.design()
+
+    def at(self, level: Level) -> Self:
+        """The same question at another level."""
+        return replace(self, privacy=level)
+
+    def draw(self, point: Any) -> dict[str, Any]:
+        """What is released at a private point: the only place where it and randomness meet."""
+        return self.released(self.solution.sample(point))
+
+    @property
+    def proved_of(self) -> str:
+        """What the certificate is about, where that is not the answer itself."""
+        return ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What somebody about to spend should know."""
+        return ()
+
+    @property
+    def rows_each(self) -> int:
+        """How many rows of a unit take part: all that are kept, or one where people are counted."""
+        return 1 if getattr(self, "of", "rows") == "people" else self.terms.unit.rows_each
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows take part at most."""
+        return self.terms.unit.at_most * self.rows_each
+
+    @property
+    def kept(self) -> str:
+        """Which rows of a unit take part, in words; empty where all do."""
+        unit = self.terms.unit
+        if unit.id is None or getattr(self, "of", "rows") == "people":
+            return ""
+        return f", of at most {unit.rows_each} row{'s' * (unit.rows_each > 1)} per {unit.id}"
+
+
+def as_of(of: Any, unit: Unit) -> Of:
+    """What is counted: rows, or people where the unit is a person."""
+    if not isinstance(of, str) or of not in ("rows", "people"):
+        raise InvalidInput(f"of is {shown(of)}; say 'rows' or 'people'.")
+    if of == "people" and unit.id is None:
+        raise InvalidInput(
+            "people cannot be counted where the unit is a row; open the session with unit=um.people(...)."
+        )
+    return "rows" if of == "rows" else "people"
+
+
+def asking(words: str, where: Where, kept: str = "") -> str:
+    """A question in words, about all rows or those of which a condition is true."""
+    return f"{words}{kept}, where {where}?" if where else f"{words}{kept}?"

@@ -1,0 +1,153 @@
+"""The question: what does a column add up to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from utmost.exact import Number as AnyNumber
+from utmost.release.arguments import Condition, Prior, Privacy
+from utmost.release.asked import Asks, Made
+from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.contributions import Grid, as_grid, cut_to, range_of, statement, values
+from utmost.release.costs import as_loss
+from utmost.release.options import COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
+from utmost.release.priors import line_prior
+from utmost.release.questions.numbers import Number, prior_text, require_unbiased
+from utmost.release.questions.question import asking
+from utmost.release.source import Source, Statement, as_column
+from utmost.space.integers import Line
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sum(Number):
+    """The sum of a column clamped to a range and rounded to a grid."""
+
+    name = "sum"
+    summary = "what a column adds up to"
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, UNBIASED)
+
+    column: str
+    lower: Any
+    upper: Any
+    grid: Any = 1
+    where: Where = EVERY_ROW
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(column=as_column(self.column), loss=as_loss(self.loss))
+        self.settle(prior=line_prior(self.space, self.prior), unbiased=require_unbiased(self.unbiased))
+
+    @cached_property
+    def steps(self) -> Grid:
+        """The public range of a value, and the steps it is rounded to."""
+        return as_grid(self.lower, self.upper, self.grid)
+
+    @property
+    def step(self) -> Fraction:
+        return self.steps.step
+
+    @property
+    def words(self) -> str:
+        return asking(f"What does {self.column} add up to, {cut_to(self.steps)}", self.where, self.kept)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return {
+            "question": self.name,
+            "column": self.column,
+            **range_of(self.steps),
+            "where": self.where.text,
+            "loss": self.loss,
+            "prior": prior_text(self.prior),
+            "unbiased": self.unbiased,
+        }
+
+    @property
+    def space(self) -> Line:
+        first, last = (self.most_rows * end for end in (min(self.steps.least, 0), max(self.steps.most, 0)))
+        return Line(first, last, min(self.steps.moves(self.terms.neighbours) * self.rows_each, last - first))
+
+    def design(self) -> Solution:
+        from utmost.design.noise.line import best_on_line
+
+        return best_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        rows = {self.name: values(source, self.column, self.steps, self.where.given)}
+        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+
+
+class AsksSum(Asks[Made]):
+    """`sum`, of a session or a plan."""
+
+    def sum(
+        self,
+        column: str,
+        lower: AnyNumber,
+        upper: AnyNumber,
+        privacy: Privacy = None,
+        *,
+        grid: AnyNumber = 1,
+        where: Condition = None,
+        loss: str = "absolute",
+        prior: Prior = None,
+        unbiased: bool = False,
+        fresh: bool = False,
+    ) -> Made:
+        """The sum of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers, or of text that is read as numbers.
+        lower, upper : numbers
+            The public range of a value, multiples of the grid; what lies outside counts as the nearer end. It says how
+            far one row can move the sum, and must not be read off the table.
+        privacy : level or number
+            What this answer may spend, as for `count`.
+        grid : number
+            The step that values are rounded to, half up. The sum is a multiple of it.
+        where : condition, optional
+            Only rows with this condition take part.
+        loss : "absolute", "squared", "zero-one" or such as "within 5"
+            What the mechanism is best for; "within k" means within k *steps of the grid*.
+        prior : sequence of probabilities, optional
+            How likely each possible sum is, in increasing order. Uniform without it.
+        unbiased : bool
+            True gives the noisy sum itself, whose error has mean 0, instead of the best guess.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"hours": [1, 5, 3, 0] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> s.plan.sum("hours", 0, 5, privacy=0.5).question.words
+        'What does hours add up to, values cut to 0..5?'
+        """
+        return self.ask(
+            Sum(
+                terms=self.terms,
+                privacy=self.level(privacy),
+                column=column,
+                lower=lower,
+                upper=upper,
+                grid=grid,
+                where=self.where(where),
+                loss=loss,
+                prior=prior,
+                unbiased=unbiased,
+            ),
+            fresh,
+        )

@@ -1,0 +1,136 @@
+"""The question: are there at least so many rows with a condition."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from utmost.errors import InvalidInput, shown
+from utmost.release.arguments import Condition, Of, Prior, Privacy
+from utmost.release.asked import Asks, Made
+from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.contributions import ones, statement
+from utmost.release.costs import as_loss
+from utmost.release.options import ANY_CONDITION, AT_LEAST, OF
+from utmost.release.plain import plain
+from utmost.release.priors import line_prior
+from utmost.release.questions.choices import YesOrNo
+from utmost.release.questions.numbers import prior_text
+from utmost.release.questions.question import as_of
+from utmost.release.source import Source, Statement
+from utmost.space.integers import Line
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Threshold(YesOrNo):
+    """Whether a condition is true of at least so many rows, or people."""
+
+    name = "threshold"
+    summary = "whether at least so many rows have a condition"
+    options: ClassVar = (ANY_CONDITION, AT_LEAST, OF)
+
+    at_least: int
+    where: Where = EVERY_ROW
+    of: Of = "rows"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(loss=as_loss(self.loss, ("zero-one",)), of=as_of(self.of, self.terms.unit))
+        try:
+            border = 0 if isinstance(self.at_least, bool) else plain(operator.index(self.at_least))
+        except TypeError:
+            border = 0
+        if not 1 <= border <= self.space.last:
+            raise InvalidInput(
+                f"at_least is {shown(self.at_least)}; give a whole number from 1 to {self.space.last}, the most there "
+                "can be: the answer to any other is public."
+            )
+        self.settle(at_least=border, prior=line_prior(self.space, self.prior))
+
+    @property
+    def words(self) -> str:
+        return f"Are there at least {self.at_least} {self.of}{self.kept}" + (
+            f" with {self.where}?" if self.where else "?"
+        )
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return {
+            "question": self.name,
+            "where": self.where.text,
+            "of": self.of,
+            "at_least": self.at_least,
+            "loss": self.loss,
+            "prior": prior_text(self.prior),
+        }
+
+    @property
+    def space(self) -> Line:
+        return Line(0, self.most_rows, min(self.rows_each, self.most_rows))
+
+    @property
+    def border(self) -> int:
+        return self.at_least
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        rows = {"yes": ones(source, self.where.given)}
+        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+
+
+class AsksThreshold(Asks[Made]):
+    """`threshold`, of a session or a plan."""
+
+    def threshold(
+        self,
+        where: Condition,
+        at_least: int,
+        privacy: Privacy = None,
+        *,
+        of: Of = "rows",
+        loss: str = "zero-one",
+        prior: Prior = None,
+        fresh: bool = False,
+    ) -> Made:
+        """Whether a condition is true of at least so many rows (or people).
+
+        Parameters
+        ----------
+        where : condition
+            Which rows are counted; None counts every row.
+        at_least : int
+            The border: a whole number from 1 to the most there can be.
+        privacy : level or number
+            What this answer may spend, as for `count`.
+        of : "rows" or "people"
+            What is counted.
+        loss : "zero-one"
+            The answer is right or wrong.
+        prior : sequence of probabilities, optional
+            How likely each count is thought to be, in increasing order. Uniform without it.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is True or False.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=9)
+        >>> s.threshold("age >= 65", 20, privacy=9).value
+        True
+        """
+        asked = Threshold(
+            terms=self.terms,
+            privacy=self.level(privacy),
+            where=self.where(where),
+            at_least=at_least,
+            of=of,
+            loss=loss,
+            prior=prior,
+        )
+        return self.ask(asked, fresh)

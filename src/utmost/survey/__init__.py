@@ -1,0 +1,24 @@
+"""The survey product on top of `local.survey`: forms of several questions, a page whose browser draws, a collector.
+
+A form has one total level, of which every question has a share. `write_page` makes a static page on which the
+respondent's own browser draws the response; a `Collector` checks and keeps what is sent; `Form.estimate` gives
+frequencies with intervals and cross-tables of two questions.
+"""
+
+from utmost.survey.collector import Collector, FormSite, read_collected
+from utmost.survey.cross_table import CrossTable
+from utmost.survey.form import Form, FormEstimate, form
+from utmost.survey.respondent_page import write_page
+from utmost.survey.results_page import results_page
+
+__all__ = [
+    "Collector",
+    "CrossTable",
+    "Form",
+    "FormEstimate",
+    "FormSite",
+    "form",
+    "read_collected",
+    "results_page",
+    "write_page",
+]

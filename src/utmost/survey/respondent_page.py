@@ -1,0 +1,252 @@
+"""The page respondents see: one HTML file and one small ES module, on which their own browser draws the response.
+
+Nothing is fetched from elsewhere, and a policy in the page forbids it. The words are for people who never heard of
+privacy levels; what will be sent is shown before it is sent.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from utmost.design.local.survey import Survey
+from utmost.errors import CannotCertify, InvalidInput
+from utmost.privacy.promises import is_weak
+from utmost.survey.form import Form
+
+PAGE, MODULE = "index.html", "respond.js"
+MOST_BUTTONS = 12
+"""Up to so many answers are buttons; more are a list to choose from."""
+STYLE = (
+    ":root{color-scheme:light dark;--page:#fff;--ink:#1d2126;--soft:#51575f;--line:#c9ced6;--strong:#1f5fa8;"
+    "--strong-ink:#fff;--card:#f4f6f9;--bad:#a3231f}"
+    "@media(prefers-color-scheme:dark){:root{--page:#16181b;--ink:#e9eaec;--soft:#b3b8c0;--line:#454b54;--strong:#8fbcf2;"
+    "--strong-ink:#10151b;--card:#22262b;--bad:#ffaaa5}}"
+    "*{box-sizing:border-box}"
+    "body{font:1.0625rem/1.5 system-ui,sans-serif;margin:0;color:var(--ink);background:var(--page);"
+    "overflow-wrap:anywhere}"
+    "main{max-width:40rem;margin:0 auto;padding:1.5rem 1rem 4rem}"
+    "h1{font-size:1.6rem;line-height:1.25;margin:.5rem 0 1rem}h2{font-size:1.25rem;margin:2rem 0 .5rem}"
+    "[tabindex='-1']:focus{outline:none}"
+    ".promise{background:var(--card);border-left:.3rem solid var(--strong);padding:.75rem 1rem;border-radius:.25rem}"
+    ".promise p{margin:.4rem 0}"
+    "fieldset{border:1px solid var(--line);border-radius:.5rem;margin:1.25rem 0;padding:.5rem 1rem 1rem;min-width:0}"
+    "legend{font-weight:600;float:left;width:100%;padding:.5rem 0 .25rem}legend+*{clear:both}"
+    "label.answer{display:flex;gap:.75rem;align-items:center;padding:.65rem .5rem;border-radius:.4rem;cursor:pointer}"
+    "label.answer:hover{background:var(--card)}"
+    "input[type=radio],input[type=checkbox]{width:1.3rem;height:1.3rem;flex:none;accent-color:var(--strong)}"
+    "select,textarea{font:inherit;width:100%;padding:.6rem;color:inherit;background:var(--page);"
+    "border:1px solid var(--soft);border-radius:.4rem}"
+    "textarea{font-family:ui-monospace,monospace;font-size:.9rem;min-height:6rem}"
+    "button{font:inherit;font-weight:600;padding:.75rem 1.25rem;margin:.25rem .5rem .25rem 0;border-radius:.5rem;"
+    "border:2px solid var(--strong);background:var(--page);color:var(--strong);cursor:pointer}"
+    "button.main{background:var(--strong);color:var(--strong-ink)}"
+    "button:disabled{cursor:default;border-color:var(--soft);background:var(--page);color:var(--soft)}"
+    ":focus-visible{outline:3px solid var(--strong);outline-offset:3px}"
+    "dt{font-weight:600;margin-top:1rem}dd{margin:.1rem 0 0;padding:.5rem .75rem;background:var(--card);"
+    "border-radius:.4rem}"
+    "summary{cursor:pointer;padding:.5rem 0}.small{color:var(--soft);font-size:.95rem}"
+    "#missing,#reason{color:var(--bad);font-weight:600}[hidden]{display:none!important}"
+    "@media(max-width:30rem){button{width:100%;margin-right:0}}"
+)
+
+
+def write_page(asked: Form | Survey, folder: str | os.PathLike[str], send: str = "") -> Path:
+    """Write the page of a form into a folder: `index.html` and `respond.js`, to be put on any web server.
+
+    Parameters
+    ----------
+    asked : Form or Survey
+        What people are asked. It must prove its level: the page checks it again in every browser.
+    folder : path
+        Where both files go; made if it is not there.
+    send : str
+        The address responses are sent to: one beginning with https://, or a path on the same server, such as
+        "responses". Without one, people copy the response or save it as a file.
+
+    Examples
+    --------
+    >>> import tempfile, utmost as um
+    >>> asked = um.survey.form("Pets in 2026", {"Do you have a cat?": ["no", "yes"]}, 1.0)
+    >>> write_page(asked, tempfile.mkdtemp()).name
+    'index.html'
+    """
+    text = page_of_form(asked, send)
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        (target / MODULE).write_text(module_text(), encoding="utf-8")
+        (target / PAGE).write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise InvalidInput(f"{target} cannot be written: {problem.strerror or problem}; name another folder.") from None
+    return target / PAGE
+
+
+def module_text() -> str:
+    """The module that draws in the browser, the same for every form."""
+    return files("utmost.survey").joinpath(MODULE).read_text(encoding="utf-8")
+
+
+def page_of_form(asked: Form | Survey, send: str = "") -> str:
+    """The page of a form, as HTML."""
+    form = Form.of(asked) if isinstance(asked, Survey) else asked
+    if not form.verify():
+        raise CannotCertify(f"the integers of this form do not prove {form.level}; make the form again.")
+    for one in form.surveys:
+        for name in one.categories:
+            if _beyond_browsers(name):
+                raise InvalidInput(f"the answer {name!r} is a number that browsers round; write it as text.")
+    policy = (
+        f"default-src 'none'; script-src 'self'; style-src '{_hash(STYLE)}'; connect-src {_origin(send)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    data = json.dumps({"form": form.to_json(), "identity": form.identity, "send": send}, ensure_ascii=False)
+    data = data.replace("<", "\\u003c")  # no text of the form ends the element
+    questions = "".join(_question(i, asked, form) for i, asked in enumerate(form.surveys))
+    introduction = "".join(f"<p>{html.escape(part)}</p>" for part in form.introduction.split("\n") if part.strip())
+    sending = "Send it" if send else "Hand it in"
+    button = '<button type="button" id="send" class="main" hidden>Send</button>'
+    return f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="Utmost">
+<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">
+<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="referrer" content="no-referrer">
+<title>{html.escape(form.title)}</title><style>{STYLE}</style></head><body><main>
+<h1>{html.escape(form.title)}</h1>
+{introduction}
+{_promise(form)}
+<noscript><p>This page needs JavaScript: your own browser has to draw the response, so that nobody else sees your
+answers.</p></noscript>
+<p id="loading">One moment… If nothing happens, open this page from its web address and not as a file.</p>
+<div id="refused" role="alert" hidden><h2>This form is refused</h2><p id="reason"></p></div>
+<form id="questions" autocomplete="off" novalidate hidden>
+{questions}{_acceptance(form)}
+<p id="missing" role="alert"></p>
+<button class="main" type="submit">Draw my response</button>
+<p class="small">Nothing is sent yet. Your browser draws a response and shows it to you first.</p>
+</form>
+<section id="review" aria-labelledby="review-title" hidden>
+<h2 id="review-title" tabindex="-1">This is what will be sent, and nothing else</h2>
+<p id="again" hidden>This response was drawn on this device before and is kept: drawing again would tell more about
+you.</p>
+<p>It was drawn at random. It may or may not name your own answers: <strong>whatever you chose, each of the possible
+answers could have been sent.</strong></p>
+<dl id="responses"></dl>
+<h2>{sending}</h2>
+{button}<button type="button" id="copy">Copy the text</button>
+<button type="button" id="save">Save it as a file</button>
+<p id="status" role="status"></p>
+<label for="text">The same as text, exactly as it is sent:</label>
+<textarea id="text" readonly></textarea>
+</section>
+</main>
+<script type="application/json" id="form-data">{data}</script>
+<script type="module" src="{MODULE}"></script>
+</body></html>
+"""
+
+
+def _beyond_browsers(name: Any) -> bool:
+    """Whether a name holds a whole number that JavaScript reads as another one."""
+    if isinstance(name, tuple):
+        return any(map(_beyond_browsers, name))
+    return isinstance(name, int) and abs(name) > 2**53
+
+
+def _promise(form: Form) -> str:
+    """The promise in a box, in words that need no mathematics, with what stands behind it to unfold."""
+    sure = 100 / (1 + math.exp(-form.level.log_growth))
+    several = len(form.surveys) > 1
+    counted = "all your responses together" if several else "your response"
+    shares = ""
+    if several:
+        rows = "".join(
+            f"<li>{html.escape(asked.question)}: {html.escape(str(asked.level))}, and the response names your own "
+            f"answer {100 * float(asked.inside):.0f} times in 100{_named(asked)}</li>"
+            for asked in form.surveys
+        )
+        shares = f"<p>Each question has a share of the total:</p><ul>{rows}</ul>"
+    else:
+        asked = form.surveys[0]
+        shares = (
+            f"<p>The response names your own answer {100 * float(asked.inside):.0f} times in 100{_named(asked)}, and "
+            "by chance others instead.</p>"
+        )
+    return (
+        '<div class="promise"><p><strong>Nobody sees your answers, not even those who ask.</strong> Your own browser '
+        "mixes them with chance before anything leaves this device. Whatever you choose, each of the possible answers "
+        "could be what is sent.</p>"
+        f"<p>Somebody who sees {counted}, and thought two of your possible answers equally likely, can guess the right "
+        f"one at most {_times(sure)} times in 100. Without it: 50 times.</p>"
+        f"<details><summary>How does this work?</summary><p>It is as if you rolled dice in secret, and the dice "
+        f"decided whether to say the truth. Nobody can tell from one response, but from many the totals can be worked "
+        "out.</p>"
+        f"{shares}<p>In the language of experts: {html.escape(str(form.level))} for {counted} (local differential "
+        f"privacy). This page checks the numbers behind it before it asks you anything. Form {form.identity[:16]}."
+        "</p></details></div>"
+    )
+
+
+def _times(sure: float) -> str:
+    """A share in words that never sounds smaller than it is: rounded up, and not to 100 unless it is."""
+    return f"{math.ceil(sure * (1 if sure < 99 else 1000)) / (1 if sure < 99 else 1000):g}"
+
+
+def _named(asked: Survey) -> str:
+    return "" if asked.size == 1 else f" (it names {asked.size} of the {len(asked.categories)} answers)"
+
+
+def _acceptance(form: Form) -> str:
+    """A box to tick where the promise is so weak that nobody should take it unseen."""
+    if not is_weak(form.level):
+        return ""
+    return (
+        '<fieldset><legend>A weak promise</legend><label class="answer"><input type="checkbox" id="accept">'
+        "I know that this promise is weak, and that somebody who sees my response can be nearly sure of my answers. I "
+        "take part all the same.</label></fieldset>"
+    )
+
+
+def _question(number: int, asked: Survey, form: Form) -> str:
+    """One question: buttons, or a list where there are many answers."""
+    names = [html.escape(str(name)) for name in asked.categories]
+    text = html.escape(asked.question or form.title)
+    if len(names) <= MOST_BUTTONS:
+        body = "".join(
+            f'<label class="answer"><input type="radio" name="q{number}" value="{i}"><span>{name}</span></label>'
+            for i, name in enumerate(names)
+        )
+    else:
+        options = "".join(f'<option value="{i}">{name}</option>' for i, name in enumerate(names))
+        body = (
+            f'<label for="q{number}" class="small">Your answer</label>'
+            f'<select id="q{number}"><option value="">Choose…</option>{options}</select>'
+        )
+    return f"<fieldset data-question><legend>{text}</legend>{body}</fieldset>\n"
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _origin(send: str) -> str:
+    """What the page may connect to: the place responses are sent to, or nothing."""
+    if not send:
+        return "'none'"
+    parts = urlsplit(send)
+    if not parts.scheme and not parts.netloc and not any(c in send for c in " ;,'\"\\"):
+        return "'self'"
+    local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    safe = parts.scheme == "https" or (parts.scheme == "http" and local)
+    if safe and parts.netloc and not any(c in parts.netloc for c in " ;,'\"\\@"):
+        return f"{parts.scheme}://{parts.netloc}"
+    raise InvalidInput(
+        f"responses would be sent to {send!r}; give an address that begins with https://, or a path on the same server."
+    )

@@ -1,0 +1,126 @@
+"""Saved noise on vectors, forged: what is changed is refused, or true all the same."""
+
+import hashlib
+import json
+import random
+
+import pytest
+
+import utmost as um
+from utmost.design.noise.vectors import best_vector
+from utmost.errors import UtmostError
+from utmost.exact.saved import canonical
+from utmost.solution import Solution
+from utmost.space.integers import Lattice
+
+SAVED = [
+    (Lattice(3, "one-way", 1, 0, 20_000), um.PureDP(1), "absolute"),
+    (Lattice(2, "any", 7, 0, 20_000), um.PureDP("0.5"), "squared"),
+    (Lattice(4, "sum-zero", 2, 0, 500), um.PureDP(2), "within 2"),
+    (Lattice(3, "exchange", 1, 0, 500), um.GaussianDP(1), "absolute"),
+    (Lattice(5, "any", 1, 0, 500), um.ApproxDP(1, "1e-3"), "zero-one"),
+    (Lattice(2, "cube", 1, 0, 500), um.ZCDP("0.5"), "squared"),
+]
+
+
+def paths(data, prefix=()):
+    """Where a number or text stands in plain data."""
+    if isinstance(data, dict):
+        return [p for key, value in data.items() for p in paths(value, (*prefix, key))]
+    if isinstance(data, list):
+        return [p for i, value in enumerate(data) for p in paths(value, (*prefix, i))]
+    return [prefix]
+
+
+def changed(value, rng):
+    """Another value of the kind."""
+    if isinstance(value, bool) or value is None:
+        return rng.choice([0, 1.5, "x"])
+    if isinstance(value, int):
+        return rng.choice([value + 1, value - 1, 2 * value + 3, 0, -value, 10**30])
+    if isinstance(value, float):
+        return rng.choice([value * 1.001, value * 0.999, -value, 0.0, value + 1])
+    if "/" in value or value.replace(".", "").isdigit():
+        top, _, bottom = value.partition("/")
+        return rng.choice([f"{int(top) + 1}/{bottom or 1}" if top.isdigit() else "2", f"1/{top}", "0", "1/7", "nan"])
+    return rng.choice(
+        ["any", "one-way", "cube", "exchange", "sum-zero", "absolute", "squared", "theorem", "", "within 1"]
+    )
+
+
+def forge(content, rng):
+    """One number or word changed; the checksum is made anew. Words that nobody checks stay."""
+    words = {"reason", "quantity", "method", "notes", "format", "version", "sha256"}
+    places = [p for p in paths(content) if not words & set(p)]
+    place = rng.choice(places)
+    at = content
+    for key in place[:-1]:
+        at = at[key]
+    before = at[place[-1]]
+    at[place[-1]] = changed(before, rng)
+    return place, before, at[place[-1]]
+
+
+def is_true(solution):
+    """Whether what a forged file says is true: computed anew from the level, the moves and the loss."""
+    space, level, loss = solution.problem.space, solution.problem.privacy, solution.problem.data["loss"]
+    honest = best_vector(space, level, loss)
+    law = solution.mechanism
+    private = law.prove(space, level).passed
+    same = abs(law.expected(loss) - solution.value) <= 1e-9 * max(1, abs(solution.value))
+    bound = solution.certificate.bound
+    no_more = bound is None or bound <= honest.certificate.bound * (1 + 1e-8) + 1e-300
+    return private and same and no_more
+
+
+@pytest.mark.parametrize("case", range(len(SAVED)))
+def test_forged_files_are_refused_or_true(case, tmp_path):
+    rng = random.Random(case)
+    path = tmp_path / "noise.json"
+    solution = best_vector(*SAVED[case])
+    original = json.loads(solution.save(path).read_bytes())
+    original.pop("sha256")
+    assert Solution.load(path).verify()
+    refused = harmless = 0
+    for _ in range(45):
+        content = json.loads(json.dumps(original))
+        place, before, after = forge(content, rng)
+        if before == after:
+            continue
+        try:
+            content["sha256"] = hashlib.sha256(canonical(content)).hexdigest()
+            path.write_bytes(canonical(content))
+            loaded = Solution.load(path)
+            verified = bool(loaded.verify())
+        except UtmostError:
+            refused += 1
+            continue
+        if not verified:
+            refused += 1
+        else:
+            assert is_true(loaded), (place, before, after)
+            harmless += 1
+    assert refused >= 20
+    assert refused + harmless >= 34
+
+
+def test_a_smaller_level_a_larger_move_or_a_better_bound_is_refused(tmp_path):
+    solution = best_vector(*SAVED[0])
+    plain = json.loads(solution.save(tmp_path / "noise.json").read_bytes())
+    plain.pop("sha256")
+
+    def verdict(change):
+        content = json.loads(json.dumps(plain))
+        change(content)
+        content["sha256"] = hashlib.sha256(canonical(content)).hexdigest()
+        (tmp_path / "forged.json").write_bytes(canonical(content))
+        return Solution.load(tmp_path / "forged.json").verify()
+
+    assert verdict(lambda c: None)
+    assert not verdict(lambda c: c["problem"]["privacy"].update(epsilon="999/1000")).private
+    assert not verdict(lambda c: c["problem"]["space"].update(reach=2)).private
+    assert not verdict(lambda c: c["problem"]["space"].update(moves="cube")).private
+    assert not verdict(lambda c: c.update(value=c["value"] * 0.99))
+    assert not verdict(lambda c: c["certificate"].update(bound=c["value"], gap=0.0))
+    assert not verdict(lambda c: c["certificate"].update(claim="theorem"))
+    assert not verdict(lambda c: c["certificate"].update(claim="unproved"))

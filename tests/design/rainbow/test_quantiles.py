@@ -1,0 +1,103 @@
+"""Quantiles: known losses, many candidates quickly, and intervals that cover."""
+
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import utmost as um
+from utmost.design.rainbow import best_quantile, choice_facts
+from utmost.mechanism.choices import PermuteAndFlip
+from utmost.mechanism.contests import Ranks
+from utmost.mechanism.decay import decay_above
+from utmost.space.integers import Tallies
+
+
+@pytest.mark.parametrize(("neighbours", "loss", "before", "now"), [
+    ("add-remove", "zero-one", None, 0.03281923),
+    ("add-remove", "absolute", 0.138369, 0.03888435),
+    ("replace", "zero-one", None, 0.06560683),
+])  # fmt: skip
+def test_nearest_loses_what_is_known(neighbours, loss, before, now):
+    """The median of 20 rows among five candidates at epsilon 2, before by permute and flip."""
+    best = best_quantile(Tallies(5, 20, neighbours), 0.5, range(5), 2.0, loss)
+    facts = choice_facts(best)
+    assert best.certificate.method == "nearest"
+    assert best.value == pytest.approx(now, abs=5e-9)
+    assert before is None or facts.compared["permute and flip"][loss].value == pytest.approx(before, abs=1e-6)
+    assert best.verify()
+
+
+def test_steps_are_zero_at_the_quantile_alone_and_move_by_one():
+    """D_j against the definitions, on every tally and edge."""
+    for neighbours, each in (("add-remove", 1), ("add-remove", 2), ("replace", 1)):
+        for share in (Fraction(1, 2), Fraction(1, 3), Fraction(9, 10)):
+            tallies = Tallies(3, 6, neighbours, each)
+            ranks, every = Ranks(tallies, share, (0.0, 1.0, 2.0)), tallies.listed()
+            steps = ranks.steps(every)
+            lowest = [min(j for j in range(3) if sum(t[: j + 1]) >= share * sum(t)) for t in every.tolist()]
+            assert ((steps == 0) == (np.arange(3) == np.array(lowest)[:, None])).all()
+            a, b = tallies.space().edge_indices.T
+            assert np.abs(steps[a] - steps[b]).max() <= 1
+            assert np.abs(ranks.scores(every)[a] - ranks.scores(every)[b]).max() <= ranks.lead_reach
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_hundreds_of_candidates_take_no_time(neighbours):
+    """199 candidates once took 25 s; a busy machine gets some slack."""
+    begun = time.process_time()
+    best = best_quantile(Tallies(199, 20_000, neighbours), 0.5, range(199), 1.0)
+    assert time.process_time() - begun < 4
+    compared = choice_facts(best).compared
+    assert best.value <= min(by["absolute"].value for by in compared.values())
+    assert best.certificate.method == "geometric noisy max"
+    assert best.value < 0.9 * compared["permute and flip"]["absolute"].value
+    assert best.verify()
+
+
+@pytest.mark.parametrize(("cells", "rows", "epsilon"), [(5, 20, 1.0), (12, 400, 0.5)])
+def test_intervals_cover_what_they_state(cells, rows, epsilon):
+    """Over tallies and draws of the prior, the true quantile is inside at least as often as stated."""
+    best = best_quantile(Tallies(cells, rows, "add-remove"), 0.5, range(cells), epsilon)
+    facts = choice_facts(best)
+    spans = [facts.interval(place, 0.9) for place in range(cells)]
+    assert all(0 <= low <= place <= high < cells for place, (low, high) in enumerate(spans))
+    rng = np.random.default_rng(3)
+    bars = np.sort([rng.choice(rows + cells, cells, replace=False) for _ in range(4000)], axis=1)
+    tallies = np.diff(bars, axis=1, prepend=-1) - 1
+    chances, winners = best.mechanism.probabilities(tallies), best.mechanism.contest.winners(tallies)
+    inside = sum(
+        chances[winners == w][:, [j for j in range(cells) if spans[j][0] <= w <= spans[j][1]]].sum()
+        for w in range(cells)
+    )
+    assert inside / 4000 >= 0.89
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+def test_whatever_the_table_the_named_one_is_near(epsilon):
+    best = best_quantile(Tallies(4, 60, "replace"), 0.5, range(4), epsilon)
+    near, contest = choice_facts(best).within(0.95), best.mechanism.contest
+    tallies = Tallies(4, 60, "replace").listed()[::50]
+    off = -contest.scores(tallies) / contest.units
+    assert ((best.mechanism.probabilities(tallies) * (off > near)).sum(axis=1) <= 0.05).all()
+
+
+def test_many_ties_agree_with_fewer_candidates_written_out():
+    """Candidates that are hopeless are left out of products in floating point: to no effect."""
+    level = um.PureDP(1)
+    ranks = Ranks(Tallies(40, 4000, "add-remove"), Fraction(1, 2), tuple(range(40)))
+    law = PermuteAndFlip(ranks, level, decay_above(level, ranks.score_reach))
+    rng = np.random.default_rng(2)
+    tallies = rng.integers(0, 40, (50, 40))
+    scores = ranks.scores(tallies)
+    accepted = float(law.decay) ** (scores.max(axis=1, keepdims=True) - scores)
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    expected = sum(
+        w
+        / 2
+        * accepted
+        * np.stack([np.delete(1 - (t + 1) / 2 * accepted, j, axis=1).prod(axis=1) for j in range(40)], 1)
+        for t, w in zip(nodes, weights, strict=True)
+    )
+    assert law.probabilities(tallies) == pytest.approx(expected, rel=1e-10)

@@ -1,0 +1,48 @@
+"""What neighbours do to vectors of integers, by the definition of each kind of move."""
+
+from itertools import product
+
+from utmost.space.integers import Line, Tallies
+
+
+def moves_of_one_row(moves, d):
+    """What one row does, by its definition."""
+    if moves == "any":
+        return [z for z in product((-1, 0, 1), repeat=d) if sum(map(abs, z)) <= 1]
+    if moves == "one-way":
+        return [z for z in product((-1, 0, 1), repeat=d) if min(z) >= 0 or max(z) <= 0]
+    if moves == "cube":
+        return list(product((-1, 0, 1), repeat=d))
+    found = [z for z in product((-1, 0, 1), repeat=d) if z.count(1) <= 1 and z.count(-1) <= 1]
+    return found if moves == "exchange" else [z for z in found if sum(z) == 0]
+
+
+def moves_of(space):
+    """What one neighbour does: as many moves of single rows as its reach."""
+    found = {(0,) * space.dimension}
+    for _ in range(space.reach):
+        steps = moves_of_one_row(space.moves, space.dimension)
+        found = {tuple(a + b for a, b in zip(z, step, strict=True)) for z in found for step in steps}
+    return found
+
+
+def one_neighbour_apart(space, one, other):
+    """Whether one neighbour can move a statistic from one point to another, at any distance from the space's ends.
+
+    A closed form for every space of integers; `moves_of` and the edges of small spaces list the same.
+    """
+    if isinstance(space, Line):
+        return abs(one - other) <= space.reach
+    moved = [b - a for a, b in zip(one, other, strict=True)]
+    rises, falls = ([max(sign * x, 0) for x in moved] for sign in (1, -1))
+    if isinstance(space, Tallies):
+        one_way = min(sum(rises), sum(falls)) == 0
+        return (one_way or space.neighbours == "replace") and max(sum(rises), sum(falls)) <= space.rows_each
+    if space.moves == "any":
+        return sum(rises) + sum(falls) <= space.reach
+    if space.moves == "one-way":
+        return max(rises) + max(falls) <= space.reach
+    if space.moves == "cube":
+        return max(map(abs, moved)) <= space.reach
+    balanced = space.moves == "exchange" or sum(moved) == 0
+    return balanced and max(sum(rises), sum(falls)) <= space.reach

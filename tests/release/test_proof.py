@@ -1,0 +1,140 @@
+"""Reports prove themselves again without the table; a forged number is found."""
+
+import copy
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow
+import pytest
+from oracles.command import utmost
+from oracles.forging import forged, leaves, put
+
+import utmost as um
+from utmost.errors import BadFile, UtmostError
+from utmost.release.proof import answer_from_json, load_answers
+
+TABLE = pyarrow.table(
+    {
+        "who": [i % 40 for i in range(120)],
+        "age": [18 + (i * 7) % 70 for i in range(120)],
+        "town": [("Ash", "Briar", "Cole", None)[i % 4] for i in range(120)],
+    }
+)
+QUESTIONS = {
+    "count": lambda s: s.count("age >= 40", 1),
+    "unbiased count": lambda s: s.count("age >= 40", 1, unbiased=True),
+    "count with a prior": lambda s: s.count("age >= 40", 1, prior=[2 / 151] * 30 + [1 / 151] * 91),
+    "sum": lambda s: s.sum("age", 0, 100, 1, grid=5),
+    "mean": lambda s: s.mean("age", 0, 100, 1),
+    "majority": lambda s: s.majority("age >= 40", 1),
+    "threshold": lambda s: s.threshold("age >= 40", 30, 1),
+    "counts": lambda s: s.counts({"old": "age >= 60", "Ash": "town = 'Ash'"}, 1),
+    "histogram": lambda s: s.histogram("town", ["Ash", "Briar"], 1, other="elsewhere"),
+    "plurality": lambda s: s.plurality("town", ["Ash", "Briar", "Cole"], 1),
+    "quantile": lambda s: s.quantile("age", 0.5, range(20, 81, 20), 1),
+    "clamped": lambda s: s.clamped("age", 20, 60, 1),
+}
+
+
+def opened(neighbours="add-remove", people=False):
+    unit = um.people("who", rows_each=2, at_most=60) if people else um.rows(at_most=120)
+    return um.Session(TABLE, "survey", unit, neighbours, budget=10**6)
+
+
+def is_believed(path):
+    """What only the ledger and the data set's owner know, and what names the file's kind."""
+    return path[0] in ("ledger", "dataset", "format")
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_every_answer_verifies(name, neighbours, tmp_path):
+    """The answer itself, and its report's file."""
+    answer = QUESTIONS[name](opened(neighbours))
+    assert answer.verify(), answer.verify()
+    page = answer.report(tmp_path / "a.html")
+    ((again, found),) = load_answers(page.with_suffix(".json"))
+    assert found, found
+    assert again.value == answer.value
+    assert again.details == json.loads(json.dumps(answer.details))
+
+
+def test_people_verify():
+    """The same where a person with several rows is protected."""
+    s = opened(people=True)
+    for ask in (*QUESTIONS.values(), lambda s: s.left_out("age >= 40", 1)):
+        if ask is not QUESTIONS["count with a prior"]:
+            answer = ask(s)
+            assert answer.verify(), answer.verify()
+
+
+def test_a_report_verifies_in_a_fresh_process(tmp_path):
+    """`utmost verify` needs the file alone; several answers in one report are all proved."""
+    from utmost.release.report import write_report
+
+    s = opened()
+    page = write_report([ask(s) for ask in QUESTIONS.values()], tmp_path / "all.html")
+    command = [sys.executable, "-m", "utmost", "verify", str(page.with_suffix(".json"))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("verified: private") == len(QUESTIONS)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_forged_reports_are_refused(name):
+    """A probability, a bound, a level, a move or a value changed: not verified, or nothing that is shown changes."""
+    answer, rng = QUESTIONS[name](opened()), np.random.default_rng(7)
+    content = json.loads(answer.to_json())
+    places = [(path, value) for path, value in leaves(content) if not is_believed(path)]
+    spread = rng.permutation(len(places))[:20]
+    for place in spread:
+        path, value = places[place]
+        changed = copy.deepcopy(content)
+        put(changed, path, forged(value, rng))
+        assert not shows_something_else(changed, answer), path
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_many_forged_reports_are_refused(name):
+    """The same, two hundred times for every question."""
+    answer, rng = QUESTIONS[name](opened()), np.random.default_rng(11)
+    content = json.loads(answer.to_json())
+    places = [(path, value) for path, value in leaves(content) if not is_believed(path)]
+    for _ in range(200):
+        path, value = places[rng.integers(len(places))]
+        changed = copy.deepcopy(content)
+        put(changed, path, forged(value, rng))
+        assert not shows_something_else(changed, answer), path
+
+
+def shows_something_else(content, answer):
+    """Whether a report is verified although it shows other numbers or words than the answer."""
+    from utmost.release.proof import _proved
+
+    try:
+        again, found = _proved(content)
+    except UtmostError:
+        return False
+    if not found:
+        return False
+    believed = ("ledger", "dataset", "question", "words")  # what was asked stands in the ledger, by its hash
+    shown = {name: part for name, part in again.details.items() if name not in believed}
+    honest = {name: part for name, part in answer.details.items() if name not in believed}
+    return json.dumps(shown) != json.dumps(honest)
+
+
+def test_what_is_no_report_is_refused_in_words(tmp_path):
+    """Other JSON, other files, and reports that lack a part."""
+    file = tmp_path / "x.json"
+    for text in ("{}", "[]x", "3", '{"format": "utmost-answer"}'):
+        file.write_text(text)
+        with pytest.raises(BadFile):
+            load_answers(file)
+    content = json.loads(QUESTIONS["count"](opened()).to_json())
+    for part in ("privacy", "unit", "question", "solution", "ledger", "released"):
+        with pytest.raises(BadFile):
+            answer_from_json({name: value for name, value in content.items() if name != part})
+    assert utmost("verify", file).returncode == 2

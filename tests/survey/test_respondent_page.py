@@ -1,0 +1,71 @@
+"""The page as a file: nothing of the form can break out of it, and it may connect only to where responses go."""
+
+import re
+
+import pytest
+
+import utmost as um
+from utmost.errors import InvalidInput
+from utmost.survey import results_page
+from utmost.survey.respondent_page import page_of_form, write_page
+
+EVIL = "</script><script>alert(1)</script>\"'&<b>"
+
+
+def test_texts_of_a_form_stay_texts(tmp_path):
+    made = um.survey.form(
+        EVIL, {EVIL: [EVIL, "no"], "Many?": [f"{EVIL} {i}" for i in range(20)]}, 1.0, introduction=EVIL
+    )
+    page = write_page(made, tmp_path).read_text()
+    assert "<script>alert" not in page
+    assert "<b>" not in page
+    assert page.count("<script") == 2
+    rows = [made.respond([EVIL, f"{EVIL} 1"]) for _ in range(300)]
+    found = made.estimate(rows)
+    assert "<script" not in results_page(found, tables=[found.cross(0, 1)])
+
+
+def test_nothing_is_fetched_from_elsewhere(tmp_path):
+    page = write_page(um.survey.form("t", {"q": ["no", "yes"]}, 1.0), tmp_path).read_text()
+    assert not re.search(r"(src|href)=\"(?!respond\.js)", page)
+    assert "default-src &#x27;none&#x27;" in page
+    assert "connect-src &#x27;none&#x27;" in page
+    assert not re.search(r"https?://", (tmp_path / "respond.js").read_text())
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["index.html", "respond.js"]
+
+
+@pytest.mark.parametrize(
+    ("send", "allowed"),
+    [
+        ("responses", "&#x27;self&#x27;"),
+        ("https://example.org/forms/1", "https://example.org"),
+        ("http://localhost:8000/responses", "http://localhost:8000"),
+    ],
+)
+def test_it_connects_only_to_where_responses_go(send, allowed):
+    page = page_of_form(um.local.survey(["no", "yes"], 1.0), send)
+    assert f"connect-src {allowed};" in page
+
+
+@pytest.mark.parametrize("send", ["http://example.org/", "ftp://a.org", "https://a.org; script-src *", "//x.org/a b"])
+def test_unsafe_addresses_are_refused(send):
+    with pytest.raises(InvalidInput, match="https://"):
+        page_of_form(um.local.survey(["no", "yes"], 1.0), send)
+
+
+@pytest.mark.parametrize(("epsilon", "times"), [(1, "74"), (2, "89"), (4.9, "99.261"), (0.001, "51")])
+def test_how_sure_somebody_can_be_is_never_understated(epsilon, times):
+    page = page_of_form(um.local.survey(["no", "yes"], epsilon))
+    assert f"at most {times} times in 100" in page
+    assert 'id="accept"' not in page
+
+
+def test_numbers_that_browsers_round_are_refused():
+    assert "9007199254740992" in page_of_form(um.local.survey([2**53, 1], 1.0))
+    for name in (2**53 + 1, (1, -(2**60))):
+        with pytest.raises(InvalidInput, match="browsers round"):
+            page_of_form(um.local.survey([name, 1], 1.0))
+
+
+def test_a_weak_promise_must_be_accepted():
+    assert 'id="accept"' in page_of_form(um.local.survey(["no", "yes"], 5.5))
