@@ -26,6 +26,12 @@ def test_inclusion_is_the_conversion(one, two):
     assert (region(first) in region(second)) == theorems.implies(first, second)
 
 
+@pytest.mark.parametrize("kind", [um.PureDP, um.GaussianDP, um.ZCDP])
+def test_nothing_and_everything_learned_at_every_kind_of_level(kind):
+    """At 0 the two datasets give the same answers; at infinity they may be told apart for sure."""
+    assert [region(kind(size)).total_variation for size in (0, math.inf)] == [0, 1]
+
+
 @given(pairs)
 def test_a_region_knows_its_level(pair):
     """Delta at its own epsilon, the total variation of Remark 2b, and the delta at a smaller epsilon."""

@@ -11,9 +11,9 @@ import pytest
 from oracles.programs import least_loss_by_lines
 
 import utmost as um
-from utmost.checking.number import flow_bound
+from utmost.checking.number import MOST_POWER, flow_bound
 from utmost.design.noise.line import best_on_line
-from utmost.errors import InvalidInput, UtmostError
+from utmost.errors import InvalidInput, TooLarge, UtmostError
 from utmost.exact import write_rational
 from utmost.exact.saved import canonical
 from utmost.mechanism.line_chains import ChainLine
@@ -174,6 +174,8 @@ def test_flows_that_do_not_balance():
         flow_bound(10**5, 7, level, "absolute", best, growth * 9 / 10)
     assert flow_bound(10**5, 7, level, "absolute", best, growth * 2) < fine
     assert write_rational(growth) == "1/2"
+    with pytest.raises(TooLarge, match="tolerance"):
+        flow_bound(10**5, 7, level, f"within {7 * (MOST_POWER + 1)}", best, growth)
 
 
 @pytest.mark.parametrize("level", [um.ApproxDP("0.5", "0.01"), um.GaussianDP(1), um.PureDP(1)], ids=str)
