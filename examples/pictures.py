@@ -1,10 +1,13 @@
 """The pictures of the guides, into docs/images; those of the papers are made by gallery.py."""
 
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 import utmost as um
+from utmost.release.demo_table import write_survey
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 
@@ -60,40 +63,49 @@ def draw_losses():
 
 def draw_release():
     """What a sum over a table loses on average, against epsilon: the staircase against the usual noises."""
-    from utmost.release.mechanisms.choice import design_number
-
-    from utmost.space.integers import Line
-
     epsilons = [0.25 * i for i in range(1, 17)]
-    designs = [design_number(Line(0, 3_000_000, 120), um.PureDP(e), "absolute") for e in epsilons]
-    curves = {"Utmost": [d.expected["absolute"] / 2 for d in designs]}
-    curves["Laplace or geometric noise"] = [d.alternatives["geometric"]["absolute"] / 2 for d in designs]
-    curves["no private mechanism is below"] = [(d.proof.bound or 0.0) / 2 for d in designs]
+    with opened("add-remove") as session:
+        plans = [session.plan.sum("hours_online", 0, 60, e, grid="0.5") for e in epsilons]
+        found = [{name: by["absolute"] for name, by in p.details["compared"].items()} for p in plans]
+        bound = [p.details["proof"]["bound"] for p in plans]
+    curves = {"Laplace or geometric noise": [by["geometric"] for by in found], "Utmost": [by["Utmost"] for by in found]}
     title = "Sum of hours, 0 to 60, of at most 25,000 people"
     figure = um.plot.losses(epsilons, curves, title, "expected absolute error, hours")
-    figure.axes[0].set_yscale("log")
+    axes = figure.axes[0]
+    axes.plot(epsilons, bound, "k--", linewidth=1, label="no private mechanism is below")  # on top of Utmost's curve
+    axes.set_yscale("log")
+    axes.legend(frameon=False)
     um.plot.save(figure, IMAGES / "release-sum.png")
 
 
 def draw_questions():
     """What each of several overlapping counts loses on average, against how many there are."""
-    from utmost.release.mechanisms.several import design_overlapping
-
-    from utmost.space.integers import Line
-
     sizes = list(range(1, 21))
-    designs = [
-        design_overlapping(tuple(map(str, range(d))), Line(0, 20_000, 1), um.PureDP(1), "absolute") for d in sizes
-    ]
-    curves = {"Utmost: cube noise": [d.expected["absolute"] for d in designs]}
-    curves["geometric noise at ε/d each"] = [d.alternatives["geometric"]["absolute"] for d in designs]
-    curves["Gaussian noise, δ = 10⁻⁶"] = [d.alternatives["Gaussian, delta = 1e-06"]["absolute"] for d in designs]
+    with opened("add-remove") as session:
+        plans = [session.plan.counts([f"age >= {20 + i}" for i in range(d)], 1) for d in sizes]
+        found = [{name: by["absolute"] for name, by in p.details["compared"].items()} for p in plans]
+    with opened("replace") as session:
+        cube = [session.plan.counts([f"age >= {20 + i}" for i in range(d)], 1).before.average for d in sizes]
+    curves = {
+        "Utmost, rows added or removed": [by["Utmost"] for by in found],
+        "Utmost, rows replaced": cube,
+        "geometric noise at ε/d each": [by["geometric"] for by in found],
+        "Gaussian noise, δ = 10⁻⁶": [by["Gaussian, delta = 1e-06"] for by in found],
+    }
     figure = um.plot.losses(
         sizes, curves, "Overlapping counts at ε = 1 in all", "expected absolute error of each count"
     )
     figure.axes[0].set_xlabel("how many counts")
     figure.axes[0].set_xticks([1, 5, 10, 15, 20])
     um.plot.save(figure, IMAGES / "questions-counts.png")
+
+
+@contextmanager
+def opened(neighbours):
+    """The demonstration's survey, to plan with: only the names and types of its columns are read."""
+    with TemporaryDirectory() as folder:
+        rows = write_survey(Path(folder) / "survey.csv", 10)
+        yield um.Session(rows, "survey", um.rows(at_most=25_000), neighbours, budget=1)
 
 
 def draw_noise():

@@ -1,8 +1,8 @@
 """How often private winners are wrong, by mechanism: exact laws under public priors, 30 people, 3 candidates.
 
-The winner-rainbow against the exponential mechanism, permute-and-flip (= report noisy max with exponential noise) and
-report noisy max with Laplace noise, all at the same epsilon with "replace". Losses: the wrong winner is named; by how
-many votes the one named is behind.
+Geometric noisy max and the winner-rainbow against permute-and-flip (= report noisy max with exponential noise), the
+exponential mechanism and report noisy max with Laplace noise, all at the same epsilon with "replace". Losses: the wrong
+winner is named; by how many votes the one named is behind.
 """
 
 import math
@@ -14,6 +14,19 @@ from scipy.stats import laplace, multinomial
 import utmost as um
 
 PEOPLE, NAMES = 30, ("a", "b", "c")
+
+
+def geometric_max(counts, epsilon, terms=200):
+    """The largest count plus twice a geometric number, ties to the first: the winner's lead moves by two a vote."""
+    beta, draws, chance = math.exp(-epsilon), np.arange(math.ceil(terms / epsilon)), []
+    for c in range(len(counts)):
+        law = (1 - beta) * beta**draws
+        for other in range(len(counts)):
+            if other != c:  # the other is behind: counts[other] + 2g is smaller, or equal and listed later
+                most = np.floor((counts[c] + 2 * draws - counts[other] - (other < c)) / 2)
+                law = law * np.where(most < 0, 0.0, 1 - beta ** (np.maximum(most, 0) + 1))
+        chance.append(law.sum())
+    return np.array(chance)
 
 
 def exponential(counts, epsilon):
@@ -57,18 +70,21 @@ def priors():
 
 
 def main():
-    print("| prior | ε | loss | rainbow | permute-and-flip | exponential | noisy max (Laplace) |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| prior | ε | loss | noisy max (geometric) | rainbow | permute-and-flip | exponential | noisy max (Laplace) |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     for name, points, weights in priors():
         for epsilon in (0.1, 0.5, 1.0, 2.0):
             vote = um.rainbow.plurality(PEOPLE, NAMES, epsilon)
             laws = (
+                lambda p, e=epsilon: geometric_max(p, e),
                 lambda p, vote=vote: np.array([vote.probabilities(p)[c] for c in NAMES]),
                 lambda p, e=epsilon: permute_and_flip(p, e),
                 lambda p, e=epsilon: exponential(p, e),
                 lambda p, e=epsilon: noisy_max(p, e),
             )
-            wrong, behind = np.zeros(4), np.zeros(4)
+            wrong, behind = np.zeros(len(laws)), np.zeros(len(laws))
             for point, weight in zip(points, weights, strict=True):
                 winner = max(range(3), key=lambda c, p=point: (p[c], -c))
                 for i, law in enumerate(laws):

@@ -11,11 +11,13 @@ from pathlib import Path
 import utmost as um
 from utmost.design.rainbow import choice_facts
 from utmost.release.demo_table import write_survey
-from utmost.space.integers import Tallies
 
 EPSILONS = (0.1, 0.5, 1, 2)
+ROWS = 25_000
+ROUNDED = 1e-8
+"""How much the loss of integers that are proved private may exceed that of the formula they are rounded from."""
 NOISES = ("Utmost", "geometric", "Laplace", "Gaussian, delta = 1e-06")
-CHOICES = ("geometric noisy max", "rainbow by winner", "permute and flip", "exponential mechanism")
+CHOICES = ("geometric noisy max", "nearest", "rainbow by winner", "permute and flip", "exponential mechanism")
 TOWNS = ["Ash", "Briar", "Cole", "Dean"]
 NUMBERS = {
     "count `age >= 65`, mean error": lambda s, r, e: s.plan.count("age >= 65", e),
@@ -26,37 +28,34 @@ NUMBERS = {
     "3 overlapping counts, each": lambda s, r, e: s.plan.counts(["age >= 65", "town = 'Briar'", "agrees = 'yes'"], e),
     "histogram of 4 towns, each": lambda s, r, e: s.plan.histogram("town", TOWNS, e),
     "the same under replace, each": lambda s, r, e: r.plan.histogram("town", TOWNS, e),
+    "3 towns and the rest, replace, each": lambda s, r, e: r.plan.histogram("town", TOWNS[:3], e, other="elsewhere"),
 }
-ROWS = 25_000
 WINNERS = {
-    "most frequent town of four, wrong (10⁻⁴)": lambda e: um.rainbow.best_winner(tallies(4), e),
-    "most frequent of yes and no, wrong (10⁻⁴)": lambda e: um.rainbow.best_winner(tallies(2), e),
-    "median age of 15, mean error (10⁻⁴)": lambda e: um.rainbow.best_quantile(tallies(15), 0.5, range(20, 91, 5), e),
+    "most frequent town of four, wrong (10⁻⁴)": lambda s, r, e: s.plan.plurality("town", TOWNS, e),
+    "most frequent of yes and no, wrong (10⁻⁴)": lambda s, r, e: s.plan.plurality("agrees", ["yes", "no"], e),
+    "median age of 5, mean error (10⁻⁴)": lambda s, r, e: s.plan.quantile("age", 0.5, range(20, 101, 20), e),
+    "median age of 15, mean error (10⁻⁴)": lambda s, r, e: s.plan.quantile("age", 0.5, range(20, 91, 5), e),
 }
 
 
-def tallies(cells):
-    """All tallies of at most so many rows, which come or go."""
-    return Tallies(cells, ROWS, "add-remove")
+def noises(plan):
+    """The expected loss of a plan's mechanism, of the alternatives, and whose is in bold: Utmost's, never worse."""
+    loss = plan.before.loss
+    by = {name: (found[loss], 0.0) for name, found in plan.details["compared"].items()}
+    return least(by, "Utmost", ROUNDED), "Utmost"
 
 
-def losses(plan):
-    """The expected losses of a plan's mechanism and of the alternatives, in the declared loss; never worse.
-
-    Estimates are compared on the same tallies.
-    """
-    loss, taken = plan.accuracy["before"]["loss"], plan.details["mechanism"]
-    by = {who: found[loss] for who, found in plan.details["compared"].items()}
-    by[taken] = by["Utmost"]
-    assert all(by["Utmost"] <= other * (1 + 1e-12) for other in by.values()), plan
-    return by, taken
+def choices(plan):
+    """The same with standard errors, of every mechanism that was looked at, compared on the same tallies."""
+    taken = plan.details["mechanism"]
+    by = {name: tuple(found[plan.before.loss]) for name, found in choice_facts(plan.solution).compared.items()}
+    return least(by, taken, 0.0), taken
 
 
-def errors(plan):
-    """The standard errors of the same, 0 where they are exact."""
-    loss, joint = plan.accuracy["before"]["loss"], plan.question.joint
-    by = getattr(joint.design, "errors", {}) if joint else {}
-    return {name: found[loss] for name, found in by.items()}
+def least(by, name, rounded):
+    """Losses, if no other is below the one of this name."""
+    assert all(by[name][0] <= other * (1 + rounded) for other, _ in by.values()), (name, by)
+    return by
 
 
 def shown(value, error):
@@ -65,49 +64,33 @@ def shown(value, error):
     return f"{round(value, places):.{max(places, 0)}f}" if error else f"{value:.4g}"
 
 
-def table(title, questions, names, scaled, sessions):
-    """One row a question, one column an epsilon, Utmost's choice in bold."""
+def table(title, questions, names, losses):
+    """One row a question, one column an epsilon, what Utmost takes in bold, a dash for what is not private there."""
     lines = [f"| {title} | " + " | ".join(f"ε = {e:g}" for e in EPSILONS) + " |", "|---" * (1 + len(EPSILONS)) + "|"]
-    for question, ask in questions.items():
-        cells, scale = [], 1e4 if scaled in question else 1
-        for epsilon in EPSILONS:
-            plan = ask(*sessions, epsilon)
-            (by, taken), carried = losses(plan), errors(plan)
-            best = "Utmost" if "Utmost" in names else taken
-            values = {name: shown(by[name] * scale, carried.get(name, 0) * scale) for name in names}
-            cells.append(" / ".join(f"**{v}**" if n == best else v for n, v in values.items()))
-        lines.append(f"| {question} | " + " | ".join(cells) + " |")
+    with tempfile.TemporaryDirectory() as folder:
+        rows = write_survey(Path(folder) / "survey.csv", 10)  # only the names and types of its columns are read
+        sessions = [um.Session(rows, "survey", um.rows(ROWS), kind, budget=1) for kind in ("add-remove", "replace")]
+        for question, ask in questions.items():
+            scale = 1e4 if "10⁻⁴" in question else 1
+            cells = [cell(*losses(ask(*sessions, epsilon)), names, scale) for epsilon in EPSILONS]
+            lines.append(f"| {question} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def cell(by, best, names, scale):
+    """The losses of one question at one epsilon, in the order of the names."""
+    values = {name: shown(by[name][0] * scale, by[name][1] * scale) if name in by else "–" for name in names}
+    return " / ".join(f"**{value}**" if name == best else value for name, value in values.items())
 
 
 def numbers():
     """Counts, sums, means, yes or no, and histograms."""
-    return table("**Utmost** / geometric / Laplace / Gaussian (δ = 10⁻⁶)", NUMBERS, NOISES, "10⁻⁴", opened())
+    return table("**Utmost** / geometric / Laplace / Gaussian (δ = 10⁻⁶)", NUMBERS, NOISES, noises)
 
 
 def winners():
-    """Winners and medians: every mechanism that was compared, the one that is taken in bold."""
-    title = "geometric noisy max / rainbow by winner / permute and flip / exponential"
-    lines = [f"| {title} | " + " | ".join(f"ε = {e:g}" for e in EPSILONS) + " |", "|---" * (1 + len(EPSILONS)) + "|"]
-    for question, design in WINNERS.items():
-        cells = []
-        for epsilon in EPSILONS:
-            best = design(epsilon)
-            by = {name: found[best.problem.data["loss"]] for name, found in choice_facts(best).compared.items()}
-            values = {name: shown(by[name].value * 1e4, by[name].error * 1e4) for name in CHOICES}
-            cells.append(" / ".join(f"**{v}**" if n == best.certificate.method else v for n, v in values.items()))
-        lines.append(f"| {question} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def opened():
-    """A session for each kind of neighbours; only the names and types of columns are read."""
-    with tempfile.TemporaryDirectory() as folder:
-        rows = write_survey(Path(folder) / "survey.csv", 10)
-        return [
-            um.Session(rows, "survey", um.rows(at_most=ROWS), neighbours, budget=1)
-            for neighbours in ("add-remove", "replace")
-        ]
+    """Winners and medians."""
+    return table("noisy max / nearest / rainbow / permute and flip / exponential", WINNERS, CHOICES, choices)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         path,
         sums,
     )
+    from utmost.space.results import query
 
 __version__ = "0.1.0"
 
@@ -78,6 +79,7 @@ __all__ = [
     "per_edge",
     "personalized",
     "plot",
+    "query",
     "rainbow",
     "reproduce",
     "rows",
@@ -99,6 +101,7 @@ HOMES = {
     "utmost.space.families": (
         *("complete", "counts", "cycle", "differences", "grid", "hamming", "histograms", "path", "sums"),
     ),
+    "utmost.space.results": ("query",),
 }
 """Where every name lives. A module is loaded when one of its names is first used, so that importing costs nothing."""
 PACKAGES = ("checking", "cli", "design", "exact", "mechanism", "privacy", "release", "solution", "space")

@@ -99,10 +99,16 @@ class Browser:
     def wait(self, condition, seconds=20.0):
         """Wait until a JavaScript condition holds."""
         end = time.monotonic() + seconds
-        while not self.run(f"Boolean({condition})"):
+        while not self._holds(condition):
             if time.monotonic() > end:
                 raise TimeoutError(f"{condition} did not come true: {self.run('document.body.innerText')}")
             time.sleep(0.02)
+
+    def _holds(self, condition):
+        try:
+            return self.run(f"Boolean({condition})")
+        except RuntimeError:  # between two pages there is nothing to ask
+            return False
 
     def press(self, key, code=None):
         """A key, pressed and let go, wherever the focus is."""

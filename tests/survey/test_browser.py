@@ -42,7 +42,7 @@ def serve(tmp_path):
     def start(form):
         collector = um.survey.Collector(form, tmp_path / f"{form.identity[:8]}.jsonl")
         server = local_server(um.survey.FormSite(collector))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         servers.append(server)
         return f"http://127.0.0.1:{server.server_address[1]}/", collector
 

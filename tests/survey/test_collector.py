@@ -99,7 +99,7 @@ def test_copies_and_files_count_once(collector, tmp_path):
 def test_over_http(collector):
     """The page, its module, responses; foreign pages, long bodies and other methods are refused."""
     server = local_server(um.survey.FormSite(collector))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
 
     def ask(method, path, body=None, headers=None):
         connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=10)

@@ -22,8 +22,9 @@ from utmost.exact import as_rational, write_rational
 from utmost.exact.arrays import Floats, Integers
 from utmost.space.integers import Tallies, unlisted_from_json, unlisted_to_json
 
-MOST_KINDS, RUNGS = 400_000, 40
-"""How many kinds of tallies are enumerated, and how many distances are tried where the hardest tally is sought."""
+MOST_KINDS, RUNGS, REMAINDERS = 400_000, 40, 6
+"""How many kinds of tallies are enumerated; how many distances, and numbers of rows short of all, are tried where the
+hardest tally is sought."""
 MOST_CANDIDATES, MOST_DENOMINATOR = 1000, 1000
 
 
@@ -313,7 +314,8 @@ class Ranks:
     def hard_tallies(self, far: int) -> Integers:
         """All rows in one cell, few or many; or in two, the quantile at the border or some rows from it.
 
-        Two cells far apart leave all candidates in between alike.
+        Two cells far apart leave all candidates in between alike. Mechanisms that count whole neighbours cost more
+        where q times the rows leaves another remainder, so a few rows fewer are tried as well.
         """
         m, n = self.size, self.most
         offsets = [0, *rungs(far)]
@@ -323,10 +325,12 @@ class Ranks:
         found: dict[tuple[int, ...], tuple[int, ...]] = {}
         for rows in (n, *offsets[1:]):
             found |= {(i, rows): _placed(m, {i: rows}) for i in (range(m) if m <= RUNGS else spread)}
-        for rows, offs in ((n, offsets), (n - n % self.share.denominator, offsets[:3])):  # of the second, q is whole
+        fewer = range(1, min(self.share.denominator, n, REMAINDERS) + 1)
+        few = (offsets[:REMAINDERS], pairs if m <= RUNGS else {(0, m - 1)})
+        for rows, (offs, ends) in ((n, (offsets, pairs)), *((n - k, few) for k in fewer)):
             level = math.ceil(self.share * rows)
             for below in {level + x for off in offs for x in (-1 - off, off) if 0 <= level + x <= rows}:
-                found |= {(i, j, rows, below): _placed(m, {i: below, j: rows - below}) for i, j in pairs}
+                found |= {(i, j, rows, below): _placed(m, {i: below, j: rows - below}) for i, j in ends}
         return np.array(list(found.values()), dtype=np.int64)
 
     def words(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,20 +62,26 @@ class LineMechanism(ExactMechanism):
 
     def worst(self, loss: str) -> float:
         """The expected loss at the worst point; on long lines of wide laws, the worst of some hundred points."""
-        last = self.line.points - 1
-        farthest = last if self.prior is not None else min(last, self._settled)
-        positions: Any = range(farthest + 1)
-        each = len(self.law(self.line.first + farthest)[0])
-        if (farthest + 1) * each > MOST_WORK:
-            few = max(20, MOST_WORK // each)
-            spread = [np.linspace(0, farthest, few // 2), np.geomspace(1, farthest, few // 2)]
-            positions = np.unique(np.concatenate(spread).astype(np.int64)).tolist()
-        return max(self.risk(self.line.first + position, loss) for position in positions)
+        return _worst(self, loss)
 
     @property
     def _settled(self) -> int:
         """From which distance to the ends on all points are alike, and both ends mirror each other (uniform prior)."""
         return self.line.points - 1
+
+
+@lru_cache(maxsize=64)
+def _worst(mechanism: LineMechanism, loss: str) -> float:
+    """Kept for as many mechanisms as designs are: asked of the same one at every answer, it takes half a second."""
+    last = mechanism.line.points - 1
+    farthest = last if mechanism.prior is not None else min(last, mechanism._settled)
+    positions: Any = range(farthest + 1)
+    each = len(mechanism.law(mechanism.line.first + farthest)[0])
+    if (farthest + 1) * each > MOST_WORK:
+        few = max(20, MOST_WORK // each)
+        spread = [np.linspace(0, farthest, few // 2), np.geomspace(1, farthest, few // 2)]
+        positions = np.unique(np.concatenate(spread).astype(np.int64)).tolist()
+    return max(mechanism.risk(mechanism.line.first + position, loss) for position in positions)
 
 
 def weigh(line: Line, points: Integers, likelihood: Floats, prior: Floats | None) -> tuple[Integers, Floats]:

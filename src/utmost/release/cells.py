@@ -109,6 +109,9 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any]], other: b
     return Cells(keys, number, size)
 
 
+TWICE = "the categories of {} name one twice; name each once."
+
+
 def as_categories(column: str, categories: Any) -> list[Any]:
     """Categories as plain values: what is asked for, what names the cells and what the ledger compares.
 
@@ -120,7 +123,11 @@ def as_categories(column: str, categories: Any) -> list[Any]:
         raise InvalidInput(
             f"the categories of {shown(column)} are {shown(categories)}; list them, such as ['yes', 'no']."
         )
-    return [plain(c) for c in categories]
+    found = [plain(c) for c in categories]
+    simple = [(type(c), c) for c in found if isinstance(c, str | int | float)]
+    if len(set(simple)) < len(simple):
+        raise InvalidInput(TWICE.format(repr(column)))
+    return found
 
 
 def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tuple[Any, list[Any]]:
@@ -135,7 +142,7 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
     if len(kinds) != 1 or None in kinds:
         raise InvalidInput(f"the categories of {column!r} must be all texts, all finite numbers or all truth values.")
     if len({str(c) for c in categories}) < len(categories) or len(set(categories)) < len(categories):
-        raise InvalidInput(f"the categories of {column!r} name one twice; name each once.")
+        raise InvalidInput(TWICE.format(repr(column)))
     (kind,) = kinds
     if column in source.untyped and kind != "text":
         value = value.try_cast({"number": "float64", "truth": "boolean"}[str(kind)])

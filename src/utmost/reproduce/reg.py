@@ -10,15 +10,15 @@ import numpy as np
 import utmost as um
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import generator, private_mechanism, random_graph, random_prior
-from utmost.reproduce.reg_spaces import constraints, draw_graphs, regular_prior, results_of, same_space
+from utmost.reproduce.reg_spaces import constraints, draw_graphs, regular_prior, same_space
 
 
 @reproduces("REG-figure-1")
 def figure_1(given: Given, quick: bool) -> Finding:
     """Adjacency of query results, derived from databases, against the families."""
     n = given["n"]
-    count = results_of(um.hamming(n, 2), sum)
-    pair = results_of(
+    count = um.query(um.hamming(n, 2), sum)[0]
+    pair, _ = um.query(
         um.hamming(n, tuple(itertools.product((0, 1), repeat=2))), lambda d: tuple(map(sum, zip(*d, strict=True)))
     )
     ring = um.cycle(given["ring"])

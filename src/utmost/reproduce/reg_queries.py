@@ -11,7 +11,7 @@ import utmost as um
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import generator, random_prior
 from utmost.reproduce.pictures import curves, panels
-from utmost.reproduce.reg_spaces import draw_graphs, results_of, same_space
+from utmost.reproduce.reg_spaces import draw_graphs, same_space
 
 
 @reproduces("REG-figure-5")
@@ -20,13 +20,13 @@ def figure_5(given: Given, quick: bool) -> Finding:
     people, largest = given["people"], given["largest"]
     computed = {
         "a sum joins results at most v apart": same_space(
-            results_of(um.hamming(people, largest + 1), sum), um.sums(people, largest)
+            um.query(um.hamming(people, largest + 1), sum)[0], um.sums(people, largest)
         ),
         "two counts join results at most one apart in each": same_space(
-            results_of(
+            um.query(
                 um.hamming(people, tuple(itertools.product((0, 1), repeat=2))),
                 lambda d: tuple(map(sum, zip(*d, strict=True))),
-            ),
+            )[0],
             um.grid((people + 1, people + 1)),
         ),
     }

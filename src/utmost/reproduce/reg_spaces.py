@@ -12,13 +12,6 @@ from utmost.reproduce.instances import random_prior
 from utmost.reproduce.pictures import panels
 
 
-def results_of(databases: um.Space, query: Any) -> um.Space:
-    """The results of a query and their adjacency, from the databases themselves (Definition 3)."""
-    results = sorted({query(d) for d in databases.points})
-    edges = {tuple(sorted((query(a), query(b)))) for a, b in databases.edges if query(a) != query(b)}
-    return um.Space.from_edges(sorted(edges), points=results)
-
-
 def same_space(found: um.Space, family: um.Space) -> bool:
     """Whether two spaces have the same points and the same distances."""
     return list(found.points) == list(family.points) and np.array_equal(found.distances(), family.distances())

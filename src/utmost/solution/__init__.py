@@ -1,8 +1,10 @@
 """A problem, its mechanism, its value and the proof: saved to a file, and verified from it."""
 
+from utmost.solution.binding import Binding
 from utmost.solution.solution import Certificate, Problem, Solution, Verification, proved_bound
 
 __all__ = [
+    "Binding",
     "Certificate",
     "Problem",
     "Solution",

@@ -38,6 +38,7 @@ from utmost.mechanism.exact_law import ExactMechanism, law_from_json, law_to_jso
 from utmost.mechanism.rounding import Weights
 from utmost.mechanism.sampling import WORD
 from utmost.privacy import ApproxDP, level_from_json
+from utmost.solution.binding import Binding, find_binding
 from utmost.space import Space, label_from_json, label_to_json
 from utmost.space.edge_levels import EdgeLevels, levels_from_json
 from utmost.space.families import space_from_json
@@ -179,6 +180,39 @@ class Solution:
         """One exact draw at a private point: from the exact law, or from the certified integers."""
         exact = isinstance(self.mechanism, ExactMechanism)
         return self.mechanism.sample(point) if exact else self.certified.sample(point)
+
+    def binding(self, point: Any) -> Binding | None:
+        """What limits the truth at a point of `binary.extend` or `balanced`: a known point, and the path to it.
+
+        A private mechanism cannot tell the truth more often at `point` than the values known elsewhere allow. The
+        result names the known point whose limit is attained, the path that carries it, the limit at each step of the
+        path, and for how many steps it grows before it saturates. None where nothing limits it: the truth is told.
+
+        Parameters
+        ----------
+        point : point of the space
+
+        Examples
+        --------
+        BIN Example 3: what limits v2 is not v1, its neighbour, but v4, two steps away.
+
+        >>> import utmost as um
+        >>> graph = um.Space.from_edges([("v1", "v2"), ("v2", "v3"), ("v3", "v4")])
+        >>> colour = {"v1": "red", "v2": "blue", "v3": "blue", "v4": "red"}
+        >>> level = um.PureDP.from_ratio(2)
+        >>> best = um.binary.extend(graph, colour, {"v1": 0.3, "v4": 0.1}, level, outputs=("red", "blue"))
+        >>> print(best.binding("v2"))
+        Pr[blue] at 'v2' is at most 0.4, carried from 'v4': 'v4' (0.1) -> 'v3' (0.2) -> 'v2' (0.4); it grows for 2 of 2
+        steps
+        >>> majority = um.binary.balanced(um.counts(9), lambda yes: yes > 4, level).binding(7)
+        >>> majority.path, majority.tau
+        ((5, 6, 7), 0)
+        """
+        problem = self.problem
+        if not isinstance(problem.space, Space):
+            raise InvalidInput(f"{problem.question} is not a yes/no question: no known point limits its values.")
+        end, matrix = problem.space.index(point), self.mechanism.matrix
+        return find_binding(problem.question, problem.data, problem.privacy, matrix, end)
 
     def verify(self) -> Verification:
         """Re-prove privacy and optimality from the problem and the mechanism alone; never raises for "no"."""

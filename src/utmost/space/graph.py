@@ -379,6 +379,9 @@ class Morphism:
     3
     """
 
+    privacy: Any = None
+    """Levels on the edges of the target that keep those of the source, where `query` was given them."""
+
     def __init__(self, source: Space, target: Space, mapping: Any) -> None:
         self.source, self.target = source, target
         self.indices = np.array(

@@ -424,3 +424,77 @@ def test_a_boundary_as_rounded_in_a_paper_is_told_its_sum():
     with pytest.raises(InvalidInput, match=r"adds up to 0.9999 and not to 1; give more digits.*divide by the sum"):
         um.rainbow.line((0.0545, 0.1636, 0.7818), 0.1823, 20)
     assert len(um.rainbow.line([Fraction(n, 55) for n in (3, 9, 43)], 0.1823, 20)) == 20
+
+
+# ---- which of two mechanisms is better ----
+
+
+def better_by_definition(one, two, rankings, order):
+    """RAIN Def. 3 in rationals, point by point: the first difference decides, or every prefix counts."""
+    for row, other, ranking in zip(one, two, rankings, strict=True):
+        ours, theirs = ([x[o] for o in ranking] for x in (row, other))
+        if order == "lexicographic":
+            first = next((a - b for a, b in zip(ours, theirs, strict=True) if a != b), Fraction(0))
+            if first < 0:
+                return False
+        elif any(sum(ours[:j]) < sum(theirs[:j]) for j in range(len(ours) + 1)):
+            return False
+    return True
+
+
+def random_rows(rng, n, k):
+    """Rows of eighths, which floats hold exactly, so that ties are common."""
+    return [[Fraction(int(x), 8) for x in rng.multinomial(8, np.ones(k) / k)] for _ in range(n)]
+
+
+@pytest.mark.parametrize("order", ["lexicographic", "dominance"])
+def test_dominance_is_that_of_the_definition(order):
+    """20 random instances and their shifts towards the best output, one of which the definition calls better."""
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, k = int(rng.integers(1, 4)), int(rng.integers(1, 5))
+        rankings = [tuple(int(o) for o in rng.permutation(k)) for _ in range(n)]
+        rows = [random_rows(rng, n, k) for _ in range(2)]
+        shifted = []
+        for row, ranking in zip(rows[0], rankings, strict=True):
+            worst = next(o for o in reversed(ranking) if row[o])
+            moved = Fraction(1, 8)
+            best = ranking[int(rng.integers(0, ranking.index(worst) + 1))]
+            shifted.append([x + moved * (o == best) - moved * (o == worst) for o, x in enumerate(row)])
+        made = [um.FiniteMechanism(np.array(m, dtype=float), range(n), range(k)) for m in (*rows, shifted)]
+        for i, j in permutations(range(3), 2):
+            expected = better_by_definition((*rows, shifted)[i], (*rows, shifted)[j], rankings, order)
+            assert um.binary.dominates(made[i], made[j], rankings, order=order) == expected
+            found.append(expected)
+        assert um.rainbow.dominates(made[2], made[0], rankings, order=order)
+    assert 10 < sum(found) < len(found) - 10
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_line_dominates_private_mechanisms_with_its_boundary(seed):
+    """Mixtures with the best line for a ranking that turns the outputs around: private, the same boundary, worse."""
+    rng = np.random.default_rng(seed)
+    boundary, level, ranking = rng.dirichlet(np.ones(3) * 3).round(4), um.PureDP(float(rng.uniform(0.2, 1.5))), "abc"
+    boundary[2] = 1 - boundary[:2].sum()
+    rows = um.rainbow.line(boundary, level, 6)
+    turned = um.rainbow.line(boundary[::-1], level, 6)[:, ::-1]
+    share = float(rng.uniform(0.1, 0.9))
+    best, mixed = (
+        um.FiniteMechanism(m[1:], range(5), list(ranking)) for m in (rows, share * rows + (1 - share) * turned)
+    )
+    for order in ("lexicographic", "dominance"):
+        assert um.rainbow.dominates(best, mixed, lambda p: tuple(ranking), order=order)
+        assert not um.rainbow.dominates(mixed, best, lambda p: tuple(ranking), order=order)
+
+
+def test_rankings_that_rank_nothing_are_refused():
+    """A ranking that misses an output or has one twice, an unknown order; a tuple may be an output by itself."""
+    m = um.FiniteMechanism([[0.5, 0.5]], [0], ("a", "b"))
+    for wrong, words in ((("a",), "not an order"), (("a", "a"), "twice"), (("a", "c"), "not an order")):
+        with pytest.raises(InvalidInput, match=words):
+            um.binary.dominates(m, m, {0: wrong})
+    with pytest.raises(InvalidInput, match="order is 'best'"):
+        um.binary.dominates(m, m, {0: ("a", "b")}, order="best")
+    tuples = um.FiniteMechanism([[0.4, 0.6]], [0], [(0, 1), (1, 0)])
+    assert um.binary.dominates(tuples, tuples, {0: (1, 0)})

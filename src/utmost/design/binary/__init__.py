@@ -8,7 +8,7 @@ Pr[truth at w] = the least bound carried to w from any known point along any pat
 """
 
 from utmost.design.binary.boundary import best_boundary
-from utmost.design.binary.extension import balanced, extend
+from utmost.design.binary.extension import balanced, extend, imposed
 from utmost.design.binary.nearby import CertifiedAnswer, LocalProbability, at
 from utmost.design.binary.question import Boundary, boundary, dominates, hitting_set, is_hitting
 from utmost.design.binary.share_test import NoisyShare, ShareTest, noisy_share, uniformly_most_powerful
@@ -26,6 +26,7 @@ __all__ = [
     "dominates",
     "extend",
     "hitting_set",
+    "imposed",
     "is_hitting",
     "noisy_share",
     "uniformly_most_powerful",

@@ -8,7 +8,16 @@ import numpy as np
 
 from utmost.design.binary.carry import Bounds, carry
 from utmost.design.binary.conflict import find_conflict, raise_conflict
-from utmost.design.binary.question import Mask, Outputs, Truth, as_truth, boundary_edges, read_known, require_hitting
+from utmost.design.binary.question import (
+    Mask,
+    Outputs,
+    Truth,
+    as_probability,
+    as_truth,
+    boundary_edges,
+    read_known,
+    require_hitting,
+)
 from utmost.exact import held
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
@@ -111,6 +120,39 @@ def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (Fal
     matrix = _columns(right, *bounds)
     data = {"outputs": tuple(outputs), "truth": right}
     return _solution("binary.balanced", levels, data, on_boundary, matrix, method, "BIN Corollary 2")
+
+
+@cites("HET-theorem-4", "HET-algorithm-1")
+def imposed(space: Space, point: Any, share: Any, privacy: Privacy) -> Floats:
+    """The most that every point may have if one point has `share`: HET's A_{u,alpha}(v), the least over all paths.
+
+    Parameters
+    ----------
+    space : Space
+    point : the point at which the probability of an output is known
+    share : that probability; a float means its shortest decimal
+    privacy : level, number or EdgeLevels
+
+    Returns
+    -------
+    array
+        Aligned with `space.points`: the largest probability of the same output that privacy allows there.
+
+    Examples
+    --------
+    The bounds of BIN Example 3: what v1 and v4 impose on each point of the path.
+
+    >>> import utmost as um
+    >>> um.binary.imposed(um.path(4), 0, 0.3, um.PureDP.from_ratio(2)).round(6)
+    array([0.3, 0.6, 0.8, 0.9])
+    >>> um.binary.imposed(um.path(4), 3, 0.1, um.PureDP.from_ratio(2)).round(6)
+    array([0.7, 0.4, 0.2, 0.1])
+    """
+    n, here = len(space.points), space.index(point)
+    exact = as_probability(share, point)
+    p, q = np.ones(n), np.zeros(n)
+    p[here], q[here] = float(exact), float(1 - exact)
+    return carry(on_edges(space, privacy), (p, q), np.ones(n, dtype=bool))[0][0]
 
 
 def carry_from(levels: EdgeLevels, truth: Truth, known: Mask, columns: Floats) -> tuple[Floats, str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,8 +87,27 @@ def hitting_set(space: Space, truth: Any, outputs: Outputs = (False, True)) -> t
     return tuple(space.points[i] for i in sorted(cover))
 
 
-def dominates(better: Any, worse: Any, truth: Any, outputs: Outputs = (False, True)) -> bool:
-    """Whether one mechanism tells the truth at least as often as another at every point (BIN Def. 2).
+def dominates(
+    better: Any,
+    worse: Any,
+    truth: Any,
+    outputs: Outputs = (False, True),
+    order: Literal["lexicographic", "dominance"] = "lexicographic",
+) -> bool:
+    """Whether one mechanism is at least as good as another at every point (BIN Def. 2, RAIN Def. 3).
+
+    Parameters
+    ----------
+    better, worse : mechanisms on the same points with the same outputs
+    truth : mapping, array aligned with the points, or callable
+        At each point the right output; or, where outputs are ranked, a tuple of all of them, best first. A right output
+        alone compares how often each mechanism gives it.
+    outputs : not needed; kept so that the arguments are those of `extend`
+    order : "lexicographic" or "dominance"
+        How two ranked distributions compare. "lexicographic" is RAIN Def. 3: the first output on which they differ
+        decides. "dominance" asks for more: the j best outputs together must be at least as likely, for every j; then
+        the mechanism is at least as good for every utility that falls along the ranking. Numbers are compared as they
+        are: mechanisms that differ by rounding alone may not dominate each other.
 
     Examples
     --------
@@ -96,13 +117,48 @@ def dominates(better: Any, worse: Any, truth: Any, outputs: Outputs = (False, Tr
     >>> one = um.FiniteMechanism([[0.58, 0.42], [0.24, 0.76]], (1, 2), ("blue", "red"))
     >>> two = um.FiniteMechanism([[0.64, 0.36], [0.27, 0.73]], (1, 2), ("blue", "red"))
     >>> colour = {1: "blue", 2: "red"}
-    >>> um.binary.dominates(one, two, colour, ("blue", "red")), um.binary.dominates(two, one, colour, ("blue", "red"))
+    >>> um.binary.dominates(one, two, colour), um.binary.dominates(two, one, colour)
     (False, False)
+
+    More blue decides the lexicographic order, although blue and red together are less likely:
+
+    >>> one = um.FiniteMechanism([[0.5, 0.1, 0.4]], ["x"], ("blue", "red", "green"))
+    >>> two = um.FiniteMechanism([[0.4, 0.5, 0.1]], ["x"], ("blue", "red", "green"))
+    >>> ranking = {"x": ("blue", "red", "green")}
+    >>> um.binary.dominates(one, two, ranking), um.binary.dominates(one, two, ranking, order="dominance")
+    (True, False)
     """
     if list(better.points) != list(worse.points):
         raise InvalidInput("the two mechanisms have different points; compare mechanisms on one space.")
-    aligned = Space(better.points, np.zeros((0, 2))).align(truth, "the truth")
-    return all(better.probability(p, t) >= worse.probability(p, t) for p, t in zip(better.points, aligned, strict=True))
+    if order not in ("lexicographic", "dominance"):
+        raise InvalidInput(f"order is {order!r}; give 'lexicographic' (RAIN Def. 3) or 'dominance' (every prefix).")
+    named = set(better.outputs)
+    for point, told in zip(
+        better.points, Space(better.points, np.zeros((0, 2))).align(truth, "the truth"), strict=True
+    ):
+        compared = _compared(named, told, point)
+        ours, theirs = ([m.probability(point, output) for output in compared] for m in (better, worse))
+        if order == "dominance":
+            ours, theirs = ([math.fsum(p[: j + 1]) for j in range(len(p))] for p in (ours, theirs))
+        if ours < theirs or (order == "dominance" and any(map(operator.lt, ours, theirs))):
+            return False
+    return True
+
+
+def _compared(named: set[Any], told: Any, point: Any) -> tuple[Any, ...]:
+    """The outputs to compare at a point, best first: its one right output, or all of a ranking but the last.
+
+    The last has what remains, so that it cannot decide, and rounding in it must not.
+    """
+    if not isinstance(told, tuple | list) or (isinstance(told, Hashable) and told in named):
+        return (told,)
+    if len(told) != len(named) or any(not isinstance(output, Hashable) or output not in named for output in told):
+        raise InvalidInput(
+            f"{point!r} ranks {told!r}, which is not an order of all outputs of the mechanism; rank each of them once."
+        )
+    if len(set(told)) < len(told):
+        raise InvalidInput(f"{point!r} ranks {told!r}, which names an output twice; rank each of them once.")
+    return tuple(told[:-1])
 
 
 def as_truth(space: Space, truth: Any, outputs: Outputs) -> Truth:

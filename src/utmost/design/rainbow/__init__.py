@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from utmost.design.binary.question import dominates
 from utmost.design.rainbow.boundaries import best_boundary, lexicographic
 from utmost.design.rainbow.nearest import nearest
 from utmost.design.rainbow.plurality import Plurality, plurality
@@ -32,6 +33,7 @@ __all__ = [
     "best_winner",
     "boundary_space",
     "choice_facts",
+    "dominates",
     "extend",
     "find_regions",
     "lexicographic",

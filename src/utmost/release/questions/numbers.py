@@ -119,6 +119,9 @@ class Number(Numbers):
         )
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
+        if self.unbiased:  # compared with noise that is not cut off either
+            line = self.space
+            return noise_alternatives(Lattice(1, "any", line.reach, line.first, line.last), self.privacy, losses)
         return number_alternatives(self.space, self.privacy, losses, self.prior)
 
     def belief(self, released: Mapping[str, Any]) -> tuple[Any, Any] | None:

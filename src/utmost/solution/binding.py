@@ -1,0 +1,146 @@
+"""Why a yes/no mechanism tells the truth no more often: the known point, and the path, that limit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
+from utmost.privacy import ApproxDP
+from utmost.space.edge_levels import EdgeLevels
+
+TIGHT = 1e-11
+"""Within what part of itself a carried bound equals a value: more than the rounding of a path, less than a step."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What limits the probability of the truth at a point.
+
+    Attributes
+    ----------
+    point : the point that was asked about
+    output : its truth, whose probability is limited
+    known : the point that imposes the limit, where the mechanism is known
+    path : from `known` to `point`, the fewest steps along which the limit is carried
+    shares : Pr[output] at most, at each point of the path; the last is the limit
+    tau : how many steps the limit grows, times e^epsilon (plus delta), before it saturates: BIN (6), HET (17), and the
+        length of the path where it never saturates; None for levels that are not (epsilon, delta), or where growth
+        and saturation alternate, as different deltas may make them do
+    """
+
+    point: Any
+    output: Any
+    known: Any
+    path: tuple[Any, ...]
+    shares: tuple[float, ...]
+    tau: int | None
+
+    def __str__(self) -> str:
+        event = f"Pr[{self.output}]"
+        if len(self.path) == 1:
+            return f"{event} at {self.point!r} is {self.shares[0]:.6g} because it is known there"
+        way = " -> ".join(f"{p!r} ({s:.6g})" for p, s in zip(self.path, self.shares, strict=True))
+        steps = len(self.path) - 1
+        grows = "" if self.tau is None else f"; it grows for {self.tau} of {steps} step{'s' * (steps > 1)}"
+        return f"{event} at {self.point!r} is at most {self.shares[-1]:.6g}, carried from {self.known!r}: {way}{grows}"
+
+
+@cites("BIN-theorem-1", "HET-theorem-3", "HET-theorem-4")
+def find_binding(
+    question: str, data: Mapping[str, Any], levels: EdgeLevels, matrix: Floats, end: int
+) -> Binding | None:
+    """The nearest point whose limit is attained at a position, and a shortest path that carries it; None without one.
+
+    Limits start at the known points, or at the boundary points that have their even share, and run through points of
+    the truth at `end`.
+    """
+    if question not in ("binary.extend", "binary.balanced"):
+        raise InvalidInput(
+            f"what limits a point is told for binary.extend and binary.balanced, not for {question}; extend the "
+            "boundary that it chose with binary.extend, and ask that solution."
+        )
+    truth, outputs = data["truth"], data["outputs"]
+    told = int(truth[end])
+    anchors = data["known"] if question == "binary.extend" else _with_even_share(levels, truth, matrix)
+    passable = truth == told
+    if question == "binary.extend":  # a known point limits both answers, a boundary point with its even share its own
+        passable = passable | anchors
+    chain = _chain(levels, anchors, matrix[:, told], matrix[:, 1 - told], passable, end)
+    if chain is None:
+        return None
+    points = levels.space.points
+    p, q = matrix[chain[0], [told]], matrix[chain[0], [1 - told]]
+    shares, grows = [float(p[0])], []
+    for a, b in pairwise(chain):
+        edge = np.array([_edge(levels, a, b)])
+        level = levels[int(edge[0])]
+        grows.append(_grows(level, float(p[0]), float(q[0])) if isinstance(level, ApproxDP) else None)
+        p, q = levels.move(edge, p, q)
+        shares.append(float(p[0]))
+    tau = None if None in grows else sum(map(bool, grows))
+    if tau is not None and not all(grows[:tau]):
+        tau = None
+    path = tuple(points[i] for i in chain)
+    return Binding(path[-1], outputs[told], path[0], path, tuple(shares), tau)
+
+
+def _with_even_share(levels: EdgeLevels, truth: NDArray[np.int64], matrix: Floats) -> NDArray[np.bool_]:
+    """The boundary points at which the truth has the even share of one of their boundary edges."""
+    a, b = levels.space.edge_indices.T
+    crossing = np.flatnonzero(truth[a] != truth[b])
+    limits = np.full(len(truth), np.inf)
+    for ends in (a[crossing], b[crossing]):
+        np.minimum.at(limits, ends, levels.even_shares(crossing)[0])
+    return np.asarray(matrix[np.arange(len(truth)), truth] >= limits * (1 - TIGHT))
+
+
+def _chain(
+    levels: EdgeLevels,
+    anchors: NDArray[np.bool_],
+    p: Floats,
+    q: Floats,
+    passable: NDArray[np.bool_],
+    end: int,
+) -> tuple[int, ...] | None:
+    """Positions from an anchor to `end` along edges that carry their bound exactly, the fewest there are.
+
+    A bound is compared by p where that is small and by q = 1 - p where p is close to 1, so that both keep their digits.
+    """
+    arcs = levels.space.arcs
+    before: dict[int, int] = {}
+    queue = [end]
+    for v in queue:
+        if anchors[v]:
+            chain = [v]
+            while chain[-1] != end:
+                chain.append(before[chain[-1]])
+            return tuple(chain)
+        out = slice(arcs.starts[v], arcs.starts[v + 1])
+        tails, edges = arcs.heads[out], arcs.edges[out]
+        higher, lower = levels.move(edges, p[tails], q[tails])
+        tight = higher <= p[v] * (1 + TIGHT) if p[v] <= 0.5 else lower >= q[v] * (1 - TIGHT)
+        for u in tails[tight & passable[tails]].tolist():
+            if u != end and u not in before:
+                before[u] = v
+                queue.append(u)
+    return None
+
+
+def _edge(levels: EdgeLevels, a: int, b: int) -> int:
+    arcs = levels.space.arcs
+    out = slice(arcs.starts[a], arcs.starts[a + 1])
+    return int(arcs.edges[out][arcs.heads[out] == b][0])
+
+
+def _grows(level: ApproxDP, p: float, q: float) -> bool:
+    """Whether the step from p is by growth, e^epsilon p + delta, and not by saturation; at a tie it is by both."""
+    growth, delta = level.growth, float(level.delta)
+    return growth * p + delta < 1 - max(q - delta, 0.0) / growth - TIGHT * p

@@ -1,0 +1,29 @@
+"""The scripts beside the library: what they import exists, and the README has the tables that they compute."""
+
+import ast
+import importlib
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def imported(path):
+    """The names of this library that a script imports, at its top or inside its functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "utmost":
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("path", sorted([*ROOT.glob("examples/*.py"), *ROOT.glob("bench/*.py")]), ids=lambda p: p.name)
+def test_what_a_script_imports_exists(path):
+    for module, name in imported(path):
+        assert hasattr(importlib.import_module(module), name), f"{module} has no {name}"
+
+
+@pytest.mark.long
+def test_the_readme_has_the_table_of_numbers_as_computed():
+    made = runpy.run_path(str(ROOT / "examples" / "release_table.py"))
+    assert made["numbers"]() in (ROOT / "README.md").read_text(encoding="utf-8")
