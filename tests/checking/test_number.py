@@ -197,3 +197,14 @@ def test_worse_chains_are_not_called_optimal(level, loss):
         least = min(least, value) if found else least
     optimum = best_on_line(line, level, loss).value
     assert least == math.inf or least <= optimum * (1 + 1e-5)
+
+
+def test_a_bound_that_is_not_stated_is_no_bound():
+    """A file that claims a bound and states none is not verified, and says why."""
+    line, level, loss, unbiased = FILES["flow"]
+    best = best_on_line(line, level, loss, unbiased=unbiased)
+    assert best.verify()
+    verification = dataclasses.replace(
+        best, certificate=dataclasses.replace(best.certificate, bound=None, gap=None)
+    ).verify()
+    assert "bound" in {check.name for check in verification.checks if not check.passed}
