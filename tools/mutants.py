@@ -180,7 +180,7 @@ WORDS = {
 }
 """Functions and variables that hold words for people."""
 MARGINS = re.compile(
-    r"ULP|MARGIN|ROUNDING|rounding|SLIVER|left_out|nextafter|\b1e-\d+|\*\* \(?-"
+    r"ULP|MARGIN|SAME|ROUNDING|rounding|SLIVER|left_out|nextafter|\b1e-\d+|\*\* \(?-"
     r"|workprec|limit_denominator|WORD\b|\bbits = |bits \+ \d"
 )
 """Statements about rounding and precision.

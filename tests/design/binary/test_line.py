@@ -10,7 +10,7 @@ from oracles.forging import forged, get, leaves, put
 from oracles.programs import binary_lp
 
 import utmost as um
-from utmost.checking.yes_or_no import check_yes_or_no
+from utmost.checking.yes_or_no import _by_pairs, check_yes_or_no
 from utmost.design.binary.line import best_yes_or_no
 from utmost.errors import InvalidInput
 from utmost.release.alternatives import choice_alternatives
@@ -178,9 +178,12 @@ def test_both_sides_of_a_border_have_points(border):
         check_yes_or_no(asked.problem, asked)
 
 
-def test_points_below_zero_are_points_like_others():
+@pytest.mark.parametrize("level", [um.PureDP(1), um.GaussianDP(1)], ids=str)
+def test_points_below_zero_are_points_like_others(level):
     """A line that begins elsewhere has the same best answers and the same bound."""
-    here, there = (best_yes_or_no(Line(first, first + 60, 2), first + 20, um.PureDP(1)) for first in (0, -30))
+    here, there = (best_yes_or_no(Line(first, first + 60, 2), first + 20, level) for first in (0, -30))
     assert (here.value, here.certificate.bound) == pytest.approx((there.value, there.certificate.bound), abs=1e-12)
     assert there.verify()
-    assert there.certificate.bound <= least_errors(61, 20, um.PureDP(1), np.full(61, 1 / 61), 2) + ACCURACY
+    assert _by_pairs(Line(-30, 30, 2), -10, level) == _by_pairs(Line(0, 60, 2), 20, level) > 0
+    if level == um.PureDP(1):
+        assert there.certificate.bound <= least_errors(61, 20, level, np.full(61, 1 / 61), 2) + ACCURACY
