@@ -76,7 +76,7 @@ COVERED = {
     "mechanism/choices": ("mechanism/test_choices", "design/rainbow/test_winners", "release/test_winners"),
     "mechanism/balls": ("mechanism/test_lattice", "design/noise/test_lattice", "release/test_several_counts"),
     "mechanism/lattice": ("mechanism/test_lattice", "design/noise/test_lattice", "design/noise/test_vectors"),
-    "mechanism/blocks": ("design/binary/test_line",),
+    "mechanism/blocks": ("mechanism/test_blocks", "design/binary/test_line"),
     "mechanism/line_noise": ("design/noise/test_line", "design/noise/test_canonical"),
     "mechanism/canonical": ("design/noise/test_canonical",),
     "privacy/pure_within": ("release/test_winners", "mechanism/test_choices"),
