@@ -79,7 +79,7 @@ COVERED = {
     "mechanism/blocks": ("mechanism/test_blocks", "design/binary/test_line"),
     "mechanism/line_noise": ("design/noise/test_line", "design/noise/test_canonical"),
     "mechanism/canonical": ("design/noise/test_canonical",),
-    "privacy/pure_within": ("release/test_winners", "mechanism/test_choices"),
+    "privacy/pure_within": ("privacy/test_pure_within",),
     "release/proof": ("release/test_proof",),
     "accounting/amounts": ("accounting/test_filters", "accounting/test_ledger", "accounting/test_composition"),
     "accounting/chain": ("accounting/test_ledger",),
