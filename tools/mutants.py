@@ -65,7 +65,7 @@ COVERED = {
     "checking/finite": ("solution/test_solution", "design/finite/test_optimum", "design/finite/test_chains"),
     "checking/local": ("solution/test_solution", *LOCAL),
     "checking/partitions": ("checking/test_partitions",),
-    "checking/patterns": LOCAL,
+    "checking/patterns": ("checking/test_patterns", *LOCAL),
     "checking/rainbow": (*CHECKING, "design/rainbow/test_regions", "design/rainbow/test_nearest"),
     "checking/number": ("checking/test_number", "design/noise/test_line"),
     "checking/vector": ("checking/test_vector", "design/noise/test_vectors"),
