@@ -23,7 +23,20 @@ def test_what_a_script_imports_exists(path):
         assert hasattr(importlib.import_module(module), name), f"{module} has no {name}"
 
 
+@pytest.fixture(scope="module")
+def tables():
+    """What the script of the README's tables defines."""
+    return runpy.run_path(str(ROOT / "examples" / "release_table.py"))
+
+
 @pytest.mark.long
-def test_the_readme_has_the_table_of_numbers_as_computed():
-    made = runpy.run_path(str(ROOT / "examples" / "release_table.py"))
-    assert made["numbers"]() in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_readme_has_the_table_of_numbers_as_computed(tables):
+    assert tables["numbers"]() in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_has_the_table_of_winners_as_computed(tables):
+    assert tables["winners"]() in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_estimates_are_shown_to_the_digits_they_carry(tables):
+    assert [tables["shown"](7.9948, e) for e in (0, 0.004, 0.012, 0.3, 3)] == ["7.995", "7.99", "8.0", "8", "10"]

@@ -77,7 +77,7 @@ COVERED = {
     "mechanism/balls": ("mechanism/test_lattice", "design/noise/test_lattice", "release/test_several_counts"),
     "mechanism/lattice": ("mechanism/test_lattice", "design/noise/test_lattice", "design/noise/test_vectors"),
     "mechanism/blocks": ("mechanism/test_blocks", "design/binary/test_line"),
-    "mechanism/line_noise": ("mechanism/test_line_noise", "design/noise/test_line"),
+    "mechanism/line_noise": ("mechanism/test_line_noise", "mechanism/test_line_noise_at_the_ends"),
     "mechanism/canonical": ("design/noise/test_canonical",),
     "privacy/pure_within": ("privacy/test_pure_within",),
     "release/proof": ("release/test_proof",),

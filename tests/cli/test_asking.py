@@ -163,7 +163,7 @@ def test_counts_and_candidates_from_the_command_line(table, words, value):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["value"] == value
-    assert {"privacy", "spent", "accuracy", "mechanism", "proof"} <= set(found)
+    assert {"privacy", "accuracy", "mechanism", "proof", "ledger"} <= set(found)
 
 
 @pytest.mark.parametrize(
@@ -175,10 +175,8 @@ def test_counts_and_candidates_from_the_command_line(table, words, value):
         (("--quantile", "age", "--q", "0.5", "--categories", ","), "--categories 20,40,60"),
         (("--count", "age > 1", "--budget", "1,"), "--budget is '1,', with no delta after its comma"),
         (("--count", "age > 1", "--people-by", "id"), "both --rows-at-most and --people-by"),
-        (("--count", "age > 1", "--rows-at-most", "0"), "--rows-at-most"),
-        (("--count", "age > 1", "--rows-at-most", "10000000000000"), "1000000000000"),
+        (("--count", "age > 1", "--rows-at-most", "0"), "--rows-at-most is given 2 times; give it once"),
         (("--count", "age > 1", "--of", "people"), "--people-by"),
-        (("--count", "age > 1", "--delta", "0.1"), "--delta belongs to"),
         (("--majority", "age > 1", "--delta", "-1"), "delta is '-1'"),
         (("--quantile", "age", "--q", "0.5", "--categories", "a,b"), "numbers"),
         (("--count", "age > 1", "--plurality", "town"), "one question"),
@@ -191,6 +189,25 @@ def test_wrong_use_of_the_command(table, words, hint):
     assert hint in done.stderr
     assert "um." not in done.stderr
     assert "Fraction" not in done.stderr
+
+
+@pytest.mark.parametrize("most", ["0", "10000000000000"])
+def test_so_many_rows_there_cannot_be(table, most):
+    """Exit code 2, and the least or the most there may be."""
+    done = run(table, *COMMON[:2], "--rows-at-most", most, *COMMON[4:], "--count", "age > 1")
+    assert done.returncode == 2
+    assert "--rows-at-most" in done.stderr
+    assert ("1000000000000" if int(most) else "1") in done.stderr
+
+
+def test_a_delta_of_its_own(table):
+    """Beside the epsilon, or after its comma: the same level, in words and as numbers."""
+    first = run(table, *COMMON, "--count", "age > 1", "--json", "--delta", "0.1")
+    second = run(table, *COMMON[:-1], "50,0.1", "--count", "age > 1", "--json")
+    for done in (first, second):
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["ledger"]["amounts"]["delta"] == {"spent": 0.1, "limit": 0.1}
+    assert json.loads(first.stdout)["privacy"] == json.loads(second.stdout)["privacy"]
 
 
 def test_the_commands_of_the_guides_follow_each_other(tmp_path):

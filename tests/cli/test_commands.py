@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from oracles.command import utmost
+from oracles.command import release_command, utmost
 
 import utmost as um
+from utmost.cli.output import read_level
 from utmost.exact.saved import canonical
 
 MAJORITY = """
@@ -407,6 +408,83 @@ def test_survey_wrong_use(tmp_path):
         assert result.returncode == 2
         assert words in result.stderr
     assert utmost("survey", "estimate", tmp_path / "none.json", lines).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (("release", "t.csv", "--histogram", "month", "--histogram", "origin"), "--histogram"),
+        (("release", "t.csv", "--privacy=1", "--count", "x > 1", "--privacy", "2"), "--privacy"),
+        (("release", "t.csv", "--count", "x > 1", "--fresh", "--fresh"), "--fresh"),
+        (("compose", "1", "--delta", "0.1", "--delta", "0.2"), "--delta"),
+        (("budget", "open", "b.db", "d", "--budget", "1", "--budget", "2"), "--budget"),
+        (("party", "design", "--levels", "1,1", "--levels", "2,2"), "--levels"),
+        (("survey", "design", "--privacy", "1", "--privacy", "2"), "--privacy"),
+        (("survey", "design", "--privacy", "1", "--epsilon", "2"), "--privacy, or --epsilon"),
+    ],
+)
+def test_an_option_given_twice_is_an_error(words, flag, tmp_path, monkeypatch):
+    """Nothing is taken, ignored or spent; of every command."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    result = utmost(*words)
+    assert result.returncode == 2
+    assert f"{flag} is given 2 times; give it once." in result.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_options_that_say_so_are_given_again(tmp_path):
+    """Conditions and types are listed by repeating their option."""
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n")
+    words = ("--counts", "x > 0", "--counts", "y > 0", "--type", "x=int", "--type", "y=int", "--privacy", "1")
+    result = utmost(
+        "release",
+        tmp_path / "t.csv",
+        *words,
+        "--dataset",
+        "d",
+        "--rows-at-most",
+        "9",
+        "--neighbours",
+        "replace",
+        "--json",
+    )
+    assert result.returncode == 0, result.stderr
+    assert list(json.loads(result.stdout)["value"]) == ["x > 0", "y > 0"]
+
+
+@pytest.mark.parametrize("report", [".", "..", "/", "folder", "folder.html"])
+def test_a_report_to_a_folder_is_refused_in_words(report, tmp_path, monkeypatch):
+    """Exit code 2 and no traceback; nothing is read, and no account is opened."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder.html").mkdir()
+    result = release_command(tmp_path, "--count", "age >= 65", "--privacy", 1, "--report", report)
+    assert result.returncode == 2
+    assert result.stderr.startswith("InvalidInput: ")
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "b.db").exists()
+
+
+def test_privacy_and_spend_are_numbers_beside_words(tmp_path):
+    """Levels of every kind, in what --json writes."""
+    for i, (level, numbers) in enumerate(
+        [
+            ("0.5", {"epsilon": 0.5, "delta": 0.0}),
+            ("0.5,1e-6", {"epsilon": 0.5, "delta": 1e-6}),
+            ("rho=0.125", {"rho": 0.125}),
+            ("mu=0.5", {"mu": 0.5}),
+        ]
+    ):
+        asked = ("--count", "age >= 65", "--privacy", level, "--budget", level, "--json")
+        result = release_command(tmp_path, *asked, ledger=tmp_path / f"{i}.db")
+        assert result.returncode == 0, result.stderr
+        found = json.loads(result.stdout)
+        assert found["privacy"]["words"] == str(read_level(level, "--privacy"))
+        assert found["privacy"]["numbers"] == numbers
+        for amount in found["ledger"]["amounts"].values():
+            assert {name: type(value) for name, value in amount.items()} == {"spent": float, "limit": float}
+            assert 0 < amount["spent"] == amount["limit"]
 
 
 def test_help_is_helpful():

@@ -1,4 +1,4 @@
-"""Falling by powers of a decay: which levels that keeps, on both sides of the very threshold."""
+"""The rational that stands for e^-epsilon: at or above it, also where that is too small to write down."""
 
 import math
 from fractions import Fraction
@@ -6,10 +6,19 @@ from fractions import Fraction
 import pytest
 
 import utmost as um
-from utmost.mechanism.decay import implies_level
+from utmost.mechanism.decay import decay_above, implies_level, keeps_level
 from utmost.privacy.pure_within import pure_within
 
 LEVELS = [um.PureDP.from_ratio(5), um.ApproxDP(1, "0.1"), um.ApproxDP(0, "0.2"), um.GaussianDP(1), um.GaussianDP(3)]
+
+
+@pytest.mark.parametrize("epsilon", [2**40, 10**15, "1e300"])
+def test_an_epsilon_beyond_all_reason_has_a_decay_all_the_same(epsilon):
+    """A file may name it: verifying such a file must neither hang nor fill the memory."""
+    level = um.PureDP(epsilon)
+    decay = decay_above(level)
+    assert 0 < decay < Fraction(1, 2**1000)
+    assert keeps_level(level, decay, 1)
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=str)

@@ -1,107 +1,140 @@
-"""Noise on a line, remapped, cut off or as it is: laws, losses and beliefs against the plain sum over all noise."""
+"""Noise on a line and the best guess after it: losses by brute force, beliefs by Bayes' rule, privacy in rationals."""
 
+import random
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
 
-from utmost.mechanism.canonical import CanonicalLaw
+import utmost as um
+from utmost.mechanism.certification import growth_floor
+from utmost.mechanism.decay import decay_above
 from utmost.mechanism.layer_noise import LayerNoise
 from utmost.mechanism.layers import LayerLaw
 from utmost.mechanism.line_losses import cost
 from utmost.mechanism.line_noise import NoisyLine
-from utmost.privacy import GaussianDP
+from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.space.integers import Line
 
 LOSSES = ("absolute", "squared", "zero-one", "within 2")
-NOISES = {
-    "geometric": LayerNoise(LayerLaw(Fraction(1, 2), 1, 1)),
-    "staircase": LayerNoise(LayerLaw(Fraction(1, 3), 5, 2)),
-    "wide": LayerNoise(LayerLaw(Fraction(1, 3), 20, 8)),
-    "Gaussian": CanonicalLaw(GaussianDP(1)),
-}
 
 
-def unfolded(points, noise):
-    """The noise at every point on a long stretch of integers: rows points, columns outputs from -far on."""
-    far = 60 * max(getattr(noise, "period", 1), 1)
-    outputs = np.arange(-far, points + far)
-    return outputs, noise.probability(outputs - np.arange(points)[:, None])
+def staircase(epsilon, reach):
+    """A staircase that is private for moves up to the reach, about half of every period high."""
+    return LayerNoise(LayerLaw(decay_above(um.PureDP(epsilon)), reach, (reach + 1) // 2))
 
 
-def cut_off(points, noise):
-    """The probability of every point at every point, noise beyond an end counted there."""
-    outputs, matrix = unfolded(points, noise)
-    found = np.zeros((points, points))
-    np.add.at(found.T, np.clip(outputs, 0, points - 1), matrix.T)
+def geometric(epsilon, reach):
+    """Geometric noise that is private for moves up to the reach."""
+    return LayerNoise(LayerLaw(decay_above(um.PureDP(epsilon), reach), 1, 1))
+
+
+NOISES = (staircase, geometric)
+
+
+def unfolded(line, noise, epsilon):
+    """The noise at every point and on a long stretch of integers, nothing folded: rows points, columns outputs."""
+    far = int(30 * line.reach / epsilon) + 50
+    outputs = np.arange(-far, line.points + far)
+    return noise.probability(outputs - np.arange(line.points)[:, None])
+
+
+def least_loss(matrix, prior, loss):
+    """The expected loss after the best guess at every output, by trying every guess."""
+    n = len(prior)
+    table = cost(loss, np.arange(n)[:, None] - np.arange(n))
+    return (table.T @ (prior[:, None] * matrix)).min(axis=0).sum()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("points", "reach"), [(2, 1), (7, 1), (40, 1), (9, 4), (33, 5), (30, 40)])
+def test_expected_losses_against_brute_force(points, reach, loss):
+    """Folding loses nothing, and cumulative sums find the best guess: uniform, listed uniform and random priors."""
+    line, rng = Line(0, points - 1, reach), np.random.default_rng(points)
+    for epsilon in (0.15, 1.0, 4.0):
+        for noise in (make(epsilon, reach) for make in NOISES):
+            matrix = unfolded(line, noise, epsilon)
+            uniform, other = np.full(points, 1 / points), rng.dirichlet(np.full(points, 0.4))
+            for prior, given_prior in ((uniform, None), (uniform, uniform), (other, other)):
+                mechanism = NoisyLine(line, noise, loss, given_prior)
+                assert mechanism.expected(loss) == pytest.approx(least_loss(matrix, prior, loss), rel=1e-9, abs=1e-12)
+                risks = [mechanism.risk(x, loss) for x in range(points)]
+                assert prior @ risks == pytest.approx(mechanism.expected(loss), rel=1e-9, abs=1e-12)
+                assert mechanism.worst(loss) == pytest.approx(max(risks))
+
+
+def test_long_lines_agree_with_short_cuts():
+    """Where the ends do not meet, mirrored ends and a constant inside equal the full computation."""
+    line = Line(-7, 4993, 3)
+    noise = staircase(1, 3)
+    for loss in LOSSES:
+        quick = NoisyLine(line, noise, loss)
+        full = NoisyLine(line, noise, loss, np.full(line.points, 1 / line.points))
+        for other in LOSSES:
+            assert quick.expected(other) == pytest.approx(full.expected(other), rel=1e-10)
+        outputs = np.arange(-3, line.points + 3)
+        assert (np.abs(quick._guess(outputs) - full._guess(outputs)) <= 1).all()  # ties may fall either way
+        wanted = max(full.risk(x, loss) for x in range(line.first, line.last + 1, 7))
+        assert quick.worst(loss) == pytest.approx(wanted, rel=1e-3)
+
+
+@given(st.integers(2, 30), st.integers(1, 9), st.sampled_from([0.3, 1, 2.5]), st.sampled_from(LOSSES))
+@settings(max_examples=25)
+def test_posterior_by_bayes(points, reach, epsilon, loss):
+    """What is believed after an answer, against Bayes' rule on the whole law."""
+    line = Line(5, 4 + points, min(reach, points))
+    mechanism = NoisyLine(line, staircase(epsilon, line.reach), loss)
+    law = transitions(mechanism)
+    for v in range(points):
+        if law[:, v].sum() > 0:
+            values, chances = mechanism.posterior(v + 5)
+            wanted = law[:, v] / law[:, v].sum()
+            assert np.allclose(wanted[values - 5], chances, atol=1e-10)
+            assert wanted[values - 5].sum() == pytest.approx(1)
+
+
+def transitions(mechanism, exact=False):
+    """The probability of every answer at every point, summing folded outputs one by one."""
+    law = mechanism.noise.law
+    n, period = mechanism.line.points, law.period
+    found = np.zeros((n, n), dtype=object if exact else float)
+    outputs = np.arange(-period, n + period)
+    guesses = mechanism._guess(outputs)
+    fold = 1 / (1 - law.decay)
+    for x in range(n):
+        for o, g in zip(outputs.tolist(), guesses.tolist(), strict=True):
+            chance = law.top * law.decay ** int(law.step(abs(o - x))) * (1 if 0 <= o < n else fold)
+            found[x, g] += chance if exact else float(chance)
     return found
 
 
-def tilted(points):
-    prior = 1.0 + np.arange(points) ** 2
-    return prior / prior.sum()
-
-
-@pytest.mark.parametrize("listed", [False, True])
-@pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
-@pytest.mark.parametrize("points", [1, 2, 9, 50])
-def test_noise_cut_off_at_the_ends(points, noise, listed):
-    """Expected and worst losses, the law at each point and beliefs after each answer, by the whole table."""
-    prior = tilted(points) if listed else None
-    weights = np.full(points, 1 / points) if prior is None else prior
-    table, here = cut_off(points, noise), np.arange(points)
+@pytest.mark.parametrize(("points", "reach", "epsilon"), [(8, 1, 0.5), (12, 3, 1), (9, 5, 2.5), (6, 5, 0.1)])
+def test_released_laws_are_private_in_rationals(points, reach, epsilon):
+    """Rows add up to 1 and neighbours differ by at most e^epsilon, exactly, whatever the remap."""
+    growth = growth_floor(um.PureDP(epsilon)) * (1 + Fraction(1, 2**60))
     for loss in LOSSES:
-        mechanism = NoisyLine(Line(-3, points - 4, 1), noise, loss, prior, "cut")
-        risks = (table * cost(loss, here[:, None] - here)).sum(axis=1)
-        assert mechanism.expected(loss) == pytest.approx(weights @ risks, rel=1e-9, abs=1e-13)
-        assert mechanism.worst(loss) == pytest.approx(risks.max(), rel=1e-9, abs=1e-13)
-        assert [mechanism.risk(x - 3, loss) for x in here] == pytest.approx(risks, rel=1e-9, abs=1e-13)
-    for x in here:
-        values, chances = mechanism.law(int(x) - 3)
-        assert np.bincount(values + 3, chances, points) == pytest.approx(table[x], abs=1e-12)
-        believed, chances = mechanism.posterior(int(x) - 3)
-        wanted = weights * table[:, x] / (weights @ table[:, x])
-        assert np.bincount(believed + 3, chances, points) == pytest.approx(wanted, abs=1e-12)
+        for make in NOISES:
+            law = transitions(NoisyLine(Line(0, points - 1, reach), make(epsilon, reach), loss), exact=True)
+            assert all(sum(row) == 1 for row in law)
+            for i in range(points):
+                for j in range(max(0, i - reach), min(points, i + reach + 1)):
+                    assert all(a <= growth * b for a, b in zip(law[i], law[j], strict=True))
 
 
-@pytest.mark.parametrize("listed", [False, True])
-@pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
-@pytest.mark.parametrize("points", [2, 9, 50])
-def test_best_guesses_lose_what_the_best_of_all_guesses_loses(points, noise, listed):
-    """Folding loses nothing: after every output of the noise, the guess that is best by trying every one."""
-    prior = tilted(points) if listed else None
-    weights, here = np.full(points, 1 / points) if prior is None else prior, np.arange(points)
-    _, matrix = unfolded(points, noise)
-    for loss in LOSSES:
-        mechanism = NoisyLine(Line(7, points + 6, 1), noise, loss, prior, "best")
-        least = (cost(loss, here[:, None] - here).T @ (weights[:, None] * matrix)).min(axis=0).sum()
-        assert mechanism.guesses
-        assert mechanism.expected(loss) == pytest.approx(least, rel=1e-9, abs=1e-12)
-        laws = [mechanism.law(int(x) + 7) for x in here]
-        assert [chances.sum() for _, chances in laws] == pytest.approx(np.ones(points), abs=1e-9)
-        risks = [float(cost(loss, values - x - 7) @ chances) for x, (values, chances) in zip(here, laws, strict=True)]
-        assert weights @ risks == pytest.approx(least, rel=1e-8, abs=1e-12)
-
-
-@pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
-def test_noise_as_it_is(noise):
-    """Unbiased answers have the law of the noise around the point, at every point alike."""
-    mechanism = NoisyLine(Line(-3, 5, 1), noise, "absolute", None, "none")
-    for point in (-3, 0, 5):
-        values, chances = mechanism.law(point)
-        assert chances.sum() == pytest.approx(1, abs=1e-12)
-        assert values @ chances == pytest.approx(point, abs=1e-9)
-        for loss in LOSSES:
-            assert mechanism.expected(loss) == pytest.approx(cost(loss, values - point) @ chances, rel=1e-9)
-
-
-def test_long_lines_by_pieces_of_the_staircase():
-    """Sums over pieces of a wide staircase equal the sums over all steps, on average and at the worst point."""
-    line, noise = Line(0, 5000, 20), NOISES["wide"]
-    t = np.arange(1, 3000)
-    for loss in ("absolute", "squared"):
-        steps = np.diff(cost(loss, np.append(0, t)))
-        mechanism = NoisyLine(line, noise, loss, None, "cut")
-        wanted = 2 * float((steps * noise.tail(t)) @ (5001 - t)) / 5001
-        assert mechanism.expected(loss) == pytest.approx(wanted, rel=1e-10)
-        assert mechanism.worst(loss) == pytest.approx(2 * float(steps @ noise.tail(t)), rel=1e-9)
+def test_draws_follow_the_law():
+    """Four thousand answers at each of three points, from a seeded source, by a chi-square test."""
+    mechanism = NoisyLine(Line(10, 19, 3), staircase(0.8, 3), "absolute")
+    law = transitions(mechanism)
+    made_up = random.Random(1)
+    with insecure_source_for_tests_only(made_up.randbytes):
+        for point in (10, 14, 19):
+            drawn = Counter(mechanism.sample(point) for _ in range(4_000))
+            chances = law[point - 10]
+            used = chances > 0
+            seen = np.array([drawn[v + 10] for v in np.flatnonzero(used)])
+            assert seen.sum() == 4_000
+            assert stats.chisquare(seen, 4_000 * chances[used] / chances[used].sum()).pvalue > 1e-4

@@ -63,8 +63,10 @@ class Commands(TyperGroup):
         found = getattr(import_module(f"utmost.cli.{module}"), name)
         if not isinstance(found, typer.Typer):
             single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-            single.command(cmd_name, cls=Command)(found)
+            single.command(cmd_name)(found)
             found = single
+        for each in found.registered_commands:
+            each.cls = Command
         command = typer.main.get_command(found)
         command.name = cmd_name
         return command
@@ -106,9 +108,10 @@ class Command(TyperCommand):
         """Read the arguments, each option once unless it says that it may be given again."""
         flags = [arg.partition("=")[0] for arg in args[: args.index("--") if "--" in args else len(args)]]
         for option in self.params:
-            given = sum(flag in getattr(option, "opts", ()) for flag in flags if flag.startswith("-"))
-            if given > 1 and not getattr(option, "multiple", False) and option.param_type_name == "option":
-                raise InvalidInput(f"{option.opts[-1]} is given {given} times; give it once.")
+            used = [flag for flag in flags if flag.startswith("-") and flag in getattr(option, "opts", ())]
+            if len(used) > 1 and not getattr(option, "multiple", False) and option.param_type_name == "option":
+                names = ", or ".join(dict.fromkeys(used))
+                raise InvalidInput(f"{names} is given {len(used)} times; give it once.")
         return super().parse_args(ctx, args)
 
 

@@ -52,10 +52,11 @@ def complete(given: dict[str, Any], spends: bool) -> dict[str, Any]:
         _ask_about(kind, found, ask)
     asked = next(question for name, question in QUESTIONS.items() if found.get(name) is not None)
     for option in asked.options[1:]:
+        name = option.flag.replace("-", "_")
         if option.required and option.read is read_whole:
-            number(option.flag, option.prompt)
+            number(name, option.prompt)
         elif option.required:
-            ask(option.flag, option.prompt)
+            ask(name, option.prompt)
     if not found.get("rows_at_most") and not found.get("people_by"):
         whose = ask("unit", "Whose data are protected: a row's, or a person's with all their rows", ("row", "person"))
         if whose == "row":

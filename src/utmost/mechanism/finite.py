@@ -136,6 +136,28 @@ class Rows:
         merged = np.minimum(self.matrix @ merge, 1.0)  # sums may exceed 1 by rounding
         return FiniteMechanism(merged, self.points, outputs)
 
+    def conditional_min_entropy(self, prior: Any = None) -> float:
+        """How uncertain the point remains once the output is seen, in bits: -log2 of the chance of a right guess.
+
+        The min-entropy of the prior, -log2 of its largest probability, less this is `leakage` (REG Section 4.2).
+
+        Parameters
+        ----------
+        prior : distribution over the points; None is uniform
+
+        Examples
+        --------
+        >>> FiniteMechanism([[0.5, 0.5], [0.5, 0.5]], [0, 1], [0, 1]).conditional_min_entropy()
+        1.0
+        >>> FiniteMechanism([[1, 0], [0, 1]], [0, 1], [0, 1]).conditional_min_entropy() + 0
+        0.0
+        """
+        return -math.log2(self._right_guess(self._space.as_prior(prior)))
+
+    def _right_guess(self, weights: Floats) -> float:
+        """The chance that the best guess after the output is right."""
+        return math.fsum((weights[:, None] * self.matrix).max(axis=0))
+
     def leakage(self, prior: Any = None) -> float:
         """Min-entropy leakage in bits: log2 of how many times likelier a right guess becomes (REG Prop. 5).
 
@@ -145,7 +167,7 @@ class Rows:
         1.0
         """
         weights = self._space.as_prior(prior)
-        return math.log2(math.fsum((weights[:, None] * self.matrix).max(axis=0)) / weights.max())
+        return math.log2(self._right_guess(weights) / weights.max())
 
     @cites("BIN-proposition-1", "HET-lemma-1", "REG-lemma-1", "REG-proposition-1")
     def epsilon(self, space: Space, delta: Number = 0) -> float:

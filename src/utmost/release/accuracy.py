@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 CONFIDENCE = 0.95
+ROUNDING = 1e-12
+"""By how much sums of probabilities may differ and still be taken for equal."""
 BY_LAW = "whatever the table holds"
 """What an interval from the noise's own law rests on: nothing but the noise."""
 
@@ -53,7 +55,7 @@ class After:
     expected : the expected loss given the answer
     """
 
-    intervals: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    intervals: Mapping[Any, tuple[Any, Any]] = field(default_factory=dict)
     confidence: float = CONFIDENCE
     given: str = ""
     probability_right: float | None = None
@@ -61,10 +63,25 @@ class After:
     expected: float | None = None
 
 
-def central_interval(points: Any, chances: Any, confidence: float = CONFIDENCE) -> tuple[int, int]:
-    """The points between which the truth lies with this probability, as much left out below as above."""
-    sums = np.cumsum(chances)
-    left_out = (1 - confidence) / 2 * sums[-1]
-    low = int(np.searchsorted(sums, left_out, side="right"))
-    high = int(np.searchsorted(sums, sums[-1] - left_out, side="left"))
-    return int(points[min(low, len(points) - 1)]), int(points[min(high, len(points) - 1)])
+def shortest_interval(points: Any, chances: Any, confidence: float = CONFIDENCE) -> tuple[int, int]:
+    """The fewest points in a row among which the truth lies with this probability, points being consecutive integers.
+
+    Of equally few the likeliest, then the middle ones. At an end, where what is believed falls to one side, this holds
+    the end; an interval with as much left out below as above would leave out the very value that was released.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shortest_interval(np.arange(4), np.array([0.6, 0.36, 0.03, 0.01]))
+    (0, 1)
+    """
+    sums = np.concatenate([[0.0], np.cumsum(chances)])
+    least = confidence * sums[-1]
+    ends = np.searchsorted(sums, (sums[:-1] + least) * (1 - ROUNDING), side="left")
+    starts = np.flatnonzero(ends < len(sums))
+    sizes = ends[starts] - starts
+    starts = starts[sizes == sizes.min()]
+    held = sums[ends[starts]] - sums[starts]
+    likeliest = starts[held >= held.max() * (1 - ROUNDING)]
+    start = likeliest[len(likeliest) // 2]
+    return int(points[start]), int(points[ends[start] - 1])

@@ -2,7 +2,9 @@
 
 import math
 from fractions import Fraction
+from itertools import product
 
+import networkx as nx
 import numpy as np
 import pytest
 from flint import fmpq, fmpq_mat
@@ -152,3 +154,82 @@ def test_a_regular_prior_on_many_results_is_solved_by_theorem(space, tmp_path):
     assert loaded.verify(), loaded.verify()
     best.certificate.evidence["coefficients"][0] /= 2
     assert not best.verify()
+
+
+# ---- from which epsilon on a prior is regular ----
+
+
+def exact_coefficients(space, prior, epsilon):
+    """The y with y Phi = prior at a rational e^-epsilon next to the one asked for, in rationals."""
+    growth = Fraction(math.exp(epsilon)).limit_denominator(10**12)
+    phi = fmpq_mat(
+        [
+            [fmpq(growth.denominator, growth.numerator) ** int(d) if d < math.inf else fmpq(0) for d in row]
+            for row in space.distances()
+        ]
+    )
+    right = fmpq_mat([[fmpq(*float(p).as_integer_ratio())] for p in prior])
+    return [row[0] for row in phi.solve(right).tolist()]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_smallest_epsilon_of_a_prior_is_where_a_sign_changes(seed):
+    """On random graphs, sums and grids: just below a coefficient is negative, from there on none is, in rationals."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 9))
+    edges = [(int(rng.integers(0, i)), i) for i in range(1, n)] + [(0, n - 1)]
+    spaces = [um.Space.from_edges([e for e in edges if e[0] != e[1]], points=range(n)), um.sums(3, 2), um.grid((3, 2))]
+    spaces += [um.path(n), um.hamming(2, 3), um.Space.from_edges([(0, 1), (2, 3)])]
+    space = spaces[seed % len(spaces)]
+    prior = rng.dirichlet(np.full(len(space), 3.0))
+    least = um.finite.smallest_epsilon(space, prior)
+    assert min(exact_coefficients(space, prior, least - 1e-7)) < 0
+    for above in (1e-7, 1e-3, 0.1, 0.5, 1, 2, 5):
+        assert min(exact_coefficients(space, prior, least + above)) >= 0
+    assert "proved at both ends" in least.note
+    assert um.finite.regularity(prior, space, least + 1e-6) is not None
+    assert um.finite.regularity(prior, space, least - 1e-6) is None
+
+
+def test_the_smallest_epsilon_of_special_priors():
+    """Uniform as before, zeros never, a zero beyond any path no matter; the neighbours' ratio where that decides."""
+    sums = um.sums(20, 2)
+    assert um.finite.smallest_epsilon(sums, [1 / 41] * 41) == um.finite.smallest_epsilon(sums)
+    assert um.finite.smallest_epsilon(um.path(3), [0.5, 0.5, 0]) == math.inf
+    apart = um.Space.from_edges([(0, 1), (2, 3)])
+    assert um.finite.smallest_epsilon(apart, [0.8, 0.2, 0, 0]) == pytest.approx(math.log(4), abs=1e-9)
+    large = np.linspace(1, 3, 2501)
+    assert 0 < um.finite.smallest_epsilon(um.path(2501), large / math.fsum(large)) < 0.1
+    with pytest.raises(TooLarge, match="use fewer"):
+        um.finite.smallest_epsilon(um.cycle(2501), large / math.fsum(large))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_phi_corners_and_min_entropy_are_their_definitions(seed):
+    """Phi by paths in networkx, shares that make the prior of its corners, entropy by enumeration of guesses."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    edges = sorted({(int(rng.integers(0, i)), i) for i in range(1, n)} | {(0, n - 1)})
+    space = um.Space.from_edges(edges, points=range(n))
+    epsilon = rng.uniform(0.1, 2, len(edges))
+    graph = nx.Graph()
+    graph.add_weighted_edges_from((a, b, e) for (a, b), e in zip(edges, epsilon, strict=True))
+    lengths = dict(nx.all_pairs_dijkstra_path_length(graph))
+    expected = [[math.exp(-lengths[a][b]) for b in range(n)] for a in range(n)]
+    levels = um.per_edge(space, epsilon=epsilon)
+    assert um.finite.privacy_constraints(space, levels) == pytest.approx(np.array(expected), rel=1e-12)
+    shares = rng.dirichlet(np.ones(n))
+    corners = np.array(expected) / np.sum(expected, axis=1, keepdims=True)
+    assert um.finite.corner_shares(shares @ corners, space, levels) == pytest.approx(shares, abs=1e-9)
+    spike = np.full(n, 1e-9)
+    spike[0] = 1 - 1e-9 * (n - 1)
+    assert um.finite.corner_shares(spike, space, levels) is None
+    prior, matrix = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(3), n)
+    mechanism = um.FiniteMechanism(matrix, range(n), "xyz")
+    right = max(
+        sum(prior[guess] * matrix[guess, o] for o, guess in enumerate(guesses))
+        for guesses in product(range(n), repeat=3)
+    )
+    assert mechanism.conditional_min_entropy(prior) == pytest.approx(-math.log2(right), abs=1e-12)
+    lost = -math.log2(max(prior)) - mechanism.conditional_min_entropy(prior)
+    assert mechanism.leakage(prior) == pytest.approx(lost, abs=1e-12)

@@ -149,7 +149,7 @@ def test_answers_from_a_session():
         (lambda s: s.histogram("x", [math.nan], 1), "finite"),
         (lambda s: s.histogram("n", [1.5], 1), "whole numbers"),
         (lambda s: s.histogram("id", ["a"], 1, other="a"), "not a category"),
-        (lambda s: s.histogram("n", [1, 2], 1, other="1"), "two cells"),
+        (lambda s: s.histogram("n", [1, 2], 1, other="1"), "the same name"),
         (lambda s: s.histogram(["id", "id"], [["a"], ["b"]], 1), "two columns"),
         (lambda s: s.histogram(["id", "n", "ok"], [["a"], [1], [True]], 1), "two columns"),
         (lambda s: s.histogram("n", list(range(2000)), 1), "at most 1000 are counted at once; list fewer"),

@@ -9,9 +9,11 @@ from utmost.design.finite.geometric import geometric
 from utmost.design.finite.optimum import optimal
 from utmost.design.finite.region import (
     corner_priors,
+    corner_shares,
     leakage_bound,
     leakage_bound_for_all,
     necessary_conditions,
+    privacy_constraints,
     regularity,
     utility_bound,
 )
@@ -20,11 +22,13 @@ from utmost.design.finite.tight import SmallestEpsilon, smallest_epsilon, tight_
 __all__ = [
     "SmallestEpsilon",
     "corner_priors",
+    "corner_shares",
     "geometric",
     "leakage_bound",
     "leakage_bound_for_all",
     "necessary_conditions",
     "optimal",
+    "privacy_constraints",
     "regularity",
     "smallest_epsilon",
     "tight_constraints",

@@ -80,9 +80,54 @@ def _coefficients(levels: EdgeLevels, weights: Floats) -> tuple[Solved | None, F
 
 
 @cites("REG-proposition-4")
+def corner_shares(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
+    """How close a regular prior is to each corner: shares gamma that add up to 1 with prior = gamma C (REG Prop. 4).
+
+    Parameters
+    ----------
+    prior : distribution over the points; None is uniform
+    space : who neighbours whom
+    privacy : pure level or number, or pure levels per edge
+
+    Returns
+    -------
+    array or None
+        One share for each row of `corner_priors`; None if the prior is not regular.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> gamma = um.finite.corner_shares([0.4, 0.3, 0.3], um.path(3), um.PureDP.from_ratio(2))
+    >>> gamma.round(6)
+    array([0.583333, 0.066667, 0.35    ])
+    >>> (gamma @ um.finite.corner_priors(um.path(3), um.PureDP.from_ratio(2))).round(6)
+    array([0.4, 0.3, 0.3])
+    """
+    y = regularity(prior, space, privacy)
+    return None if y is None else np.asarray(y * privacy_constraints(space, privacy).sum(axis=1))
+
+
+def privacy_constraints(space: Space, privacy: Privacy) -> Floats:
+    """The privacy-constraints matrix Phi_ij = e^(-epsilon d(i, j)) of a space (REG Definition 4).
+
+    With levels per edge, epsilon d(i, j) is the least sum of epsilons along a path; entries between points that no path
+    joins are 0.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> um.finite.privacy_constraints(um.path(3), um.PureDP.from_ratio(2))
+    array([[1.  , 0.5 , 0.25],
+           [0.5 , 1.  , 0.5 ],
+           [0.25, 0.5 , 1.  ]])
+    """
+    return np.asarray(np.exp(-pure_levels(space, privacy).lengths()))
+
+
+@cites("REG-proposition-4")
 def corner_priors(space: Space, privacy: Privacy) -> Floats:
     """The corners of the region of regular priors: the rows of Phi, each divided by its sum (REG Prop. 4)."""
-    phi = np.exp(-pure_levels(space, privacy).lengths())
+    phi = privacy_constraints(space, privacy)
     return np.asarray(phi / phi.sum(axis=1, keepdims=True))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from utmost.design.finite.phi import Solved, pure_levels, solve_phi
 from utmost.design.finite.singular import nonnegative_solution
-from utmost.design.finite.structured import solve_structured
+from utmost.design.finite.structured import solve_for_prior, solve_structured
 from utmost.errors import NoSuchMechanism, TooLarge
 from utmost.exact import held
 from utmost.exact.arrays import Floats
@@ -27,6 +28,8 @@ MOST_DENSE = 2000
 """Up to how many results a matrix is made; beyond, rows on demand where the space has structure."""
 MOST_SCANNED = 20_000
 """Up to how many results an error says from which epsilon on the mechanism exists."""
+FAR = 20
+"""An epsilon at which a space with structure surely shows it: Phi is next to the identity."""
 GUESS = "expected zero-one loss under the uniform prior: one minus the probability of a right guess"
 
 
@@ -96,22 +99,54 @@ class SmallestEpsilon(float):
 
 
 @cites("REG-lemma-4")
-def smallest_epsilon(space: Space) -> SmallestEpsilon:
-    """The epsilon from which on the tight-constraints mechanism exists for every larger one.
+def smallest_epsilon(space: Space, prior: Any = None) -> SmallestEpsilon:
+    """The epsilon from which on a prior is regular, at every larger one too; uniform if none is given.
 
-    Existence is not monotone in general, so this scans downwards from where it is proved, to the first epsilon at which
-    it fails, and bisects; the signs at both ends of the final bracket are proved.
+    From there on the tight-constraints mechanism is best for this prior if it exists, and for the uniform prior it then
+    exists. Regularity is not monotone in general, so this scans downwards from where it is proved, to the first epsilon
+    at which it fails, and bisects; the signs at both ends of the final bracket are proved.
+
+    Parameters
+    ----------
+    space : the results, and who neighbours whom
+    prior : distribution over the points; None is uniform
+
+    Returns
+    -------
+    SmallestEpsilon
+        A float with `bracket` and `note`. Infinity for a prior that is 0 at a point and not at one that a path joins to
+        it: no epsilon makes it regular (REG Prop. 2).
 
     Examples
     --------
     >>> import utmost as um
     >>> round(um.finite.smallest_epsilon(um.sums(20, 2)), 6)
     0.2812
+
+    Two results, one nine times as likely as the other: regular from epsilon = log 9 on.
+
+    >>> least = um.finite.smallest_epsilon(um.path(2), prior=[0.9, 0.1])
+    >>> round(float(least), 6), round(float(np.log(9)), 6)
+    (2.197225, 2.197225)
     """
-    if len(space.points) < 2 or is_transitive(space) or is_path(space):
+    weights = space.as_prior(prior)
+    uniform = not len(weights) or bool((weights == weights[0]).all())
+    if len(space.points) < 2 or (uniform and (is_transitive(space) or is_path(space))):
         return SmallestEpsilon(0.0, (0.0, 0.0), "proved: it exists for every epsilon")
-    high = _proved_from(space)
-    least = _least_entry(space)
+    if uniform:
+        weights = np.ones(len(weights))
+    else:
+        mixed = np.bincount(space.components, weights)[space.components] > 0
+        if (mixed & (weights == 0)).any():
+            point = space.points[int(np.argmax(mixed & (weights == 0)))]
+            return SmallestEpsilon(np.inf, (np.inf, np.inf), f"proved: never, for the prior is 0 at {point!r}")
+        if len(weights) > MOST_DENSE and solve_for_prior(space, PureDP(FAR), weights, MOST_DENSE) is None:
+            raise TooLarge(
+                f"from which epsilon on a prior over {len(weights)} results is regular is found on counts, sums, grids "
+                f"and databases, or on {MOST_DENSE} results at most; use fewer, or ask finite.regularity."
+            )
+    high = _proved_from(space, weights)
+    least = _least_entry(space, weights)
     grid = np.geomspace(max(high * 1e-4, 1e-6), high, 400)[::-1]
     last = high
     for epsilon in grid:
@@ -124,10 +159,20 @@ def smallest_epsilon(space: Space) -> SmallestEpsilon:
         )
     low, top = float(epsilon), last
     low, top = narrow(lambda epsilon: least(epsilon) >= 0, low, top, absolute=1e-10)
-    proved = [column_peaks(on_edges(space, PureDP(e))).nonnegative for e in (low, top)]
+    proved = [_signs(on_edges(space, PureDP(e)), None if uniform else weights) for e in (low, top)]
     ends = "signs proved at both ends" if proved == [False, True] else "signs at the ends not all proved"
     note = f"{ends}; proved above {high:.4g}, sampled between"
     return SmallestEpsilon(top, (low, top), note)
+
+
+def _signs(levels: EdgeLevels, weights: Floats | None) -> bool | None:
+    """Whether the y with Phi y = weights is non-negative: proved, disproved, or None; without weights for ones."""
+    if weights is None:
+        return column_peaks(levels).nonnegative
+    assert isinstance(levels.single, ApproxDP)
+    found = solve_for_prior(levels.space, levels.single, weights, MOST_DENSE)
+    solved = found[0] if found is not None else solve_phi(levels, weights)
+    return None if solved is None else solved.nonnegative
 
 
 def column_peaks(levels: EdgeLevels) -> Solved:
@@ -156,43 +201,52 @@ def _is_regular(space: Space) -> bool:
     return bool((ordered == ordered[0]).all()) if len(ordered) else True
 
 
-def _proved_from(space: Space) -> float:
-    """An epsilon from which on existence is proved: beyond it the rest of a row of Phi is below a half.
+def _proved_from(space: Space, weights: Floats) -> float:
+    """An epsilon from which on the y with Phi y = weights is proved to be positive where the weights are.
 
-    Then z = (I + A)^-1 1 with a norm of A below 1/2, so z >= 1 - |A|/(1 - |A|) > 0.
+    With Phi = I + A and A weights <= c weights, c < 1/2: y = weights - A weights + A^2 weights - ... is at least
+    (1 - c / (1 - c)) weights.
     """
     large = len(space.points) > MOST_DENSE and has_structure(space)
+    counted = weights > 0
 
-    def sums(epsilon: float) -> Floats:
-        if large:
-            return row_sums(space, PureDP(epsilon), np.ones(len(space.points)))
-        return np.asarray(np.exp(-epsilon * space.distances()).sum(axis=1))
+    def others(epsilon: float) -> float:
+        level = PureDP(epsilon)
+        sums = row_sums(space, level, weights) if large else np.exp(-epsilon * space.distances()) @ weights
+        return float((sums[counted] / weights[counted]).max()) - 1
 
     high = 1.0
-    while (sums(high) - 1).max() >= 0.5:
+    while others(high) >= 0.5:
         high *= 1.5
     return high
 
 
-def _least_entry(space: Space) -> Callable[[float], float]:
-    """The least entry of z as a function of epsilon, in floats: by structure, by Toeplitz solves, or by a matrix."""
+def _least_entry(space: Space, weights: Floats) -> Callable[[float], float]:
+    """The least entry of the y with Phi y = weights as a function of epsilon, in floats.
+
+    By the structure of the space, by Toeplitz solves, or by a matrix.
+    """
+    ones = bool((weights == 1).all())
     if len(space.points) > MOST_DENSE and has_structure(space):
 
         def by_structure(epsilon: float) -> float:
-            found = solve_structured(space, PureDP(epsilon))
+            level = PureDP(epsilon)
+            if ones:
+                found = solve_structured(space, level)
+            else:
+                found = (solve_for_prior(space, level, weights, MOST_DENSE) or (None, None))[0]
             return -math.inf if found is None else float(found.y.min())
 
         return by_structure
     distances = space.distances()
-    ones = np.ones(len(distances))
 
     def by_matrix(epsilon: float) -> float:
         if isinstance(space.family, Row):
             from scipy.linalg import solve_toeplitz
 
-            return float(solve_toeplitz(np.exp(-epsilon * distances[0]), ones).min())
+            return float(solve_toeplitz(np.exp(-epsilon * distances[0]), weights).min())
         try:
-            return float(np.linalg.solve(np.exp(-epsilon * distances), ones).min())
+            return float(np.linalg.solve(np.exp(-epsilon * distances), weights).min())
         except np.linalg.LinAlgError:
             return -math.inf
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_plain
-from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before, central_interval
+from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before, shortest_interval
 from utmost.release.alternatives import noise_alternatives, number_alternatives
 from utmost.release.costs import cost, scaled, shown_with
 from utmost.release.questions.question import Question
@@ -110,7 +110,7 @@ class Number(Numbers):
         if self.unbiased:
             return After(self._within(released), given=BY_LAW)
         points, chances = self.solution.mechanism.posterior(released[name])
-        low, high = central_interval(points, chances)
+        low, high = shortest_interval(points, chances)
         expected = float(chances @ cost(self.loss, points - released[name]))
         return After(
             {name: (as_plain(low * self.step), as_plain(high * self.step))},
