@@ -455,6 +455,15 @@ def test_two_given_datasets_have_their_own_region(rows):
         assert (region.corners @ [slope, 1]).min() == pytest.approx(reached, abs=1e-12)
 
 
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_bounds_on_epsilon_at_given_datasets_need_no_tolerance(order):
+    """At delta = 0.3 the likelihood ratio is (0.5 - 0.3)/0.1 = 2: ln 2 is strictly between, in either order."""
+    mechanism = um.FiniteMechanism([[0.5, 0.5], [0.1, 0.9]], "ab", range(2))
+    least, most = um.compose(loss_between(mechanism, *order)).epsilon_bounds(0.3)
+    assert least < math.log(2) < most
+    assert most - least < 1e-10
+
+
 def test_the_region_of_many_releases_at_given_datasets_is_an_outer_one(monkeypatch):
     """With the corners switched off, lines of both directions bound the same region from outside."""
     mechanism = um.FiniteMechanism([[0.5, 0.5], [0.1, 0.9]], "ab", range(2))

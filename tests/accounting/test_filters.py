@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.stats import norm
 
 import utmost as um
 from utmost.accounting import filters
-from utmost.accounting.amounts import GRAIN, Amount
+from utmost.accounting.amounts import GRAIN, MOST_DIGITS, Amount
 from utmost.errors import BudgetSpent, InvalidInput, UnsupportedLevel
 
 ROW = ("rows, at most 500", "replace")
@@ -63,6 +64,18 @@ def test_tiny_levels_cost_the_grain():
         assert filters.gaussian_cost(um.PureDP(epsilon)) == Fraction(1, GRAIN)
     assert filters.gaussian_cost(um.PureDP.from_ratio(1 + Fraction(1, 10**100))) == Fraction(1, GRAIN)
     assert float(filters.gaussian_cost(um.PureDP("1e-9"))) == pytest.approx(math.pi / 2 * 1e-18, rel=1e-5)
+
+
+def test_infinite_and_long_amounts():
+    """Infinitely much fits into nothing finite; logarithms are exact up to their limit, and rounded up beyond."""
+    endless, ten = Amount(math.inf), Amount(Fraction(10))
+    assert [endless.fits(1, ten), ten.fits(1, endless), endless.fits(1, endless)] == [False, True, True]
+    assert endless.fits(0, ten)
+    once, count = Amount(Fraction(0), Fraction(3)), MOST_DIGITS // 2
+    assert once.times(count) == Amount(Fraction(0), Fraction(3**count))
+    beyond = once.times(count + 1)
+    assert beyond.ratio == 1
+    assert 0 <= beyond.rational - (count + 1) * Fraction(Decimal(3).ln(Context(prec=60))) < Fraction(2, GRAIN)
 
 
 @given(st.integers(1, 5000).map(lambda n: Fraction(n, 250)))

@@ -460,6 +460,7 @@ def test_a_ledger_of_the_first_version_is_taken_over(tmp_path):
         still_open = first_version(old, accounts)
         if closed:
             still_open.close()
+        old.chmod(0o640)
         assert old.read_bytes().startswith(b"SQLite format 3")
         taken = [um.Ledger(old).account(name) for name in ("survey", "Zürich")]
         for before, after in zip(accounts, taken, strict=True):
@@ -469,6 +470,7 @@ def test_a_ledger_of_the_first_version_is_taken_over(tmp_path):
         assert taken[0].schedule(schedule).left == 1
         assert taken[0].ask(0.25, {"ask": 1}, lambda: "drawn again").answer == {"answer": 7}
         assert old.read_bytes().startswith(b'{"file":"ledger of Utmost"')
+        assert old.stat().st_mode & 0o777 == 0o640  # who could read it still can, and nobody else
         still_open.close()
         assert {p.name for p in tmp_path.iterdir()} == {"budget.db", "old.db"}
         assert opened(old).check()

@@ -26,6 +26,20 @@ def test_inclusion_is_the_conversion(one, two):
     assert (region(first) in region(second)) == theorems.implies(first, second)
 
 
+def test_basic_composition_adds_up():
+    """Epsilons and deltas of different levels, ratios multiplied; no delta is above 1."""
+    assert theorems.basic([um.ApproxDP("0.1", "0.02"), um.ApproxDP("0.5", "0.3")]) == um.ApproxDP("0.6", "0.32")
+    assert theorems.basic([um.ApproxDP(1, "0.7")] * 2) == um.ApproxDP(2, 1)
+    ratios = [um.ApproxDP.from_ratio(2, "0.1"), um.ApproxDP.from_ratio(3, "0.2")]
+    assert theorems.basic(ratios) == um.ApproxDP.from_ratio(6, "0.3")
+
+
+@pytest.mark.parametrize("kind", [um.PureDP, um.GaussianDP, um.ZCDP])
+def test_nothing_and_everything_learned_at_every_kind_of_level(kind):
+    """At 0 the two datasets give the same answers; at infinity they may be told apart for sure."""
+    assert [region(kind(size)).total_variation for size in (0, math.inf)] == [0, 1]
+
+
 @given(pairs)
 def test_a_region_knows_its_level(pair):
     """Delta at its own epsilon, the total variation of Remark 2b, and the delta at a smaller epsilon."""

@@ -11,9 +11,9 @@ import pytest
 from oracles.programs import least_loss_by_lines
 
 import utmost as um
-from utmost.checking.number import flow_bound
+from utmost.checking.number import MOST_POWER, flow_bound
 from utmost.design.noise.line import best_on_line
-from utmost.errors import InvalidInput, UtmostError
+from utmost.errors import InvalidInput, TooLarge, UtmostError
 from utmost.exact import write_rational
 from utmost.exact.saved import canonical
 from utmost.mechanism.line_chains import ChainLine
@@ -174,6 +174,8 @@ def test_flows_that_do_not_balance():
         flow_bound(10**5, 7, level, "absolute", best, growth * 9 / 10)
     assert flow_bound(10**5, 7, level, "absolute", best, growth * 2) < fine
     assert write_rational(growth) == "1/2"
+    with pytest.raises(TooLarge, match="tolerance"):
+        flow_bound(10**5, 7, level, f"within {7 * (MOST_POWER + 1)}", best, growth)
 
 
 @pytest.mark.parametrize("level", [um.ApproxDP("0.5", "0.01"), um.GaussianDP(1), um.PureDP(1)], ids=str)
@@ -195,3 +197,14 @@ def test_worse_chains_are_not_called_optimal(level, loss):
         least = min(least, value) if found else least
     optimum = best_on_line(line, level, loss).value
     assert least == math.inf or least <= optimum * (1 + 1e-5)
+
+
+def test_a_bound_that_is_not_stated_is_no_bound():
+    """A file that claims a bound and states none is not verified, and says why."""
+    line, level, loss, unbiased = FILES["flow"]
+    best = best_on_line(line, level, loss, unbiased=unbiased)
+    assert best.verify()
+    verification = dataclasses.replace(
+        best, certificate=dataclasses.replace(best.certificate, bound=None, gap=None)
+    ).verify()
+    assert "bound" in {check.name for check in verification.checks if not check.passed}

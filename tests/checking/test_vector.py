@@ -4,14 +4,19 @@ import hashlib
 import json
 import random
 
+import numpy as np
 import pytest
+from oracles.programs import least_loss_by_lines
 
 import utmost as um
+from utmost.checking.coordinate import coordinate_bound
+from utmost.checking.number import pairs_bound
 from utmost.design.noise.vectors import best_vector
 from utmost.errors import UtmostError
 from utmost.exact.saved import canonical
+from utmost.mechanism.line_losses import cost
 from utmost.solution import Solution
-from utmost.space.integers import Lattice
+from utmost.space.integers import Lattice, Line
 
 SAVED = [
     (Lattice(3, "one-way", 1, 0, 20_000), um.PureDP(1), "absolute"),
@@ -124,3 +129,16 @@ def test_a_smaller_level_a_larger_move_or_a_better_bound_is_refused(tmp_path):
     assert not verdict(lambda c: c["certificate"].update(bound=c["value"], gap=0.0))
     assert not verdict(lambda c: c["certificate"].update(claim="theorem"))
     assert not verdict(lambda c: c["certificate"].update(claim="unproved"))
+
+
+@pytest.mark.parametrize("level", [um.PureDP(1), um.ApproxDP("0.5", "0.01")], ids=str)
+@pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one"])
+def test_one_integer_is_bounded_like_a_number(level, loss):
+    """Pairs across thresholds counted twice, by two programs, to nine digits; and below the best of all mechanisms."""
+    for points in (2, 7, 8, 300):
+        alone = coordinate_bound(Lattice(3, "any", 1, 0, points - 1), level, loss)
+        assert alone == pytest.approx(pairs_bound(Line(0, points - 1, 1), level, loss), rel=1e-8)
+        if points < 9:
+            table = cost(loss, np.arange(points)[:, None] - np.arange(points))
+            least = least_loss_by_lines(points, 1, level.lines(), np.full(points, 1 / points), table)
+            assert 0.5 * least < alone <= least + 1e-9

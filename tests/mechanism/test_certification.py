@@ -281,6 +281,11 @@ def test_wrong_use():
         um.certify(um.binary.balanced(um.path(2), [True, False], 1), um.path(2), 1)
     with pytest.raises(InvalidInput, match="not the same"):
         um.certify(mechanism, um.path(3), 1)
+    certified = um.certify(mechanism, um.path(2), 1)
+    assert certified.sample(0, 2) == ["a", "a"]
+    for size in (True, -1, 1.0):
+        with pytest.raises(InvalidInput, match="how many answers"):
+            certified.sample(0, size)
 
 
 def test_a_large_table_on_a_path():

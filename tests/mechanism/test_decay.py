@@ -1,11 +1,15 @@
 """The rational that stands for e^-epsilon: at or above it, also where that is too small to write down."""
 
+import math
 from fractions import Fraction
 
 import pytest
 
 import utmost as um
-from utmost.mechanism.decay import decay_above, keeps_level
+from utmost.mechanism.decay import decay_above, implies_level, keeps_level
+from utmost.privacy.pure_within import pure_within
+
+LEVELS = [um.PureDP.from_ratio(5), um.ApproxDP(1, "0.1"), um.ApproxDP(0, "0.2"), um.GaussianDP(1), um.GaussianDP(3)]
 
 
 @pytest.mark.parametrize("epsilon", [2**40, 10**15, "1e300"])
@@ -15,3 +19,22 @@ def test_an_epsilon_beyond_all_reason_has_a_decay_all_the_same(epsilon):
     decay = decay_above(level)
     assert 0 < decay < Fraction(1, 2**1000)
     assert keeps_level(level, decay, 1)
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=str)
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_level_is_kept_up_to_the_largest_pure_one_within_it(level, steps):
+    """The ratio of one step is the root of what the level allows: a billionth less is kept, a billionth more is not."""
+    root = Fraction(math.pow(float(pure_within(level).ratio), 1 / steps))
+    little = Fraction(1, 10**9)
+    assert implies_level(level, 1 / (root * (1 - little)), steps)
+    assert not implies_level(level, 1 / (root * (1 + little)), steps)
+
+
+def test_no_decay_and_no_limit():
+    """Nothing moved keeps every level; probabilities that may fall to 0 keep only levels without a limit."""
+    assert implies_level(um.PureDP(0), Fraction(1, 2), 0)
+    assert implies_level(um.PureDP(0), Fraction(1), 5)
+    for kind in (um.PureDP, um.GaussianDP, um.ZCDP):
+        assert implies_level(kind(math.inf), Fraction(0), 1)
+        assert not implies_level(kind(5), Fraction(0), 1)

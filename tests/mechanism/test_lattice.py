@@ -163,6 +163,14 @@ def test_exact_draws_of_single_laws(single):
     assert fits(counts, single.tail(values) - single.tail(values + 1), len(drawn))
 
 
+def test_draws_beyond_the_machine_word():
+    """Noise of size 10^30: integers of any length, a hundredth of that at least once and 1000 times that never."""
+    law = GeometricLaw(1 - Fraction(1, 10**30))
+    drawn = [abs(x) for x in law.draw(30)]
+    assert len(drawn) == 30
+    assert 10**28 < max(drawn) < 10**33
+
+
 def test_discrete_gaussian_by_its_own_terms():
     law = DiscreteGaussian(Fraction(9, 4))
     k = np.arange(-40, 41)

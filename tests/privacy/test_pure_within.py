@@ -1,9 +1,8 @@
-"""The largest pure level that implies another: closed forms, and one step more is refused."""
+"""The largest pure level within another: against the formulas of each kind, to the digits that are promised."""
 
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from scipy.stats import norm
 
@@ -11,32 +10,34 @@ import utmost as um
 from utmost.privacy.pure_within import implies, pure_within
 
 
-@pytest.mark.parametrize("epsilon", ["0", "0.01", "1", "5"])
-@pytest.mark.parametrize("delta", ["1e-9", "0.001", "0.5"])
-def test_the_largest_pure_level_within_approximate_privacy(epsilon, delta):
-    level = um.ApproxDP(epsilon, delta)
-    limit = (math.exp(float(epsilon)) + float(delta)) / (1 - float(delta))
+@pytest.mark.parametrize(
+    ("level", "ratio"),
+    [
+        (um.ApproxDP(1, "0.1"), (math.e + 0.1) / 0.9),
+        (um.ApproxDP(0, "0.2"), 1.2 / 0.8),
+        (um.GaussianDP(1), norm.cdf(0.5) / norm.cdf(-0.5)),
+        (um.GaussianDP(3), norm.cdf(1.5) / norm.cdf(-1.5)),
+    ],
+    ids=str,
+)
+def test_twelve_digits_of_the_ratio_and_never_more(level, ratio):
+    """e^epsilon - 1 is rounded down to 12 digits: private, and one more in the last digit is not."""
     found = pure_within(level)
-    assert found.growth - 1 == pytest.approx(limit - 1, rel=1e-6)
+    last = Fraction(10) ** (math.floor(math.log10(ratio - 1)) - 11)
+    assert found.exponent == found.delta == 0
+    assert (found.ratio - 1) % last == 0
+    assert -1e-14 <= ratio - float(found.ratio) <= 1.01 * float(last)
     assert implies(found, level)
-    assert not implies(um.PureDP.from_ratio(Fraction(limit) * (1 + Fraction(1, 10**10))), level)
+    assert not implies(um.PureDP.from_ratio(found.ratio + 2 * last), level)
 
 
-@pytest.mark.parametrize("mu", ["0.001", "0.5", "1", "4", "20"])
-def test_the_largest_pure_level_within_gaussian_privacy(mu):
-    level, limit = um.GaussianDP(mu), norm.cdf(float(mu) / 2) / norm.cdf(-float(mu) / 2)
-    found = pure_within(level)
-    assert found.growth == pytest.approx(limit, rel=1e-10)
-    grid = np.linspace(0, 1, 2001)
-    assert (found.upper(grid) <= level.upper(grid) + 1e-15).all()
-    assert implies(found, level)
-    assert not implies(um.PureDP.from_ratio(Fraction(limit) * (1 + Fraction(1, 10**8))), level)
-
-
-def test_edges_of_pure_levels():
-    assert pure_within(um.PureDP(1)) == um.PureDP(1)
-    assert pure_within(um.ApproxDP(1, 1e-16)) == um.PureDP(1)
-    assert pure_within(um.GaussianDP(0)) is None
-    assert implies(pure_within(um.ApproxDP(1000, 0.1)), um.ApproxDP(1000, 0.1))
-    assert implies(pure_within(um.GaussianDP(100)), um.GaussianDP(100))
-    assert not implies(um.PureDP(2), um.ApproxDP(1, 0.9))  # not decided: e^2 is not rational
+def test_concentrated_levels_follow_from_pure_ones_alone():
+    """Epsilon implies epsilon^2/2, exactly; a delta however small implies no rho."""
+    assert implies(um.PureDP(1), um.ZCDP("1/2"))
+    assert not implies(um.PureDP(1), um.ZCDP(Fraction(1, 2) - Fraction(1, 10**30)))
+    assert not implies(um.ApproxDP(1, "1e-30"), um.ZCDP("1/2"))
+    assert not implies(um.PureDP(math.inf), um.ZCDP(5))
+    assert implies(um.PureDP(math.inf), um.ZCDP(math.inf))
+    found = pure_within(um.ZCDP("0.3"))
+    assert float(found.exponent) == pytest.approx(math.sqrt(0.6), rel=2e-11)
+    assert Fraction(found.exponent) ** 2 <= Fraction(6, 10)

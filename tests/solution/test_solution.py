@@ -76,6 +76,7 @@ def set_entry(row, probability):
         (set_entry(5, 0.6), "free values"),
         (lambda content: content.update(value=0.99), "value"),
         (lambda content: content["certificate"].update(bound=0.999), "claim"),
+        (lambda content: content["certificate"].update(bound=content["value"], gap=0.01), "gap"),
         (lambda content: content["problem"]["data"]["truth"].update(array=[0] * 3 + [1] * 7), "free values"),
     ],
 )

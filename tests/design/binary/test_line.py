@@ -10,7 +10,9 @@ from oracles.forging import forged, get, leaves, put
 from oracles.programs import binary_lp
 
 import utmost as um
+from utmost.checking.yes_or_no import _by_pairs, check_yes_or_no
 from utmost.design.binary.line import best_yes_or_no
+from utmost.errors import InvalidInput
 from utmost.release.alternatives import choice_alternatives
 from utmost.solution.solution import solution_from_json, solution_to_json
 from utmost.space.integers import Line
@@ -159,3 +161,29 @@ def test_forged_files_are_refused(prior, tmp_path):
             least = least_errors(again.problem.space.points, border - again.problem.space.first, um.PureDP(1), weights)
             assert again.problem.privacy == um.PureDP(1)
             assert again.certificate.bound <= least + ACCURACY
+
+
+@pytest.mark.parametrize("border", [-5, 6, -6, 7])
+def test_both_sides_of_a_border_have_points(border):
+    """On -5..5 a border at -5 or beyond 5 leaves one side empty: no such question is verified."""
+    content = json.loads(json.dumps(solution_to_json(best_yes_or_no(Line(-5, 5, 1), 0, um.PureDP(1)))))
+    assert solution_from_json(content).verify()
+    content["problem"]["data"]["border"] = content["mechanism"]["first_yes"] = border
+    masses = {-6: [0.0, 1.0], -5: [0.0, 1.0], 6: [1.0, 0.0], 7: [1.0, 0.0]}[border]
+    content["mechanism"] |= {"no": 1, "bits": 2, "width": 20, "weights": [["3", "1"], ["1", "3"]]}
+    content["value"] = sum(mass / 4 for mass in masses)
+    content["certificate"] |= {"claim": "unproved", "bound": None, "gap": None}
+    asked = solution_from_json(content)
+    with pytest.raises(InvalidInput, match="one side empty"):
+        check_yes_or_no(asked.problem, asked)
+
+
+@pytest.mark.parametrize("level", [um.PureDP(1), um.GaussianDP(1)], ids=str)
+def test_points_below_zero_are_points_like_others(level):
+    """A line that begins elsewhere has the same best answers and the same bound."""
+    here, there = (best_yes_or_no(Line(first, first + 60, 2), first + 20, level) for first in (0, -30))
+    assert (here.value, here.certificate.bound) == pytest.approx((there.value, there.certificate.bound), abs=1e-12)
+    assert there.verify()
+    assert _by_pairs(Line(-30, 30, 2), -10, level) == _by_pairs(Line(0, 60, 2), 20, level) > 0
+    if level == um.PureDP(1):
+        assert there.certificate.bound <= least_errors(61, 20, level, np.full(61, 1 / 61), 2) + ACCURACY

@@ -198,6 +198,15 @@ def test_moves_over_several_steps():
     assert not keeps_after(um.PureDP(1), 2, um.ApproxDP(1, "0.1"))
 
 
+@pytest.mark.parametrize("step", [2, 5])
+def test_a_part_of_a_step_counts_as_a_step(step):
+    """Moves of one step and a bit are two steps of noise: at the level of one they are not private."""
+    once, twice = um.GaussianDP(1), um.GaussianDP(2)
+    law = CanonicalLaw(once, step)
+    proved = {reach: [law.prove(reach, level).passed for level in (once, twice)] for reach in range(1, 2 * step + 2)}
+    assert proved == {reach: [reach <= step, reach <= 2 * step] for reach in proved}
+
+
 def test_half_width_and_release():
     """The least width that holds the confidence, by the law's own sums; releases are whole numbers."""
     noise = um.noise.canonical(um.GaussianDP("0.2"))

@@ -1,6 +1,7 @@
 """The nearest mechanism: its formula, privacy on random graphs or an honest refusal, and bounds by duality."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -151,3 +152,13 @@ def test_a_million_points_and_ten_answers():
     best = nearest(space, labels, um.PureDP(3))
     assert best.certificate.method == "nearest"
     assert best.verify()
+
+
+def test_a_bound_beside_no_claim_is_checked():
+    """Who claims nothing states no bound; a false one is not verified because nothing is claimed."""
+    best = nearest(um.cycle(5), "aabbc", 1.0)
+    nothing = replace(best.certificate, claim="unproved", bound=None, gap=None)
+    assert replace(best, certificate=nothing).verify()
+    forged = replace(nothing, bound=best.value, gap=0.0)
+    assert best.certificate.bound > best.value * (1 + 1e-6)
+    assert not replace(best, certificate=forged).verify()

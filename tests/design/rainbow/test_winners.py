@@ -305,6 +305,14 @@ def test_forged_files_are_refused(name, tmp_path):
     assert refused >= 25
 
 
+@pytest.mark.parametrize("name", ["noisy max", "table"])
+def test_a_verification_states_the_gap_it_found(name):
+    """How far the value is from what no private choice goes below."""
+    best = SAVED[name]()
+    assert best.certificate.bound < best.value
+    assert best.verify().gap == pytest.approx(best.value - best.certificate.bound, abs=1e-9)
+
+
 def harmless(best, loaded, place):
     """Still private for what was asked, and no bound above the true one: decided without the file."""
     private = loaded.mechanism.prove(loaded.problem.space, loaded.problem.privacy).passed
