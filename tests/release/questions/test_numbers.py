@@ -33,7 +33,7 @@ ASKED = {
     "mean": (lambda p, e: p.mean("x", 0, 10, e), (900, 1100)),
     "mean at an end": (lambda p, e: p.mean("x", 0, 10, e), (2000, 0)),
     "mean of few": (lambda p, e: p.mean("x", 0, 10, e), (12, 8)),
-    "counts": (lambda p, e: p.counts({"a": "x > 1", "b": "x > 2", "c": "x > 3"}, e), (0, 100, 3)),
+    "counts": (lambda p, e: p.counts({"a": "x > 1", "b": "town = 'a'", "c": "x < 3"}, e), (0, 100, 3)),
     "histogram": (lambda p, e: p.histogram("town", ["a", "b", "c"], e), (0, 100, 3)),
 }
 
