@@ -38,3 +38,12 @@ def test_no_decay_and_no_limit():
     for kind in (um.PureDP, um.GaussianDP, um.ZCDP):
         assert implies_level(kind(math.inf), Fraction(0), 1)
         assert not implies_level(kind(5), Fraction(0), 1)
+
+
+def test_a_ratio_is_its_own_decay():
+    """Exactly, over one step; over several, the least rational found whose power is not below it."""
+    assert decay_above(um.PureDP.from_ratio(3)) == Fraction(1, 3)
+    root = decay_above(um.PureDP.from_ratio(9), 2)
+    assert Fraction(1, 3) <= root < Fraction(1, 3) + Fraction(1, 10**12)
+    assert keeps_level(um.PureDP.from_ratio(9), root, 2)
+    assert not keeps_level(um.PureDP.from_ratio(9), root, 3)

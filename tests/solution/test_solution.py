@@ -16,6 +16,7 @@ from utmost.errors import BadFile, CannotCertify, InvalidInput
 from utmost.exact import as_fmpq
 from utmost.exact.saved import canonical
 from utmost.solution import Solution
+from utmost.solution.solution import MOST_CHECKED, _within_reason
 from utmost.space.edge_levels import on_edges
 
 PATH = um.Space.from_edges([("a", "b"), ("b", "c"), ("c", (1, "d"))])
@@ -375,6 +376,15 @@ def test_absurd_numbers_in_a_file_end(epsilon, tmp_path):
     except BadFile:
         return
     assert not verification
+
+
+@pytest.mark.parametrize("kind", [um.PureDP, um.GaussianDP, um.ZCDP])
+def test_levels_of_a_file_are_within_reason(kind):
+    """Of every kind: one that protects nothing and has too many digits to prove is refused, none at all is not."""
+    for size in (0, 1, MOST_CHECKED, float("inf")):
+        assert _within_reason(kind(size)) == kind(size)
+    with pytest.raises(BadFile, match="nothing is protected"):
+        _within_reason(kind(2 * MOST_CHECKED))
 
 
 def test_a_claim_cannot_be_raised(tmp_path):
