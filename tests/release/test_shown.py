@@ -105,7 +105,7 @@ def test_a_column_of_the_table_lists_no_public_values(monkeypatch, interactive):
 
 
 def test_a_category_that_stands_twice_is_not_named():
-    with pytest.raises(UtmostError, match="the same name") as raised:
+    with pytest.raises(UtmostError, match="name one twice") as raised:
         opened().histogram("town", FRAME.town.repeat(2), 1)
     _says_nothing(str(raised.value))
 
