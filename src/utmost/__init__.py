@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from utmost.mechanism.certification import CertifiedMechanism, certify
     from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, SuitablePair
     from utmost.release import Answer, Plan, Session, audit, people, rows
+    from utmost.release.keys import keys
     from utmost.solution import Certificate, Problem, Solution, Verification
     from utmost.space import Morphism, Space
     from utmost.space.edge_levels import EdgeLevels, per_edge, personalized
@@ -71,6 +72,7 @@ __all__ = [
     "grid",
     "hamming",
     "histograms",
+    "keys",
     "local",
     "multiparty",
     "noise",
@@ -95,6 +97,7 @@ HOMES = {
     "utmost.mechanism.certification": ("CertifiedMechanism", "certify"),
     "utmost.privacy": ("ZCDP", "ApproxDP", "GaussianDP", "Level", "PureDP", "SuitablePair"),
     "utmost.release": ("Answer", "Plan", "Session", "audit", "people", "rows"),
+    "utmost.release.keys": ("keys",),
     "utmost.solution": ("Certificate", "Problem", "Solution", "Verification"),
     "utmost.space": ("Morphism", "Space"),
     "utmost.space.edge_levels": ("EdgeLevels", "per_edge", "personalized"),

@@ -28,11 +28,11 @@ class Asked:
 
     def private_point(self, secret):
         """The private point, as a point of the question's space."""
-        return self.question.point(self.source.integers(self.statement(secret)))
+        return self.question.point(self.source.found(self.statement(secret)))
 
     def point(self, statement):
         """The private point, by name."""
-        point = self.question.point(self.source.integers(statement))
+        point = self.question.point(self.source.found(statement))
         if isinstance(point, list):
             return {"tally": point}
         names = getattr(self.question, "names", ("yes",))
@@ -40,7 +40,7 @@ class Asked:
 
     def release(self, statement):
         """What is released."""
-        return self.question.draw(self.question.point(self.source.integers(statement)))
+        return self.question.draw(self.question.point(self.source.found(statement)))
 
 
 class Asking(Questions[Asked]):

@@ -213,3 +213,15 @@ def test_morphisms_refuse_strangers():
         Morphism(path(2), path(3), lambda p: 4 * p)
     with pytest.raises(InvalidInput, match="the morphism's target"):
         Morphism(path(2), path(3), [0, 1]).pull_back(FiniteMechanism([[1.0]] * 2, range(2), "x"))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_neighbourhoods_are_those_of_networkx(seed):
+    """N(S) on random graphs: all points outside S with a neighbour in it; families and single points too."""
+    graph = nx.gnp_random_graph(9, 0.25, seed=seed)
+    chosen = np.random.default_rng(seed).choice(9, seed % 5, replace=False).tolist()
+    space = Space.from_networkx(graph)
+    assert set(space.neighbourhood(chosen)) == set().union(*(graph.neighbors(v) for v in chosen)) - set(chosen)
+    assert grid((3, 3)).neighbourhood((0, 0)) == ((0, 1), (1, 0), (1, 1))
+    with pytest.raises(UnknownPoint):
+        space.neighbourhood([11])

@@ -1,6 +1,6 @@
 """Problem files: a question in TOML, read, checked and solved.
 
-design = "balanced"                 # or best_boundary, extend; optimal, tight_constraints
+design = "balanced"                 # or best_boundary, extend; optimal, tight_constraints; rainbow.extend, ...
 
 [space]
 family = "counts"                   # or points = [...] and edges = [["a", "b"], ...]
@@ -15,14 +15,16 @@ epsilon = 1.0                       # or ratio = "3/2"; delta = 1e-6; or mu = 1.
 
 from __future__ import annotations
 
+import math
 import tomllib
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from utmost.cli.output import NAMED_LEVELS
-from utmost.design import binary, finite
+from utmost.design import binary, finite, rainbow
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
 from utmost.privacy import ApproxDP, Level, PureDP
@@ -120,22 +122,95 @@ class TruthTable(_Strict):
         return list(space.align(self.values, "truth.values"))
 
 
+Distribution: TypeAlias = dict[str, float | str] | list[float | str]
+"""Probabilities by output, or in the order of a ranking."""
+
+
+class RankingTable(_Strict):
+    """One ranking of the outputs: which points have it, and the mechanism at its boundary."""
+
+    order: list[Any]
+    at: list[Any] | None = None
+    at_least: float | None = None
+    boundary: Distribution | None = None
+
+    @property
+    def rainbow(self) -> tuple[Any, ...]:
+        """The outputs, best first."""
+        return tuple(label_from_json(output) for output in self.order)
+
+
+def _preferences(tables: list[RankingTable], space: Space) -> list[tuple[Any, ...]]:
+    """The ranking at each point: the one that names it, else the last that starts at or below it, else the one left."""
+    elsewhere = [table.rainbow for table in tables if table.at is None and table.at_least is None]
+    if len(elsewhere) > 1:
+        raise InvalidInput(
+            f"{len(elsewhere)} rankings have neither at nor at_least; only one can hold at all the other points."
+        )
+    if any(table.at is not None and table.at_least is not None for table in tables):
+        raise InvalidInput("a ranking has both at and at_least; give one of them, and a second table for the other.")
+    found: list[tuple[Any, ...] | None] = [elsewhere[0] if elsewhere else None] * len(space.points)
+    starts = sorted((t.at_least, i) for i, t in enumerate(tables) if t.at_least is not None)
+    if starts and not isinstance(space.points, range):
+        raise InvalidInput("at_least needs points that are numbers; list the points in at.")
+    for (start, i), (after, _) in pairwise([*starts, (math.inf, -1)]):
+        if start == after:
+            raise InvalidInput(f"two rankings start at_least at {start:g}; give each its own start.")
+        for position, point in enumerate(space.points):
+            if start <= point < after:
+                found[position] = tables[i].rainbow
+    named: set[int] = set()
+    for table in tables:
+        for point in table.at or ():
+            position = space.index(label_from_json(point))
+            if position in named:
+                raise InvalidInput(f"two rankings name the point {point!r}; name it once.")
+            named.add(position)
+            found[position] = table.rainbow
+    for point, ranking in zip(space.points, found, strict=True):
+        if ranking is None:
+            raise InvalidInput(f"no ranking holds at {point!r}; name it, or leave at and at_least out of one table.")
+    return [ranking for ranking in found if ranking is not None]
+
+
+def _boundaries(tables: list[RankingTable]) -> dict[tuple[Any, ...], Any]:
+    """The mechanism at the boundary of each ranking that states one."""
+    stated: dict[tuple[Any, ...], Any] = {}
+    for table in tables:
+        if table.boundary is not None:
+            if stated.get(table.rainbow, table.boundary) != table.boundary:
+                raise InvalidInput(f"the ranking {table.rainbow!r} has two boundaries; it can have one.")
+            stated[table.rainbow] = table.boundary
+    return stated
+
+
 class KnownValue(_Strict):
     """The mechanism at one point."""
 
     point: Any
-    value: float | str
+    value: float | str | Distribution
 
 
 class ProblemFile(_Strict):
     """A whole problem file."""
 
-    design: Literal["balanced", "best_boundary", "extend", "optimal", "tight_constraints"] = "balanced"
+    design: Literal[
+        "balanced",
+        "best_boundary",
+        "extend",
+        "optimal",
+        "tight_constraints",
+        "rainbow.best_boundary",
+        "rainbow.extend",
+        "rainbow.lexicographic",
+    ] = "balanced"
     outputs: tuple[Any, Any] | None = None
     space: dict[str, Any]
     truth: TruthTable | None = None
     privacy: PrivacyTable
-    known: dict[str, float | str] | list[KnownValue] | None = None
+    rankings: list[RankingTable] | None = None
+    known: dict[str, float | str | Distribution] | list[KnownValue] | None = None
+    weights: list[float] | None = None
     prior: list[float] | None = None
     loss: str | list[list[float]] | None = None
     criterion: Literal["average", "worst"] | None = None
@@ -149,6 +224,11 @@ class ProblemFile(_Strict):
             return finite.tight_constraints(space, privacy)
         if self.design == "optimal":
             return finite.optimal(space, privacy, self.prior, self.loss or "zero-one", criterion)
+        listed = self.known or {}
+        pairs = listed.items() if isinstance(listed, dict) else [(label_from_json(k.point), k.value) for k in listed]
+        known: dict[Any, Any] = dict(pairs)
+        if self.rankings is not None:
+            return self._solve_ranked(space, privacy, known)
         outputs = self.outputs or (False, True)
         assert self.truth is not None
         truth = self.truth.on(space, outputs)
@@ -156,14 +236,24 @@ class ProblemFile(_Strict):
             return binary.balanced(space, truth, privacy, outputs)
         if self.design == "best_boundary":
             return binary.best_boundary(space, truth, privacy, self.prior, criterion, outputs)
-        listed = self.known or {}
-        pairs = listed.items() if isinstance(listed, dict) else [(label_from_json(k.point), k.value) for k in listed]
-        return binary.extend(space, truth, dict(pairs), privacy, outputs)
+        return binary.extend(space, truth, known, privacy, outputs)
+
+    def _solve_ranked(self, space: Space, privacy: Level | EdgeLevels, known: dict[Any, Any]) -> Solution:
+        """The solution of a question with ranked answers."""
+        assert self.rankings is not None
+        preferences, stated = _preferences(self.rankings, space), _boundaries(self.rankings)
+        if self.design == "rainbow.extend":
+            return rainbow.extend(space, preferences, stated, privacy)
+        if stated:
+            raise InvalidInput(f"a boundary belongs to design = rainbow.extend, not to {self.design!r}; drop it.")
+        if self.design == "rainbow.best_boundary":
+            return rainbow.best_boundary(space, preferences, privacy, self.weights, self.prior)
+        return rainbow.lexicographic(space, preferences, known, privacy)
 
     def _require_what_belongs(self) -> None:
         """Refuse entries that this design does not use, and the lack of those it needs."""
         needed, allowed = ENTRIES[self.design]
-        for name in ("truth", "outputs", "known", "prior", "loss", "criterion"):
+        for name in ("truth", "outputs", "rankings", "known", "weights", "prior", "loss", "criterion"):
             given = getattr(self, name) is not None
             if given and name not in needed | allowed:
                 owners = ", ".join(d for d, (a, b) in ENTRIES.items() if name in a | b)
@@ -178,6 +268,9 @@ ENTRIES: dict[str, tuple[set[str], set[str]]] = {
     "extend": ({"truth", "known"}, {"outputs"}),
     "optimal": (set(), {"prior", "loss", "criterion"}),
     "tight_constraints": (set(), set()),
+    "rainbow.best_boundary": ({"rankings"}, {"weights", "prior"}),
+    "rainbow.extend": ({"rankings"}, set()),
+    "rainbow.lexicographic": ({"rankings", "known"}, set()),
 }
 """What each design needs beside space and privacy, and what it may have."""
 

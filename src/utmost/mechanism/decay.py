@@ -36,6 +36,8 @@ def decay_above(level: ApproxDP, steps: int = 1) -> Fraction:
     if level.exponent == 0 and steps == 1:
         return 1 / level.ratio
     exponent = max(level.log_growth / steps, 1e-300)
+    if exponent > MOST_BITS * math.log(2):  # a file may name any epsilon; its decay would fill the memory
+        return Fraction(1, 1 << MOST_BITS)
     bits = min(MOST_BITS, 66 + math.ceil(max(exponent / math.log(2), -math.log2(exponent))))
     high = endpoints(enclose_decay(level, 2 * bits, steps))[1]
     decay = Fraction(math.ceil(high * 2**bits), 2**bits)

@@ -4,9 +4,10 @@
     ledger
 
 `units` says whose data are protected; `engines` opens tables and `source` asks them; `conditions` keeps questions
-row-wise; `contributions` and `cells` add up integers that one neighbour moves only so far; `questions` has a file for
-each question; `session` asks; `answers`, `accuracy`, `words`, `report` and `page` defend what came out; `proof` proves
-a report again without the table; `budget` shows what is left; `audit` tries to break it.
+row-wise; `keys` lists public groups; `contributions`, `cells` and `groups` add up integers that one neighbour moves so
+far; `questions` has a file for each question; `session` asks; `answers`, `accuracy`, `words`, `report` and `page`
+defend what came out; `proof` proves a report again without the table; `budget` shows what is left; `audit` tries to
+break it.
 """
 
 from importlib import import_module

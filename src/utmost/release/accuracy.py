@@ -55,7 +55,7 @@ class After:
     expected : the expected loss given the answer
     """
 
-    intervals: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    intervals: Mapping[Any, tuple[Any, Any]] = field(default_factory=dict)
     confidence: float = CONFIDENCE
     given: str = ""
     probability_right: float | None = None

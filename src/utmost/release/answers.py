@@ -13,20 +13,24 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from utmost.errors import CannotCertify
+from utmost.errors import CannotCertify, InvalidInput, UtmostError
 from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP, Level
 from utmost.release.accuracy import After, Before
 from utmost.release.conditions.reading import readings
 from utmost.release.costs import scaled
+from utmost.release.questions.by import ByKeys
 from utmost.release.questions.question import Question
 from utmost.release.words import estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
 from utmost.solution.solution import solution_to_json
+
+if TYPE_CHECKING:
+    import pyarrow
 
 RECORDED = "recorded answer: nothing was spent now"
 FORMAT = "utmost-answer"
@@ -142,7 +146,7 @@ class Answer:
 
     @cached_property
     def value(self) -> Any:
-        """The answer: a number, True or False, a candidate, or a dict of counts."""
+        """The answer: a number, True or False, a candidate, or a dict of them."""
         return self.question.value(self.released)
 
     @property
@@ -168,7 +172,7 @@ class Answer:
     @property
     def accuracy(self) -> dict[str, dict[str, Any]]:
         """Both as plain data, under "before" and "after"."""
-        return {"before": asdict(self.before), "after": plain_after(self.after)}
+        return {"before": asdict(self.before), "after": plain_after(self.question, self.after)}
 
     @property
     def interval(self) -> tuple[Any, Any] | None:
@@ -177,9 +181,23 @@ class Answer:
         return found[0] if len(found) == 1 and not isinstance(self.value, Mapping) else None
 
     @property
-    def intervals(self) -> Mapping[str, tuple[Any, Any]]:
+    def intervals(self) -> Mapping[Any, tuple[Any, Any]]:
         """For every number of the answer, where its true value lies with 95 %."""
         return self.after.intervals
+
+    @cached_property
+    def table(self) -> pyarrow.Table:
+        """Of an answer by keys: an Arrow table of the keys, with the columns value, lower and upper."""
+        if not isinstance(self.question, ByKeys):
+            raise InvalidInput("only answers by keys are tables: ask with by=um.keys(...), or use answer.value.")
+        return self.question.table(self.released)
+
+    def to_pandas(self) -> Any:
+        """The same table as a pandas frame."""
+        try:
+            return self.table.to_pandas()
+        except ImportError:
+            raise UtmostError("to_pandas needs pandas: pip install pandas; answer.table needs nothing.") from None
 
     @property
     def head(self) -> str:
@@ -190,7 +208,7 @@ class Answer:
     def details(self) -> dict[str, Any]:
         """Everything as plain data: what `to_json` writes and `verify` recomputes."""
         first = {
-            "value": self.value,
+            "value": self.question.plain_value(self.value),
             "words": self.question.words,
             "accuracy": self.accuracy,
         }
@@ -271,9 +289,9 @@ def proved_private(question: Question) -> Check:
     return check
 
 
-def plain_after(after: After) -> dict[str, Any]:
+def plain_after(question: Question, after: After) -> dict[str, Any]:
     """What is known after an answer, as plain data."""
-    return {**asdict(after), "intervals": {name: list(ends) for name, ends in after.intervals.items()}}
+    return {**vars(after), "intervals": question.plain_intervals(after.intervals)}
 
 
 def fits(question: Question) -> tuple[Check, ...]:

@@ -87,6 +87,9 @@ def asked(entry: Entry) -> str:
         return str(question)
     if "batch" in question:
         return f"batch of {len(question['batch'])}"
+    by = question.get("by")
+    if isinstance(by, dict):
+        return f"{question.get('question')} by {', '.join(map(str, by.get('columns', ())))}"
     what = question.get("where") or question.get("column") or ", ".join(map(str, question.get("categories") or ()))
     shown = "; ".join(map(str, what)) if isinstance(what, list) else what
     return f"{question.get('question', 'asked')}: {shown}" if shown else str(question.get("question", question))

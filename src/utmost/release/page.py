@@ -9,13 +9,14 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import islice
 
 import numpy as np
 
 from utmost.exact import as_plain
 from utmost.release.answers import Answer
 from utmost.release.pictures import bars, belief
-from utmost.release.words import known_after, show
+from utmost.release.words import MOST_CELLS, cell_name, known_after, show
 
 STYLE = (
     ":root{color-scheme:light dark;--page:#fff;--ink:#222;--soft:#666;--line:#ddd;--ours:#4271ae;--others:#b8bcc4}"
@@ -93,21 +94,25 @@ def _value(answer: Answer) -> str:
     """The answer in large letters; several counts as a table, each with the interval that holds the truth."""
     if not isinstance(answer.value, Mapping):
         return f'<p class="value">{html.escape(show(answer.value))}</p>'
-    head = _columns("cell", "released", f"from ({answer.after.confidence:.0%})", "to")
+    head = _columns(*answer.question.key_columns, "released", f"from ({answer.after.confidence:.0%})", "to")
     rows = ""
-    for name, count in answer.value.items():
+    for name, count in islice(answer.value.items(), MOST_CELLS):
         ends = "".join(f"<td>{show(end)}</td>" for end in answer.intervals[name])
         cells = f'<td class="released">{show(count)}</td>{ends}'
-        rows += f'<tr><th scope="row" class="words">{html.escape(name)}</th>{cells}</tr>'
-    return _table(head, rows)
+        parts = name if isinstance(name, tuple) else (name,)
+        keys = "".join(f'<th scope="row" class="words">{html.escape(cell_name(part))}</th>' for part in parts)
+        rows += f"<tr>{keys}{cells}</tr>"
+    more = len(answer.value) - MOST_CELLS
+    rest = f'<p class="small">The first {MOST_CELLS}; {more:,} more are in the JSON file.</p>' if more > 0 else ""
+    return _table(head, rows) + rest
 
 
 def _picture(answer: Answer) -> str:
     """What is known after a number was released; several counts side by side."""
     if isinstance(answer.value, Mapping):
-        shown = {_short(name): float(count) for name, count in answer.value.items()}
+        shown = {_short(cell_name(name)): float(n) for name, n in islice(answer.value.items(), MOST_BARS + 1)}
         few = len(shown) == len(answer.value) <= MOST_BARS
-        return bars(shown, "The released counts.") if few else ""
+        return bars(shown, "The released numbers.") if few else ""
     known = answer.question.belief(answer.released)
     if known is None or answer.interval is None:
         return ""

@@ -44,11 +44,11 @@ def _anchor(place: float) -> str:
 
 def bars(values: Mapping[str, float], caption: str, strong: str | None = None) -> str:
     """Numbers side by side, with a caption; one of them at full strength, or all alike."""
-    top = max(values.values()) or 1.0
+    top = max(0.0, *values.values()) or 1.0  # noise may bring all of them below 0
     body = ""
     for i, (name, value) in enumerate(values.items()):
         y = 14 + 30 * i
-        long = (WIDE - 320) * value / top
+        long = (WIDE - 320) * max(value, 0.0) / top
         kind, fill = ("ours", OURS) if strong in (None, name) else ("others", OTHERS)
         body += _text(204, y + 15, name, "end")
         body += f'<rect class="{kind}" x="212" y="{y}" width="{max(long, 1):.1f}" height="20" fill="{fill}"/>'

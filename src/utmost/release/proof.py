@@ -47,6 +47,8 @@ def load_answers(path: str | os.PathLike[str]) -> list[tuple[Answer, Verificatio
 def _proved(content: Any) -> tuple[Answer, Verification]:
     answer = answer_from_json(content)
     found = answer.verify()
+    if not found.private:  # what it says of accuracy follows from a mechanism that is not to be trusted
+        return answer, found
     stated = {name: value for name, value in content.items() if name not in ("solution", "format")}
     try:
         again = json.loads(json.dumps(answer.details))
@@ -68,7 +70,7 @@ def answer_from_json(content: Any) -> Answer:
         question = question_again(content["question"], terms, level, solution_from_json(content["solution"]))
         ledger = LedgerState(**{each.name: content["ledger"][each.name] for each in fields(LedgerState)})
         answer = Answer(question, str(content["dataset"]), dict(content["released"]), ledger)
-        _ = answer.value, answer.after
+        _ = answer.value
         return answer
     except InvalidInput as reason:
         raise BadFile(f"the report holds an impossible answer: {reason}") from None

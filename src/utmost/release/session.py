@@ -255,11 +255,11 @@ class Session(Questions[Answer]):
 
     def _release(self, question: Question, statement: Statement) -> dict[str, Any]:
         """What is released: integers read, placed, drawn; the private point is forgotten."""
-        return question.draw(question.point(self.source.integers(statement)))
+        return question.draw(question.point(self.source.found(statement)))
 
     def _identity(self, question: Question) -> dict[str, Any]:
         """Everything that defines a question about this table, as plain data: what the ledger compares."""
-        return {**question.public, "table": self.source.fingerprint}
+        return {**question.identity, "table": self.source.fingerprint}
 
     def _state(self, entry: Entry) -> LedgerState:
         spent, left = self.account.spent, self.account.left

@@ -208,6 +208,10 @@ class Source:
         """A row-wise condition as this engine needs it written."""
         return condition
 
+    def found(self, statement: Statement) -> Mapping[str, Any]:
+        """What a statement finds: integers, or a column of them where it is by public keys."""
+        return self.integers(statement) if statement.keys is None else self.integer_columns(statement)
+
     def integers(self, statement: Statement) -> dict[str, int]:
         """The one row of an aggregation, as integers; nothing is 0."""
         try:

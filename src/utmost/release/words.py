@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from utmost.release.accuracy import BY_LAW, After
 from utmost.solution import Certificate
+
+MOST_CELLS = 100
+"""How many of many numbers are shown to people; the rest is in the table and the JSON."""
 
 
 def show(value: Any) -> str:
@@ -16,8 +20,19 @@ def show(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
-        return "; ".join(f"{name}: {show(part)}" for name, part in value.items())
+        return first_of([f"{cell_name(name)}: {show(part)}" for name, part in islice(value.items(), MOST_CELLS)], value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def cell_name(key: Any) -> str:
+    """What one of several numbers is called: a text as it is, the values of a key one after another."""
+    return ", ".join("null" if part is None else str(part) for part in (key if isinstance(key, tuple) else (key,)))
+
+
+def first_of(texts: list[str], everything: Mapping[Any, Any]) -> str:
+    """The texts of the first numbers, and how many more there are."""
+    more = len(everything) - len(texts)
+    return "; ".join(texts) + (f"; and {more:,} more" if more else "")
 
 
 def optimality(certificate: Certificate, gap: float | None, proved_of: str = "") -> str:
@@ -41,12 +56,13 @@ def known_after(after: After) -> str:
     right = ""
     if after.probability_right is not None:
         right = f"right with probability {after.probability_right:.6g}{estimated(after.standard_error)}"
-    ends = [f"{name} {show(low)} to {show(high)}" for name, (low, high) in after.intervals.items()]
+    few = islice(after.intervals.items(), MOST_CELLS)
+    ends = [f"{cell_name(name)} {show(low)} to {show(high)}" for name, (low, high) in few]
     if len(ends) == 1:
         low, high = next(iter(after.intervals.values()))
         within = f"between {show(low)} and {show(high)} with {after.confidence:.0%}"
     else:
-        within = f"with {after.confidence:.0%} each: {'; '.join(ends)}" if ends else ""
+        within = f"with {after.confidence:.0%} each: {first_of(ends, after.intervals)}" if ends else ""
     said = "; ".join(part for part in (right, within) if part)
     if not said:
         return "not known: too few tallies drawn from the prior have this answer"

@@ -46,6 +46,8 @@ from utmost.space.integers import unlisted_from_json, unlisted_to_json
 
 FORMAT, VERSION = "utmost-solution", 1
 CLAIMS = ("theorem", "bound", "unproved")
+MOST_CHECKED = 10_000
+"""Up to which epsilon, mu or rho mechanisms on integers are checked."""
 SMALL_GAP = 1e-6
 """The largest gap, relative to the value, beside which a solution is called optimal."""
 
@@ -365,7 +367,8 @@ def solution_from_json(content: dict[str, Any]) -> Solution:
         p, m, c = content["problem"], content["mechanism"], dict(content["certificate"])
         data = {name: _value_from_json(value) for name, value in p["data"].items()}
         if "integers" in p["space"]:
-            problem = Problem(p["question"], unlisted_from_json(p["space"]), level_from_json(p["privacy"]), data)
+            level = _within_reason(level_from_json(p["privacy"]))
+            problem = Problem(p["question"], unlisted_from_json(p["space"]), level, data)
         else:
             space = space_from_json(p["space"])
             problem = Problem(p["question"], space, levels_from_json(space, p["privacy"]), data)
@@ -389,6 +392,14 @@ def solution_from_json(content: dict[str, Any]) -> Solution:
         ) from None
     except NONSENSE as wrong:
         raise BadFile(f"the file lacks a part of a solution, or holds nonsense ({wrong}); save it again.") from None
+
+
+def _within_reason(level: Any) -> Any:
+    """Refuse a level so weak that proving it would fill the memory: exact laws are proved with all their digits."""
+    size = max(float(getattr(level, name, 0.0)) for name in ("log_growth", "mu", "rho"))
+    if MOST_CHECKED < size < math.inf:
+        raise BadFile(f"the file promises {level}: beyond {MOST_CHECKED:g} nothing is protected, and nothing checked.")
+    return level
 
 
 def _mechanism_from_json(problem: Problem, data: Mapping[str, Any]) -> Any:

@@ -260,6 +260,20 @@ class Space:
             )
         return np.asarray(dijkstra(self.graph(), indices=sources, unweighted=True, min_only=True))
 
+    def neighbourhood(self, points: Any) -> tuple[Any, ...]:
+        """The points outside a set, or outside one point, that have a neighbour in it: N(S) of BIN Def. 3.
+
+        Examples
+        --------
+        >>> Space.from_edges([("a", "b"), ("b", "c"), ("c", "d")]).neighbourhood(["b", "c"])
+        ('a', 'd')
+        """
+        inside = np.zeros(len(self.points), dtype=bool)
+        inside[self._sources(points)] = True
+        a, b = self.edge_indices.T
+        reached = np.concatenate([b[inside[a]], a[inside[b]]])
+        return tuple(self.points[int(i)] for i in np.unique(reached[~inside[reached]]))
+
     def _sources(self, points: Any) -> Integers:
         try:
             return np.array([self.index(points)])

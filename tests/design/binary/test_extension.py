@@ -651,3 +651,15 @@ def test_best_boundary_on_a_grid_of_ten_thousand_points():
     assert solution.certificate.gap < 1e-9
     with pytest.raises(TooLarge, match="lines"):
         um.binary.best_boundary(um.path(300_000), np.arange(300_000) > 7, 1.0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_boundary_by_colour(seed):
+    """BIN Def. 8 by enumeration: the ends of boundary edges with each truth."""
+    n, edges, truth, _ = random_question(np.random.default_rng(seed))
+    found = um.binary.boundary(um.Space.from_edges(edges, points=range(n)), truth)
+    ends = {v for a, b in edges if truth[a] != truth[b] for v in (a, b)}
+    assert {j: set(points) for j, points in found.by_output.items()} == {
+        j: {v for v in ends if truth[v] == j} for j in (False, True)
+    }
+    assert set(found.points) == ends

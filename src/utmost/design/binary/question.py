@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -25,10 +25,18 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Boundary:
-    """Where the truth changes: the edges between different truths, and their ends (BIN Def. 5, 6)."""
+    """Where the truth changes: the edges between different truths, and their ends (BIN Def. 5, 6).
+
+    Attributes
+    ----------
+    edges : the edges whose ends have different truths
+    points : their ends
+    by_output : the ends by their truth, for each of the two outputs (BIN Def. 8)
+    """
 
     edges: tuple[tuple[Any, Any], ...]
     points: tuple[Any, ...]
+    by_output: Mapping[Any, tuple[Any, ...]] = field(default_factory=dict, compare=False)
 
 
 def boundary(space: Space, truth: Any, outputs: Outputs = (False, True)) -> Boundary:
@@ -39,10 +47,15 @@ def boundary(space: Space, truth: Any, outputs: Outputs = (False, True)) -> Boun
     >>> import utmost as um
     >>> um.binary.boundary(um.counts(4), lambda yes: yes >= 2).edges
     ((1, 2),)
+    >>> um.binary.boundary(um.counts(4), lambda yes: yes >= 2).by_output
+    {False: (1,), True: (2,)}
     """
-    crossing = np.flatnonzero(boundary_edges(space, as_truth(space, truth, outputs)))
-    points = np.unique(space.edge_indices[crossing])
-    return Boundary(tuple(space.edges[int(e)] for e in crossing), tuple(space.points[int(i)] for i in points))
+    right = as_truth(space, truth, outputs)
+    crossing = np.flatnonzero(boundary_edges(space, right))
+    ends = np.unique(space.edge_indices[crossing])
+    points = tuple(space.points[int(i)] for i in ends)
+    sides = {outputs[j]: tuple(space.points[int(i)] for i in ends[right[ends] == j]) for j in (0, 1)}
+    return Boundary(tuple(space.edges[int(e)] for e in crossing), points, sides)
 
 
 def is_hitting(space: Space, truth: Any, points: Iterable[Hashable], outputs: Outputs = (False, True)) -> bool:

@@ -9,6 +9,7 @@ are a confidence set (Fieller 1954), whatever the table holds.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from math import comb
@@ -30,12 +31,13 @@ BINS, SHARES, LISTED = 100, 32, 1500
 DELTA = 1e-6
 
 
-def mean_losses(mechanism: NoisyVector, rows: int, width: int) -> dict[str, float]:
+def mean_losses(mechanism: NoisyVector, rows: float, width: int) -> dict[str, float]:
     """The expected losses of the mean, in steps of the grid, if every unit has a value and every mean is as likely.
 
     To first order: the average over m of E|(1-m)X - mY| / rows, and of its square. For two noises x, y of one sign the
     average of |(1-m)x - my| is (|x| + |y|)/2 - |xy|/(|x| + |y|), for others the first term alone; for squares it is
-    (x^2 + y^2 - xy)/3.
+    (x^2 + y^2 - xy)/3. Where one noise is on the sums of several means, what is returned is at least that: E|X| / rows,
+    and E X^2 / rows^2, since |(1-m)X - mY| is on average no larger than one noise.
 
     Parameters
     ----------
@@ -52,7 +54,10 @@ def mean_losses(mechanism: NoisyVector, rows: int, width: int) -> dict[str, floa
     >>> round(mean_losses(found.mechanism, 1000, 10)["absolute"], 6)
     0.008272
     """
-    law = _of_two(mechanism)
+    law = of_pairs(mechanism.noise)
+    if law is None:
+        noise = mechanism.noise
+        return {"absolute": noise.mean("absolute") / rows, "squared": noise.mean("squared") / rows**2}
     if isinstance(law, IndependentLaw) and isinstance(law.single, GeometricLaw):
         law = BallLaw("any", 2, law.single.decay)
     if isinstance(law, BallLaw):
@@ -86,22 +91,39 @@ def mean_interval(mechanism: NoisyVector, above: int, below: int, confidence: Nu
     >>> round(low, 3), round(high, 3)
     (0.298, 0.302)
     """
-    limits = _limits(_of_two(mechanism), float(as_rational(confidence, "the confidence")))
+    low, high = mean_intervals(mechanism, np.array([above], dtype=object), np.array([below], dtype=object), confidence)
+    return float(low[0]), float(high[0])
+
+
+def mean_intervals(
+    mechanism: NoisyVector, above: NDArray[Any], below: NDArray[Any], confidence: Number = 0.95
+) -> tuple[Floats, Floats]:
+    """The same for many pairs (R, Q) at once, whose noise is that of the mechanism on 2, or 2 for each pair, integers.
+
+    Where one noise is on more than two integers, both of a pair are within a half width at once with this probability
+    (union bound), and |(1 - m) X - m Y| is no larger than the larger of |X| and |Y|.
+    """
+    chance, law = float(as_rational(confidence, "the confidence")), of_pairs(mechanism.noise)
+    within = mechanism.noise.half_width(1 - (1 - as_rational(confidence)) / 2) if law is None else 0
+    limits = [float(within)] * SHARES if law is None else _limits(law, chance)
     shares = np.linspace(0, 1, SHARES + 1)
-    slope = -float(above + below)
-    found = []
-    for low, high, limit in zip(shares[:-1].tolist(), shares[1:].tolist(), limits, strict=True):
-        ends = sorted([(end - above) / slope for end in (-limit, limit)]) if slope else [0.0, 1.0]
-        if slope or abs(above) <= limit:
-            first, last = max(low, ends[0]), min(high, ends[1])
-            found += [first, last] if first <= last else []
-    if found:
-        return min(found), max(found)
-    nearest = 0.0 if abs(above) * limits[-1] <= abs(below) * limits[0] else 1.0  # released sums that no share fits
-    return nearest, nearest
+    r, slope = np.asarray(above, dtype=float), -np.asarray(above.astype(object) + below, dtype=float)
+    level = slope == 0  # then any share fits, or none
+    first, last = np.full(r.shape, np.inf), np.full(r.shape, -np.inf)
+    for start, stop, limit in zip(shares[:-1].tolist(), shares[1:].tolist(), limits, strict=True):
+        one, other = ((end - r) / np.where(level, 1.0, slope) for end in (-limit, limit))
+        low = np.maximum(start, np.where(level, 0.0, np.minimum(one, other)))
+        high = np.minimum(stop, np.where(level, 1.0, np.maximum(one, other)))
+        fits = (low <= high) & (~level | (np.abs(r) <= limit))
+        first = np.where(fits, np.minimum(first, low), first)
+        last = np.where(fits, np.maximum(last, high), last)
+    q = np.asarray(below, dtype=float)
+    nearest = np.where(np.abs(r) * limits[-1] <= np.abs(q) * limits[0], 0.0, 1.0)  # released sums that no share fits
+    none = first > last
+    return np.where(none, nearest, first), np.where(none, nearest, last)
 
 
-def mean_alternatives(space: Lattice, level: Level, rows: int, width: int) -> dict[str, dict[str, float]]:
+def mean_alternatives(space: Lattice, level: Level, rows: float, width: int) -> dict[str, dict[str, float]]:
     """The expected losses of the usual way, in steps: a sum around the middle and a count, each with half of the level.
 
     Gaussian noise is rounded to whole numbers, which adds 1/12 to its variance.
@@ -127,11 +149,13 @@ def mean_alternatives(space: Lattice, level: Level, rows: int, width: int) -> di
     return {name: {"absolute": a / rows, "squared": s / rows**2} for name, (a, s) in found.items()}
 
 
-def _of_two(mechanism: NoisyVector) -> Any:
-    law = mechanism.noise
-    if law.dimension != 2 or (isinstance(law, BallLaw) and law.shape not in ("any", "exchange")):
+def of_pairs(law: Any) -> Any:
+    """The law of the two integers of one mean; None where one noise is on those of several means."""
+    if law.dimension % 2 or (isinstance(law, BallLaw) and law.shape not in ("any", "exchange")):
         raise InvalidInput("a mean is made of two sums whose noise was made for moves of any kind, or exchanges.")
-    return law
+    if isinstance(law, IndependentLaw):
+        return replace(law, dimension=2)
+    return law if law.dimension == 2 else None
 
 
 def _points(shape: Moves, d: int, s: int) -> int:

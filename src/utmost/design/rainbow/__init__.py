@@ -3,9 +3,10 @@
 A point's *rainbow* is its ranking of the outputs, best first; points of one rainbow form a region. If the mechanism is
 fixed, and the same, on all boundary points of a rainbow, one mechanism is best everywhere inside, whatever the number
 of outputs: the probability of the j best outputs moves inwards by the *binary* bound, F_j(d) = upper_after(d, F_j(0)).
-`line` and `extend` apply that; `best_boundary` chooses the boundary; `lexicographic` covers what the theory does not;
-`plurality` answers who won among a million voters. `nearest` is for any number of answers without rankings;
-`best_winner` and `best_quantile` take the least expected loss of all mechanisms known that name one of many candidates.
+`line` and `extend` apply that, and `at` for one dataset in a space too large to list; `best_boundary` chooses the
+boundary; `lexicographic` covers what the theory does not; `plurality` answers who won among a million voters. `nearest`
+is for any number of answers without rankings; `best_winner` and `best_quantile` take the least expected loss of all
+mechanisms known that name one of many candidates. `dominates` says which of two mechanisms is better.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from utmost.design.binary.question import dominates
 from utmost.design.rainbow.boundaries import best_boundary, lexicographic
+from utmost.design.rainbow.nearby import LocalRow, at
 from utmost.design.rainbow.nearest import nearest
 from utmost.design.rainbow.plurality import Plurality, plurality
 from utmost.design.rainbow.regions import Regions, boundary_space, extend, find_regions, line
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChoiceFacts",
+    "LocalRow",
     "Plurality",
     "Regions",
+    "at",
     "best_boundary",
     "best_quantile",
     "best_winner",

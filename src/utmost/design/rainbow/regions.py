@@ -162,8 +162,8 @@ def extend(space: Space, preferences: Any, boundary: Mapping[Rainbow, Any], priv
     levels = on_edges(space, privacy)
     level = one_concave_level(privacy)
     regions = find_regions(space, preferences)
-    given = _read_boundary(regions, boundary)
-    _require_private(regions, given, levels)
+    given = read_boundary(regions, boundary)
+    require_private(regions, given, levels)
     return solve_inside(
         "rainbow.extend", levels, regions, given, level, "BIN Theorem 2 on every prefix; RAIN Theorems 2 to 5"
     )
@@ -238,7 +238,7 @@ def find_regions(space: Space, preferences: Any) -> Regions:
     return Regions(space, outputs, rainbows, region, distance)
 
 
-def _read_boundary(regions: Regions, boundary: Mapping[Rainbow, Any]) -> list[list[Fraction] | None]:
+def read_boundary(regions: Regions, boundary: Mapping[Rainbow, Any]) -> list[list[Fraction] | None]:
     """For each ranking its boundary distribution in the order of the outputs, exactly; None without a boundary."""
     for ranking in boundary:
         if ranking not in regions.rainbows:
@@ -264,7 +264,7 @@ def read_row(regions: Regions, ranking: Rainbow, given: Any, name: str) -> list[
     return [ordered[ranking.index(o)] for o in regions.outputs]
 
 
-def _require_private(regions: Regions, rows: Sequence[list[Fraction] | None], levels: EdgeLevels) -> None:
+def require_private(regions: Regions, rows: Sequence[list[Fraction] | None], levels: EdgeLevels) -> None:
     """Refuse boundary distributions that are not private across an edge between regions, decided in rationals."""
     seen: set[Any] = set()
     whole: list[tuple[int, tuple[int, ...]]] = []

@@ -31,7 +31,8 @@ def readings(source: Source, asked: Mapping[str, Any]) -> list[str]:
     ----------
     source : the table
     asked : the question as plain data: its condition as text under "where", or several under "conditions"; the
-        columns it counts under "categories", each with its list, or under "column", with "candidates" or a range
+        columns it counts under "categories", each with its list, or under "column", with "candidates" or a range;
+        keys under "by"
     """
     found = {(name, kind): None for name, kind in _read(source, asked) if name in source.untyped}
     return [f"{name} is text in the table, {READ_AS[kind]}" for name, kind in found if kind in READ_AS]
@@ -48,6 +49,8 @@ def _read(source: Source, asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]
             yield from _read_by(condition.op())
     for column, categories in asked.get("categories", ()):
         yield column, _kind(categories)
+    for column, kind, _ in asked.get("by", {}).get("columns", ()):
+        yield column, {"string": "text", "bool": "truth", "date32[day]": "date"}.get(kind, "number")
     column = asked.get("column")
     if isinstance(column, str):
         yield column, _kind(asked["candidates"]) if asked["question"] == "plurality" else "number"

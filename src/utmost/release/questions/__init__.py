@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from utmost.release.asked import Made
+from utmost.release.questions.by import CountBy, MeanBy, SumBy
 from utmost.release.questions.clamped import AsksClamped, Clamped
 from utmost.release.questions.count import AsksCount, Count
 from utmost.release.questions.counts import AsksCounts, Counts
@@ -20,7 +21,7 @@ from utmost.release.questions.question import Question, Terms
 from utmost.release.questions.sum import AsksSum, Sum
 from utmost.release.questions.threshold import AsksThreshold, Threshold
 
-__all__ = ["QUESTIONS", "Question", "Questions", "Terms"]
+__all__ = ["BY_KEYS", "QUESTIONS", "Question", "Questions", "Terms"]
 
 QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
@@ -30,6 +31,8 @@ QUESTIONS: dict[str, type[Question]] = {
     )
 }
 """Every question by its name, in the order in which they are listed to people."""
+BY_KEYS: dict[str, type[Question]] = {asked.name: asked for asked in (CountBy, SumBy, MeanBy)}
+"""Those that take `by`, as they are asked with it."""
 
 
 class Questions(

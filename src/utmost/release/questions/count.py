@@ -10,8 +10,10 @@ from utmost.release.asked import Asks, Made
 from utmost.release.conditions.where import EVERY_ROW, Where
 from utmost.release.contributions import ones, statement
 from utmost.release.costs import as_loss
+from utmost.release.keys import Keys
 from utmost.release.options import ANY_CONDITION, OF, UNBIASED
 from utmost.release.priors import line_prior
+from utmost.release.questions.by import CountBy, require_nothing_else
 from utmost.release.questions.numbers import Number, prior_text, require_unbiased
 from utmost.release.questions.question import as_of
 from utmost.release.source import Source, Statement
@@ -78,6 +80,7 @@ class AsksCount(Asks[Made]):
         loss: str = "absolute",
         prior: Prior = None,
         unbiased: bool = False,
+        by: Keys | None = None,
         fresh: bool = False,
     ) -> Made:
         """How many rows (or people with such a row) there are of which a condition is true.
@@ -102,6 +105,9 @@ class AsksCount(Asks[Made]):
         unbiased : bool
             True gives the noisy count itself instead of the best guess: a whole number, possibly below 0, whose error
             has mean 0; right for numbers that are added up or compared later.
+        by : um.keys, optional
+            Answer once for every public key, such as ``by=um.keys(town=["Ash", "Briar"])``. Groups are disjoint, so all
+            of them together cost `privacy`; the answers are unbiased.
         fresh : bool
             True draws again, and spends again, although the identical question was answered before; otherwise the
             recorded answer comes back and nothing is spent.
@@ -109,7 +115,8 @@ class AsksCount(Asks[Made]):
         Returns
         -------
         Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is the count, `answer.interval` holds the true one with 95 %.
+            `answer.value` is the count, `answer.interval` holds the true one with 95 %. By keys `answer.value` is
+            {key: count}, and `answer.table` an Arrow table with both ends of every interval.
 
         Examples
         --------
@@ -120,6 +127,11 @@ class AsksCount(Asks[Made]):
         >>> 0 <= answer.value <= 120, bool(answer.verify())
         (True, True)
         """
+        if by is not None:
+            require_nothing_else(prior, unbiased)
+            level, condition = self.level(privacy), self.where(where)
+            grouped = CountBy(terms=self.terms, privacy=level, by=by, where=condition, of=of, loss=loss)
+            return self.ask(grouped, fresh)
         return self.ask(
             Count(
                 terms=self.terms,

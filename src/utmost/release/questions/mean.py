@@ -21,7 +21,9 @@ from utmost.release.asked import Asks, Made
 from utmost.release.conditions.where import EVERY_ROW, Where
 from utmost.release.contributions import Grid, as_grid, cut_to, distances_to_ends, range_of, statement
 from utmost.release.costs import as_loss, scaled, shown_with
+from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
+from utmost.release.questions.by import MeanBy
 from utmost.release.questions.numbers import Numbers
 from utmost.release.questions.question import asking
 from utmost.release.source import Source, Statement, as_column
@@ -163,6 +165,7 @@ class AsksMean(Asks[Made]):
         grid: Number = 1,
         where: Condition = None,
         loss: str = "absolute",
+        by: Keys | None = None,
         fresh: bool = False,
     ) -> Made:
         """The mean of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
@@ -182,6 +185,8 @@ class AsksMean(Asks[Made]):
             Only rows with this condition take part.
         loss : "absolute" or "squared"
             What the noise is best for.
+        by : um.keys, optional
+            Answer once for every public key, as for `count`; all groups together cost `privacy`.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 
@@ -199,17 +204,17 @@ class AsksMean(Asks[Made]):
         >>> 0 <= s.mean("age", 0, 100, privacy=1).value <= 100
         True
         """
-        asked = Mean(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            column=column,
-            lower=lower,
-            upper=upper,
-            grid=grid,
-            where=self.where(where),
-            loss=loss,
-        )
-        return self.ask(asked, fresh)
+        given: dict[str, Any] = {
+            "terms": self.terms,
+            "privacy": self.level(privacy),
+            "column": column,
+            "lower": lower,
+            "upper": upper,
+            "grid": grid,
+            "where": self.where(where),
+            "loss": loss,
+        }
+        return self.ask(Mean(**given) if by is None else MeanBy(by=by, **given), fresh)
 
 
 def _share(above: int, below: int) -> Fraction:

@@ -82,7 +82,12 @@ class Question(ABC):
     @property
     @abstractmethod
     def public(self) -> dict[str, Any]:
-        """Everything that was asked, as plain data: what the ledger compares, and from which `again` is made."""
+        """Everything that was asked, as plain data, of which the question can be made again."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the ledger compares and keeps: `public`, long lists by their fingerprint."""
+        return self.public
 
     @property
     @abstractmethod
@@ -98,7 +103,7 @@ class Question(ABC):
         """What the engine will be asked; nothing is read yet, and what cannot be asked is refused here."""
 
     @abstractmethod
-    def point(self, found: Mapping[str, int]) -> Any:
+    def point(self, found: Mapping[str, Any]) -> Any:
         """The private point, clamped to the space, from what the engine found."""
 
     @abstractmethod
@@ -129,6 +134,19 @@ class Question(ABC):
     def belief(self, released: Mapping[str, Any]) -> tuple[Any, Any] | None:
         """How likely each true value is, given the prior and the answer, for a picture; None where there is none."""
         return None
+
+    def plain_value(self, value: Any) -> Any:
+        """The answer as plain data, for JSON."""
+        return value
+
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        """The intervals of an answer as plain data, for JSON."""
+        return {name: list(ends) for name, ends in intervals.items()}
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """What the names of several numbers stand for, as heads of columns."""
+        return ("cell",)
 
     @cached_property
     def accuracy(self) -> Before:

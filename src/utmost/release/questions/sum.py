@@ -13,8 +13,10 @@ from utmost.release.asked import Asks, Made
 from utmost.release.conditions.where import EVERY_ROW, Where
 from utmost.release.contributions import Grid, as_grid, cut_to, range_of, statement, values
 from utmost.release.costs import as_loss
+from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
 from utmost.release.priors import line_prior
+from utmost.release.questions.by import SumBy, require_nothing_else
 from utmost.release.questions.numbers import Number, prior_text, require_unbiased
 from utmost.release.questions.question import asking
 from utmost.release.source import Source, Statement, as_column
@@ -98,6 +100,7 @@ class AsksSum(Asks[Made]):
         loss: str = "absolute",
         prior: Prior = None,
         unbiased: bool = False,
+        by: Keys | None = None,
         fresh: bool = False,
     ) -> Made:
         """The sum of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
@@ -121,6 +124,8 @@ class AsksSum(Asks[Made]):
             How likely each possible sum is, in increasing order. Uniform without it.
         unbiased : bool
             True gives the noisy sum itself, whose error has mean 0, instead of the best guess.
+        by : um.keys, optional
+            Answer once for every public key, as for `count`; all groups together cost `privacy`.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 
@@ -136,6 +141,22 @@ class AsksSum(Asks[Made]):
         >>> s.plan.sum("hours", 0, 5, privacy=0.5).question.words
         'What does hours add up to, values cut to 0..5?'
         """
+        if by is not None:
+            require_nothing_else(prior, unbiased)
+            return self.ask(
+                SumBy(
+                    terms=self.terms,
+                    privacy=self.level(privacy),
+                    by=by,
+                    column=column,
+                    lower=lower,
+                    upper=upper,
+                    grid=grid,
+                    where=self.where(where),
+                    loss=loss,
+                ),
+                fresh,
+            )
         return self.ask(
             Sum(
                 terms=self.terms,

@@ -1,0 +1,316 @@
+"""Public keys: the groups for which a question is answered, listed beforehand and never read off the table.
+
+Which groups there are is public: every key gets an answer, also one that no row has, and a row that has none of the
+keys takes no part. So nothing about the table shows in which groups are answered.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from utmost.errors import InvalidInput, shown
+from utmost.exact.saved import canonical_text
+from utmost.release.plain import listed, plain
+
+if TYPE_CHECKING:
+    import pyarrow
+
+MOST_CELLS = 10**6
+"""How many keys there may be: as many cells are read, drawn and recorded for one answer."""
+EXAMPLE = "um.keys(carrier=['AA', 'UA'], origin=['EWR', 'JFK'])"
+KINDS = "texts, numbers, truth values or dates"
+
+
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """Combinations of public values of some columns; made by `um.keys`.
+
+    Attributes
+    ----------
+    columns : the names of the columns, each with its values: of a product, all that it may have; else, of every key
+    product : whether every combination of the values is a key
+    """
+
+    columns: tuple[tuple[str, pyarrow.Array], ...]
+    product: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(name for name, _ in self.columns)
+
+    @property
+    def size(self) -> int:
+        """How many keys there are."""
+        lengths = [len(values) for _, values in self.columns]
+        return math.prod(lengths) if self.product else lengths[0]
+
+    @cached_property
+    def table(self) -> pyarrow.Table:
+        """Every key, one in each row; of a product the last column changes fastest."""
+        import pyarrow
+
+        if not self.product:
+            return pyarrow.table(dict(self.columns))
+        places = np.unravel_index(np.arange(self.size), [len(values) for _, values in self.columns])
+        return pyarrow.table({name: values.take(at) for (name, values), at in zip(self.columns, places, strict=True)})
+
+    @cached_property
+    def labels(self) -> list[Any]:
+        """Every key as a tuple; of a single column, the bare value."""
+        columns = [column.to_pylist() for column in self.table.columns]
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+    @cached_property
+    def written(self) -> list[list[Any]]:
+        """Every key as a list of plain data, dates as text."""
+        return [list(key) for key in zip(*(_written(column) for column in self.table.columns), strict=True)]
+
+    @cached_property
+    def public(self) -> dict[str, Any]:
+        """Everything as plain data, which `keys_again` reads."""
+        columns = [[name, str(values.type), _written(values)] for name, values in self.columns]
+        return {"product": self.product, "columns": columns}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of them in their order, which a ledger keeps in place of a million keys."""
+        return hashlib.sha256(canonical_text(self.public).encode()).hexdigest()
+
+    def __str__(self) -> str:
+        sizes = f" ({' × '.join(str(len(values)) for _, values in self.columns)})" if len(self.columns) > 1 else ""
+        return f"{self.size} keys of {named(self.names)}{sizes if self.product else ''}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+def keys(frame: Any = None, /, **columns: Any) -> Keys:
+    """Public keys, for `by=`: a question is answered once for each of them, and rows pay only once.
+
+    Parameters
+    ----------
+    frame : pandas, polars or pyarrow frame, or dict of lists, optional
+        A public frame has a key in each row. A dict is a product of lists, as below, for columns whose names are no
+        words of Python.
+    **columns : lists of values
+        For every column the public values that it may have: texts, numbers, truth values, dates, or None for null.
+        Every combination of them is a key.
+
+    Returns
+    -------
+    Keys
+        At most a million. They must not be read off the private table: a key that is listed because somebody has it
+        tells so.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> um.keys(carrier=["AA", "UA"], origin=["EWR", "JFK", "LGA"])
+    <6 keys of carrier and origin (2 × 3)>
+    >>> um.keys(month=range(1, 13)).labels[:3]
+    [1, 2, 3]
+    >>> import pyarrow
+    >>> um.keys(pyarrow.table({"carrier": ["AA", "UA"], "origin": ["JFK", "EWR"]})).labels
+    [('AA', 'JFK'), ('UA', 'EWR')]
+    """
+    if frame is not None and columns:
+        raise InvalidInput("keys are a frame, or lists for some columns, not both; list them all in one of the two.")
+    if frame is not None and not isinstance(frame, Mapping):
+        return _of_frame(frame)
+    given = columns if frame is None else dict(frame)
+    if not given:
+        raise InvalidInput(f"there are no keys; list the public values of one column or more, such as {EXAMPLE}.")
+    lists = {_as_name(name): _as_values(name, values) for name, values in given.items()}
+    _require_few(math.prod(map(len, lists.values())))
+    found = Keys(tuple((name, _as_array(name, values)) for name, values in lists.items()), product=True)
+    for name, values in found.columns:
+        _require_distinct({name: values})
+    return found
+
+
+def keys_again(public: Any) -> Keys:
+    """The keys written by `Keys.public`; nothing in it is believed."""
+    import pyarrow
+
+    kinds = {
+        "string": pyarrow.string(),
+        "int64": pyarrow.int64(),
+        "uint64": pyarrow.uint64(),
+        "double": pyarrow.float64(),
+        "bool": pyarrow.bool_(),
+        "date32[day]": pyarrow.date32(),
+    }
+    lists = {}
+    for name, kind, values in public["columns"]:
+        read = [None if x is None else datetime.date.fromisoformat(x) for x in values] if "date" in kind else values
+        lists[_as_name(name)] = pyarrow.array(read, kinds[kind])
+    if not public["product"]:
+        return _of_frame(pyarrow.table(lists))
+    _require_few(math.prod(map(len, lists.values())))
+    for name, column in lists.items():
+        _require_distinct({name: column})
+    return Keys(tuple(lists.items()), product=True)
+
+
+def require_keys(by: Any) -> Keys:
+    """Refuse anything but keys."""
+    if not isinstance(by, Keys):
+        raise InvalidInput(f"by is {shown(by)}; give public keys: by={EXAMPLE}.")
+    return by
+
+
+def named(names: Sequence[str]) -> str:
+    """Names as people list them."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _of_frame(frame: Any) -> Keys:
+    table = _as_arrow(frame)
+    if not table.num_columns or not table.num_rows:
+        raise InvalidInput("the frame of keys is empty; give one key or more, in columns named like the table's.")
+    names = [_as_name(name) for name in table.column_names]
+    if len(set(names)) < len(names):
+        raise InvalidInput("two columns of the keys have one name; name each once.")
+    _require_few(table.num_rows)
+    columns = {name: _as_key_type(name, table.column(i).combine_chunks()) for i, name in enumerate(names)}
+    _require_distinct(columns)
+    return Keys(tuple(columns.items()), product=False)
+
+
+def _as_arrow(frame: Any) -> pyarrow.Table:
+    import pyarrow
+
+    package = type(frame).__module__.partition(".")[0]
+    try:
+        if package == "pandas" and hasattr(frame, "columns"):
+            return pyarrow.Table.from_pandas(frame, preserve_index=False)
+        if package == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns"):
+            return frame.to_arrow()
+    except Exception as problem:
+        raise InvalidInput(
+            f"the frame of keys cannot be read ({type(problem).__name__}); give columns of {KINDS}."
+        ) from None
+    if isinstance(frame, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([frame])
+    if not isinstance(frame, pyarrow.Table):
+        raise InvalidInput(
+            f"the keys are {shown(frame)}; give a public pandas, polars or pyarrow frame, or lists: {EXAMPLE}."
+        )
+    return frame
+
+
+def _as_name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise InvalidInput(f"a column of the keys is called {shown(name)}; give its name in the table, a text.")
+    return str(plain(name))
+
+
+def _as_values(name: str, values: Any) -> list[Any]:
+    values = listed(values)
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__") or not hasattr(values, "__len__"):
+        raise InvalidInput(f"the keys of {name!r} are {shown(values)}; give a list of the values it may have.")
+    if not len(values):
+        raise InvalidInput(f"the keys of {name!r} are an empty list; give one value or more.")
+    _require_few(len(values))
+    return [plain(value) for value in values]
+
+
+def _as_array(name: str, values: list[Any]) -> pyarrow.Array:
+    import pyarrow
+
+    kinds = {_kind(value) for value in values if value is not None}
+    if len(kinds) != 1 or None in kinds:
+        odd = next((v for v in values if v is not None and _kind(v) is None), values[0])
+        problem = (
+            f"hold a value of type {type(odd).__name__}"
+            if None in kinds
+            else "are of several kinds"
+            if kinds
+            else "are all None"
+        )
+        raise InvalidInput(f"the keys of {name!r} {problem}; give {KINDS}, all of one kind, and None for null.")
+    try:
+        if kinds == {"number"}:
+            whole = all(isinstance(value, int) for value in values if value is not None)
+            if not whole:
+                values = [None if value is None else float(value) for value in values]
+        return _as_key_type(name, pyarrow.array(values, from_pandas=False))
+    except (pyarrow.ArrowException, OverflowError, UnicodeError):
+        pass
+    raise InvalidInput(f"a key of {name!r} does not fit 64 bits, or is text that is not UTF-8; give others.")
+
+
+def _kind(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "truth"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return "date"
+    return "text" if isinstance(value, str) else None
+
+
+def _as_key_type(name: str, column: Any) -> pyarrow.Array:
+    """A column in one of the types of keys."""
+    import pyarrow
+    import pyarrow.compute
+
+    known = pyarrow.types
+    if known.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if known.is_string(kind) or known.is_large_string(kind) or known.is_string_view(kind):
+        return column.cast(pyarrow.string())
+    if known.is_boolean(kind) or known.is_uint64(kind):
+        return column
+    if known.is_integer(kind):
+        return column.cast(pyarrow.int64())
+    if known.is_date(kind):
+        return column.cast(pyarrow.date32())
+    if not known.is_floating(kind):
+        raise InvalidInput(f"the keys of {name!r} are {kind}; give {KINDS}.")
+    numbers = pyarrow.compute.add(column.cast(pyarrow.float64()), 0.0)  # one 0 of two
+    if not pyarrow.compute.all(pyarrow.compute.is_finite(numbers), min_count=0).as_py():
+        raise InvalidInput(f"a key of {name!r} is infinite or NaN; give finite numbers, and None for null.")
+    return numbers
+
+
+def _require_few(size: int) -> None:
+    if size > MOST_CELLS:
+        raise InvalidInput(
+            f"there are {size:,} keys; at most {MOST_CELLS:,} are answered at once. List fewer values, or "
+            "leave a column out."
+        )
+
+
+def _require_distinct(columns: Mapping[str, Any]) -> None:
+    """Refuse a key that is listed twice, by its places: the list may be a private column by mistake."""
+    import pyarrow
+
+    table = pyarrow.table(dict(columns))
+    names = named(table.column_names)
+    if not table.num_rows:
+        raise InvalidInput(f"the keys of {names} are empty; give one value or more.")
+    if table.group_by(table.column_names).aggregate([([], "count_all")]).num_rows == table.num_rows:
+        return
+    seen: dict[tuple[Any, ...], int] = {}
+    for place, key in enumerate(zip(*(column.to_pylist() for column in table.columns), strict=True)):
+        if key in seen:
+            raise InvalidInput(f"keys {seen[key] + 1} and {place + 1} of {names} are the same; list every key once.")
+        seen[key] = place
+
+
+def _written(column: Any) -> list[Any]:
+    found: list[Any] = column.to_pylist()
+    if str(column.type) != "date32[day]":
+        return found
+    return [None if day is None else day.isoformat() for day in found]
