@@ -13,7 +13,6 @@ from hypothesis import settings
 
 STATE = tempfile.TemporaryDirectory()
 atexit.register(STATE.cleanup)
-os.environ["UTMOST_CACHE"] = "off"  # nothing of the user's is read or written
 os.environ["UTMOST_STATE"] = STATE.name
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=300)

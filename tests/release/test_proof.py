@@ -143,3 +143,12 @@ def test_what_is_no_report_is_refused_in_words(tmp_path):
         with pytest.raises(BadFile):
             answer_from_json({name: value for name, value in content.items() if name != part})
     assert utmost("verify", file).returncode == 2
+
+
+def test_the_solution_of_another_question_is_refused():
+    """Another quantile of the same column lies on the same tallies; its proof is not one for this question."""
+    median, quarter = (json.loads(opened().quantile("age", q, range(20, 81, 20), 1).to_json()) for q in ("0.5", "0.25"))
+    answer = answer_from_json({**median, "solution": quarter["solution"]})
+    assert [check.name for check in answer.verify().checks if not check.passed] == ["question"]
+    del quarter["solution"]["problem"]["data"]["q"]
+    assert not answer_from_json({**median, "solution": quarter["solution"]}).verify()

@@ -295,13 +295,15 @@ def plain_after(question: Question, after: After) -> dict[str, Any]:
 
 
 def fits(question: Question) -> tuple[Check, ...]:
-    """Whether a solution is one for the question: the same integers, moves, level, loss and prior."""
+    """Whether a solution is one for the question: the same integers, moves, level, loss, prior, quantile."""
     problem = question.solution.problem
     same = problem.space == question.space and problem.privacy == question.privacy
     asked = {
         name: getattr(question, name) for name in ("loss", "prior", "unbiased", "border") if hasattr(question, name)
     }
-    wrong = [name for name, value in asked.items() if name in problem.data and not _equal(problem.data[name], value)]
+    if hasattr(question, "q"):  # a quantile's: which one, and among what
+        asked |= {"q": str(question.q), "candidates": list(getattr(question, "candidates", ()))}
+    wrong = [name for name, value in asked.items() if not _equal(problem.data.get(name), value)]
     if not same or wrong:
         return (Check("question", False, "the solution is for other integers, moves, level, loss or prior"),)
     return (Check("question", True, f"the solution is for this question: {question.space}"),)

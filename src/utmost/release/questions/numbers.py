@@ -27,10 +27,6 @@ from utmost.space.integers import Lattice, Line, Moves
 if TYPE_CHECKING:
     from utmost.solution import Solution
 
-REMAPPED = (
-    "the number shown is the best guess from the noisy count under a {prior} prior; ask unbiased=True for the noisy one"
-)
-
 
 ADDED = (
     "the counts lie inside each other: released are the rows of each that the one inside it leaves out, and a count is "
