@@ -80,7 +80,9 @@ def grouped_statement(
             [] if all(part.is_count for part in contributions.values()) and len(contributions) == 1 else contributions
         )
         kept = keep_rows(placed, ("cell", *alike), rows_each, secret)
-        query = kept.group_by("cell").aggregate(**{name: _clamped(kept[name].sum()) for name in contributions})
+        query = kept.group_by("cell").aggregate(
+            **{name: _clamped(kept[name].sum().fill_null(0)) for name in contributions}
+        )
         query = query.select("cell", *contributions)
     return source.statement(query, listed, listed.num_rows + other)
 

@@ -1,11 +1,11 @@
 """Tables, wherever they are: the one place that opens them.
 
 A table is a CSV or Parquet file, a pandas, polars or pyarrow frame, a table in a DuckDB file or in PostgreSQL, a
-DataFrame of Spark, or an Ibis table that is a base table or a row-wise projection or filter of one. DuckDB runs embedded, in memory, and needs
-no set-up.
+DataFrame of Spark, or an Ibis table that is a base table or a row-wise projection or filter of one. DuckDB runs
+embedded, in memory, and needs no set-up.
 
-`duckdb` opens files, `frames` frames, `expressions` Ibis tables, `postgres` tables in PostgreSQL, `spark` those of Spark. None of them reads a
-row: only the schema is public.
+`duckdb` opens files, `frames` frames, `expressions` Ibis tables, `postgres` tables in PostgreSQL, `spark` DataFrames.
+None of them reads a row: only the schema is public.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
     else:
         package = package_of(table)
         if package == "pyspark":
-            return _with_types(open_spark(table), types or {})
+            return open_spark(table, types)
         if package != "ibis" and package not in FRAMES:
             raise InvalidInput(
                 f"{type(table).__module__}.{type(table).__name__} is not a table Utmost can open; give the path of "

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -102,11 +103,18 @@ class SparkSource(Source):
         return list(found.reshape(-1, len(statement.columns)).T)
 
 
-def open_spark(frame: Any) -> Source:
+def open_spark(frame: Any, types: Mapping[str, Any] | None = None) -> Source:
     """A DataFrame of PySpark, if each of its rows stems from one row of a table."""
     ibis = import_ibis()
+    if types:
+        raise InvalidInput(
+            f"types names {min(map(str, types))!r}, but columns of Spark have types, and Spark reads text in other "
+            "ways than DuckDB; leave types out, and store the column with its type."
+        )
     if type(frame).__name__ != "DataFrame":
-        raise InvalidInput(f"a {type(frame).__name__} of PySpark is not a table; give a DataFrame, such as spark.table(name).")
+        raise InvalidInput(
+            f"a {type(frame).__name__} of PySpark is not a table; give a DataFrame, such as spark.table(name)."
+        )
     connect = type(frame).__module__.startswith("pyspark.sql.connect")
     spark = _spark(frame, connect)
     said = row_wise_plan(frame, connect)
@@ -142,29 +150,40 @@ def _require_unchanged(frame: Any, said: list[str]) -> None:
 
 
 def _spark(frame: Any, connect: bool) -> Spark:
-    if connect:
-        from pyspark.sql.connect import functions
-        from pyspark.sql.connect.window import Window
-    else:
-        from pyspark.sql import Window, functions
-    return Spark(frame.sparkSession, functions, Window)
+    package = "pyspark.sql.connect" if connect else "pyspark.sql"
+    functions, window = import_module(f"{package}.functions"), import_module(f"{package}.window").Window
+    return Spark(frame.sparkSession, functions, window)
 
 
 def _kinds(schema: Any) -> tuple[dict[str, Any], Mapping[str, str]]:
     """The columns with their types as Ibis names them, and those that no question may use, with the reason."""
     names = [one.name for one in schema.fields]
     if not names or len({name.lower() for name in names}) < len(names) or not all(names):
-        raise InvalidInput("two columns of the DataFrame differ in upper and lower case only, or have no name; rename one.")
+        raise InvalidInput(
+            "two columns of the DataFrame differ in upper and lower case only, or have no name; rename one."
+        )
     kinds, odd = {}, {}
     for one in schema.fields:
-        kind, name = one.dataType, one.dataType.typeName()
+        name = one.dataType.typeName()
         kinds[one.name] = KINDS.get(name, "binary")
         if name == "decimal":
-            kinds[one.name] = f"decimal({kind.precision}, {kind.scale})"
-            if kind.precision > MOST_DIGITS:
-                odd[one.name] = f"has more than {MOST_DIGITS} digits, of which engines make different floats; store it as DECIMAL(18, 2), say"
-        elif name not in KINDS or "char" in str(one.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")).replace("varchar", ""):
-            odd[one.name] = f"is of type {kind.simpleString()}, which Utmost does not use; store it as one it knows, such as STRING"
-        elif name == "string" and getattr(kind, "collation", "UTF8_BINARY") not in (None, "UTF8_BINARY"):
-            odd[one.name] = "has a collation that calls different texts equal; give it the default one, UTF8_BINARY"
+            kinds[one.name] = f"decimal({one.dataType.precision}, {one.dataType.scale})"
+        reason = _odd(one, name)
+        if reason:
+            odd[one.name] = reason
     return kinds, odd
+
+
+def _odd(column: Any, name: str) -> str | None:
+    """Why no question may use a column: its type has rules of its own."""
+    kind = column.dataType
+    if name == "decimal":
+        wide = f"has more than {MOST_DIGITS} digits, of which engines make different floats; store it as DECIMAL(18, 2)"
+        return wide if kind.precision > MOST_DIGITS else None
+    if str(column.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")).startswith("char"):
+        return "is of type CHAR(n), which pads with blanks; store it as STRING"
+    if name not in KINDS:
+        return f"is of type {kind.simpleString()}, which Utmost does not use; store it as one it knows, such as STRING"
+    if getattr(kind, "collation", "UTF8_BINARY") not in (None, "UTF8_BINARY"):
+        return "has a collation that calls different texts equal; give it the default one, UTF8_BINARY"
+    return None

@@ -4,7 +4,7 @@ No text is parsed by Spark and no Python runs in the cluster: every operation of
 PySpark. Where Spark differs from DuckDB the difference is written out here:
 
 * a cast that does not fit raises under ANSI rules and gives 0, or wraps, without: values are cut to null beforehand;
-* NaN equals NaN and lies above everything: conditions see none (it is null there), and `isnan` of null is null, not false;
+* NaN equals NaN and lies above everything: conditions see none, for it is null there, and so is `isnan` of null;
 * sums of BIGINT raise or wrap: they are added as DECIMAL(38, 0), which no table fills;
 * row numbers are INT, and overflow: rows are counted instead;
 * times are compared without a zone (TIMESTAMP_NTZ), or as instants; a literal never goes through the session's zone.
@@ -25,7 +25,10 @@ from utmost.errors import NotRowWise
 
 WHOLE = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"}
 TYPES = {**WHOLE, "float32": "float", "float64": "double", "boolean": "boolean", "string": "string", "date": "date"}
-PARTS = {"Day": "dayofmonth", **{part: part.lower() for part in ("Year", "Quarter", "Month", "Hour", "Minute", "Second")}}
+PARTS = {
+    "Day": "dayofmonth",
+    **{part: part.lower() for part in ("Year", "Quarter", "Month", "Hour", "Minute", "Second")},
+}
 EXACT_DIGITS = 15
 """Decimal numbers of this many digits become floats by one rounding, in every engine."""
 MOST_DIGITS = 18
@@ -216,15 +219,13 @@ class Columns:
             return self._decimal_as_double(value, source)
         if not target.is_integer() or source.is_boolean() or source.is_null():
             return value.cast(name)
-        half = 2 ** (8 * target.nbytes - 1)
         if source.is_floating():  # rounded as DuckDB does, halves to even; Spark would cut off
-            return self._within(self.functions.rint(value.cast("double")), float(-half), float(half), True).cast(name)
-        if source.nbytes <= target.nbytes:
-            return value.cast(name)
-        return self._within(value, self.functions.lit(-half), self.functions.lit(half - 1)).cast(name)
+            half = 2.0 ** (8 * target.nbytes - 1)
+            return self._within(self.functions.rint(value.cast("double")), -half, half, True).cast(name)
+        return value.cast(name)
 
     def _decimal_as_double(self, value: Any, kind: Any) -> Any:
-        """A decimal number as DuckDB converts it: its units divided, or in two parts where they are too many to be exact."""
+        """A decimal number as DuckDB converts it: its units divided, or in two parts where they are too many."""
         if kind.precision <= EXACT_DIGITS or not kind.scale:
             return value.cast("double")
         ten = self.functions.lit(10**kind.scale).cast("bigint")
@@ -280,16 +281,24 @@ def require_same_meaning(node: Any) -> None:
         )
     if target.is_string() and not (source.is_integer() or source.is_string()):
         _refuse("a cast to text", "engines write numbers and dates differently; compare the value itself")
+    if source.is_integer() and target.is_integer() and source.nbytes > target.nbytes:
+        _refuse(
+            f"a cast from {source} to {target}",
+            "DuckDB compares the number as it was, also one that does not fit; compare the column itself",
+        )
     fits = {
         "to a float": target.is_float64() and (source.is_numeric() or source.is_boolean()),
-        "to a whole number": target.is_integer() and (source.is_integer() or source.is_floating() or source.is_boolean()),
+        "to a whole number": target.is_integer()
+        and (source.is_integer() or source.is_floating() or source.is_boolean()),
         "to text": target.is_string(),
         "of a time": target.is_date() and source.is_timestamp() and source.timezone is None,
         "of nothing": source.is_null() or source(nullable=True) == target(nullable=True),
         "of times": target.is_timestamp() and source.is_timestamp() and target.timezone == source.timezone,
     }
     if not any(fits.values()):
-        _refuse(f"a cast from {source} to {target}", "Spark fails in it, or rounds in another way; compare the value itself")
+        _refuse(
+            f"a cast from {source} to {target}", "Spark fails in it, or rounds in another way; compare the value itself"
+        )
 
 
 def type_name(kind: Any) -> str:

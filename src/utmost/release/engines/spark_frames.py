@@ -40,7 +40,9 @@ class Frames:
         if windows:  # once by what all of them are by, and not once for each of them
             common = set.intersection(*(set(window.group_by) for window in windows))
             if common:
-                below = below.repartition(*[self.columns.column(value) for value in node.values.values() if value in common])
+                below = below.repartition(
+                    *[self.columns.column(value) for value in node.values.values() if value in common]
+                )
         return below.select(*self._named(node.values))
 
     def _filter(self, node: Any) -> Any:

@@ -1,10 +1,10 @@
-"""Whether each row of a DataFrame stems from one row of a table, read off Spark's own plan; what is not known is refused.
+"""Whether each row of a DataFrame stems from one row of a table, read off Spark's own plan.
 
 A DataFrame may hide a join, a group, a limit, a sample or a Python function behind the same columns. With one of these
-a row may stem from many, or change from run to run, or fail, and no promise about rows holds. So the plan is walked from
-the top: aliases, views of known plans, chosen and renamed columns, and conditions that cannot fail, down to a base table
-in Parquet or ORC files, or local rows. Classic Spark shows the analysed plan; of Spark Connect the client knows what it
-has asked for, and the server says whether a name is a base table.
+a row may stem from many, or change from run to run, or fail, and no promise about rows holds. So the plan is walked
+from the top: aliases, views of known plans, chosen and renamed columns, and conditions that cannot fail, down to a base
+table in Parquet or ORC files, or local rows; what is not known is refused. Classic Spark shows the analysed plan; of
+Spark Connect the client knows what it has asked for, and the server says whether a name is a base table.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ALIKE = {
 
 
 def row_wise_plan(frame: Any, connect: bool) -> list[str]:
-    """The conditions and computed columns of a DataFrame, as text, once every step of its plan is known to be row-wise."""
+    """The conditions and computed columns of a DataFrame, as text, once each step of its plan is known as row-wise."""
     if frame.isStreaming:
         raise NotRowWise("the DataFrame is a stream, which has no end; give a table that is written.")
     return _of_connect(frame) if connect else _of_classic(frame)
@@ -97,7 +97,9 @@ def _refuse_format(what: str) -> NoReturn:
 def _is_plain(expression: Any) -> bool:
     """Whether a column is one of the table below, under its own or another name."""
     kind = _class(expression).removeprefix(EXPRESSIONS)
-    return kind == "AttributeReference" or (kind == "Alias" and _is_plain(expression.child()))
+    if kind == "Cast" and expression.dataType().simpleString() != expression.child().dataType().simpleString():
+        return False
+    return kind == "AttributeReference" or (kind in ("Alias", "Cast") and _is_plain(expression.child()))
 
 
 def _require_computable(expression: Any) -> None:
@@ -106,15 +108,15 @@ def _require_computable(expression: Any) -> None:
     kind = name.removeprefix(EXPRESSIONS)
     if not name.startswith(EXPRESSIONS) or kind not in COMPUTED:
         raise NotRowWise(
-            f"the DataFrame filters by, or computes with, {name.rpartition('.')[2]}, which may look at other rows, change "
-            "from run to run, or fail on some row; give the table without that, and the condition as where=."
+            f"the DataFrame filters by, or computes with, {name.rpartition('.')[2]}, which may look at other rows, "
+            "change from run to run, or fail on some row; give the table without that, and the condition as where=."
         )
     shown = expression.dataType().simpleString()
     literal = kind == "Cast" and _class(expression.child()) == f"{EXPRESSIONS}Literal"
     if kind == "AttributeReference" and shown in ("float", "double"):
         raise NotRowWise(
-            "the DataFrame filters by, or computes with, a column of floating-point numbers, where engines differ about "
-            "NaN; give the table without that, and the condition as where=."
+            "the DataFrame filters by, or computes with, a column of floating-point numbers, where engines differ "
+            "about NaN; give the table without that, and the condition as where=."
         )
     if kind == "Cast" and not literal:
         below = expression.child().dataType().simpleString()
@@ -162,7 +164,9 @@ def _of_connect(frame: Any) -> list[str]:
 
 def _is_chosen(expression: Any) -> bool:
     kind = expression.WhichOneof("expr_type")
-    return kind in ("unresolved_attribute", "unresolved_star") or (kind == "alias" and _is_chosen(expression.alias.expr))
+    return kind in ("unresolved_attribute", "unresolved_star") or (
+        kind == "alias" and _is_chosen(expression.alias.expr)
+    )
 
 
 def _require_base(session: Any, read: Any) -> None:
@@ -181,7 +185,9 @@ def _require_base(session: Any, read: Any) -> None:
     detail = [i for i, (key, _) in enumerate(rows) if key == "# Detailed Table Information"]
     known = dict(rows[detail[-1] :]) if detail else {}
     if known.get("Type") not in ("MANAGED", "EXTERNAL"):
-        raise NotRowWise(f"{name!r} is a view, which may join, group or limit; give the base table, and the condition as where=.")
+        raise NotRowWise(
+            f"{name!r} is a view, which may join, group or limit; give the base table, and the condition as where=."
+        )
     if str(known.get("Provider")).lower() not in STORED:
         _refuse_format(str(known.get("Provider")))
 
