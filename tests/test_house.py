@@ -11,6 +11,7 @@ SAME_THING = {
     "budget": "what is left of a budget, and the command that shows it",
     "canonical": "canonical noise: its law, and which is best",
     "choices": "one of a few candidates: the law, its check, and the kind of question",
+    "discovery": "keys found privately: the best way to find them, and its check",
     "finite": "finitely many results: the matrix, and the check of what `design/finite` makes of it",
     "gaussian": "the normal law: the level, the noise that keeps it, and what levels of the kind add up to",
     "lattice": "noise on vectors of integers: its law, and which is best",
