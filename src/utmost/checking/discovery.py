@@ -10,7 +10,7 @@ from utmost.checking.chains import Evidence, Outcome, stated
 from utmost.errors import InvalidInput, TooLarge
 from utmost.mechanism.certification import Check
 from utmost.mechanism.keeping import MOST_USERS, KeptKeys
-from utmost.mechanism.line_losses import require_line_loss
+from utmost.mechanism.line import require_line_loss
 from utmost.privacy import ApproxDP
 from utmost.space.integers import Holders
 

@@ -19,7 +19,7 @@ import numpy as np
 from utmost.design.noise.vectors import best_vector
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.mechanism.keeping import MOST_CHANGES, KeepLaw, KeptKeys
-from utmost.mechanism.line_losses import cost, require_line_loss
+from utmost.mechanism.line import cost, require_line_loss
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Holders
