@@ -15,7 +15,7 @@ from typing import Any
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
-from utmost.release.plain import listed, plain
+from utmost.release.arguments import listed, plain
 
 MOST_BINS = 10_000
 """How many bins there may be: a statement has one comparison for each edge."""
