@@ -100,10 +100,13 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any] | Bins], o
             f"these categories make {size} cells, and at most {MOST_CELLS} are counted by a histogram; list fewer, or "
             "ask count(by=um.keys(...)), which counts up to a million."
         )
-    keys, literals = {}, {}
+    keys: dict[str, Any] = {}
+    literals: dict[str, Any] = {}
     for i, (column, categories) in enumerate(listed.items()):
-        places = bin_column(source, column, categories.edges) if isinstance(categories, Bins) else None
-        keys[f"key{i}"], literals[f"key{i}"] = places or categories_of(source, column, categories)
+        if isinstance(categories, Bins):
+            keys[f"key{i}"], literals[f"key{i}"] = bin_column(source, column, categories.edges)
+        else:
+            keys[f"key{i}"], literals[f"key{i}"] = categories_of(source, column, categories)
 
     def number(table: Any) -> Any:
         cell: Any = None
@@ -122,19 +125,16 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any] | Bins], o
 TWICE = "the categories of {} name one twice; name each once."
 
 
-def as_categories(column: str, categories: Any) -> list[Any] | Bins:
+def as_categories(column: str, categories: Any) -> list[Any]:
     """Categories as plain values: what is asked for, what names the cells and what the ledger compares.
 
-    Bins as they are, or a list, a tuple, an array of NumPy, a series or index of pandas, polars or pyarrow, or a
-    categorical type of pandas, whose categories they are.
+    A list, a tuple, an array of NumPy, a series or index of pandas, polars or pyarrow, or a categorical type of pandas,
+    whose categories they are.
     """
-    if isinstance(categories, Bins):
-        return categories
     categories = listed(categories)
     if isinstance(categories, str | bytes) or not isinstance(categories, Sequence) or not len(categories):
         raise InvalidInput(
-            f"the categories of {shown(column)} are {shown(categories)}; list them, such as "
-            "['yes', 'no'], or give um.bins(0, 100, 5)."
+            f"the categories of {shown(column)} are {shown(categories)}; list them, such as ['yes', 'no']."
         )
     found = [plain(c) for c in categories]
     simple = [(type(c), c) for c in found if isinstance(c, str | int | float)]

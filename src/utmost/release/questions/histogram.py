@@ -172,6 +172,10 @@ class AsksHistogram(Asks[Made]):
         return self.ask(asked, fresh)
 
 
+def _of_column(column: str, categories: Any) -> Any:
+    return categories if isinstance(categories, Bins) else as_categories(column, categories)
+
+
 def _settled(values: Any) -> Bins | tuple[Any, ...]:
     """Bins, or the listed categories; both may come from a report."""
     if isinstance(values, Bins):
@@ -190,7 +194,7 @@ def _plain(values: Bins | tuple[Any, ...]) -> Any:
 def _listed(column: Any, categories: Any) -> list[tuple[str, Any]]:
     """One or two columns with their categories."""
     if isinstance(column, str):
-        return [(plain(column), as_categories(column, categories))]
+        return [(plain(column), _of_column(column, categories))]
     texts = isinstance(column, Sequence) and all(isinstance(name, str) for name in column)
     names = [plain(name) for name in column] if texts else []
     lists = list(categories.values()) if isinstance(categories, Mapping) else categories
@@ -200,4 +204,4 @@ def _listed(column: Any, categories: Any) -> list[tuple[str, Any]]:
             "a histogram is over one column and its categories, or two columns and a list of categories for each: "
             "histogram(['town', 'agrees'], [['Briar', 'Ash'], ['yes', 'no']], ...)."
         )
-    return [(name, as_categories(name, found)) for name, found in zip(names, lists, strict=True)]
+    return [(name, _of_column(name, found)) for name, found in zip(names, lists, strict=True)]
