@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from utmost.mechanism.certification import CertifiedMechanism, certify
     from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, SuitablePair
     from utmost.release import Answer, Plan, Session, audit, people, rows
+    from utmost.release.bins import bins
     from utmost.release.keys import keys
     from utmost.serve.client import Client
     from utmost.solution import Certificate, Problem, Solution, Verification
@@ -63,6 +64,7 @@ __all__ = [
     "accounting",
     "audit",
     "binary",
+    "bins",
     "certify",
     "complete",
     "compose",
@@ -99,6 +101,7 @@ HOMES = {
     "utmost.mechanism.certification": ("CertifiedMechanism", "certify"),
     "utmost.privacy": ("ZCDP", "ApproxDP", "GaussianDP", "Level", "PureDP", "SuitablePair"),
     "utmost.release": ("Answer", "Plan", "Session", "audit", "people", "rows"),
+    "utmost.release.bins": ("bins",),
     "utmost.release.keys": ("keys",),
     "utmost.serve.client": ("Client",),
     "utmost.solution": ("Certificate", "Problem", "Solution", "Verification"),

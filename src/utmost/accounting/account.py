@@ -19,7 +19,7 @@ import numpy as np
 
 from utmost.accounting.amounts import Amount
 from utmost.accounting.chain import Event, changed, check_chain, check_questions, following, plain, question_key
-from utmost.accounting.entries import Entry, LedgerCheck, Left, Spent, check_sums, fold
+from utmost.accounting.entries import Entry, LedgerCheck, LedgerState, Left, Spent, check_sums, fold
 from utmost.accounting.filters import Filter
 from utmost.accounting.storage import Book, Storage
 from utmost.errors import BudgetMismatch, BudgetSpent, InvalidInput, LedgerFailed, UnknownDataset, shown
@@ -88,6 +88,16 @@ class Account:
     def left(self) -> Left:
         """What is left now; another process may spend it before you do."""
         return Left(self.filter, self._last().spent())
+
+    def state_after(self, entry: Entry) -> LedgerState:
+        """What a report says of the ledger: the entry, and what is spent and left of the budget at one moment."""
+        spent = self.spent
+        limits = dict(zip(self.filter.resources, self.filter.limits, strict=True))
+        amounts = {
+            name: {"spent": float(amount), "limit": float(limits[name])} for name, amount in spent.amounts().items()
+        }
+        left = Left(self.filter, spent.sums)
+        return LedgerState(entry.number, entry.time, str(spent), str(left), amounts, entry.head, self.kept)
 
     def find(self, question: Any, level: Level | Number | None = None) -> Entry | None:
         """The latest completed entry with this identical question (and level, if given), or None."""

@@ -143,7 +143,7 @@ class Desk:
                 f"entry {number} has no answer that this server recorded; it was asked elsewhere, or its engine failed."
             )
         plans = [self._planned(opened, asked) for asked in found.asked]
-        state = opened.planning._state(found.entry)
+        state = opened.planning.account.state_after(found.entry)
         released = [found.entry.answer] if len(plans) == 1 and not _is_batch(found.entry) else found.entry.answer
         return [
             Answer(plan.question, name, one, state, True, plan.source)
