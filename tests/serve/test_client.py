@@ -24,7 +24,7 @@ ASKED = [
     ("count", ("age >= 65", 0.5), {}),
     ("count", (), {"privacy": um.PureDP.from_ratio(2), "by": um.keys(town=["Ash", "Briar"])}),
     ("sum", ("age", 18, 90), {"privacy": um.GaussianDP("0.5"), "where": "town = 'Ash'"}),
-    ("histogram", ("town", ["Ash", "Briar"], 0.5), {"other": "elsewhere"}),
+    ("histogram", (["town", "age"], [["Ash", "Briar"], um.bins(0, 100, 25)], 0.5), {"other": "elsewhere"}),
     ("majority", ("town = 'Ash'", um.ApproxDP(0.5, 1e-7)), {}),
     ("plurality", ("town", ["Ash", "Briar"], 0.5), {}),
 ]

@@ -22,9 +22,8 @@ from utmost.exact.saved import NONSENSE
 from utmost.privacy import Level, level_from_json
 from utmost.release.answers import Answer, Plan
 from utmost.release.budget import Budget
-from utmost.release.proof import answer_from_json
+from utmost.release.proof import answer_from_json, question_again
 from utmost.release.questions import QUESTIONS, Question, Questions, Terms
-from utmost.release.questions.saved import question_again
 from utmost.release.session import A_BATCH, Session
 from utmost.release.units import as_unit, require_neighbours
 from utmost.serve.problems import Refused, problem_again

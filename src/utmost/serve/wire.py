@@ -2,7 +2,7 @@
 
 A question is the name of a session's method with the arguments of that method by their names, so that a new question
 needs nothing here. What JSON lacks is known by the argument's name: `privacy` is a level, `by` public keys, and a
-`prior` over tallies a list of pairs.
+`prior` over tallies a list of pairs; bins are an object with their edges.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from utmost.exact.saved import NONSENSE, canonical_text
 from utmost.privacy import Level, as_level, level_from_json
 from utmost.privacy.written import read_level
 from utmost.release.arguments import listed, plain
+from utmost.release.bins import Bins, bins
 from utmost.release.budget import Budget, asked, levels_of
 from utmost.release.keys import Keys, keys, keys_again
 from utmost.release.questions import QUESTIONS, Questions
@@ -102,7 +103,7 @@ def _require_small(name: str, value: Any, depth: int = 0) -> None:
 
 def arguments_of(asked: Asked, most_keys: int = 10**6) -> dict[str, Any]:
     """The arguments that a session's method is called with."""
-    read = dict(asked.arguments)
+    read = {name: _with_bins(value) for name, value in asked.arguments.items()}
     read["privacy"] = level_of(read["privacy"])
     if read.get("by") is not None:
         read["by"] = _keys_of(read["by"], most_keys)
@@ -113,6 +114,13 @@ def arguments_of(asked: Asked, most_keys: int = 10**6) -> dict[str, Any]:
         except (TypeError, ValueError):
             raise InvalidInput("a prior over tallies is a list of pairs: a tally and how likely it is.") from None
     return read
+
+
+def _with_bins(value: Any) -> Any:
+    """A list of values, in which bins are written by their edges."""
+    if isinstance(value, list):
+        return [_with_bins(part) for part in value]
+    return bins(value["bins"]) if isinstance(value, dict) and value.keys() == {"bins"} else value
 
 
 def level_of(value: Any) -> Level:
@@ -132,7 +140,7 @@ def level_of(value: Any) -> Level:
 def _keys_of(value: Any, most: int) -> Keys:
     """Public keys: as `Keys.public` writes them, or a list of values for each of some columns."""
     try:
-        written = isinstance(value, dict) and value.keys() == {"product", "columns"}
+        written = isinstance(value, dict) and value.keys() >= {"product", "columns"}
         columns = value["columns"] if written else list(value.items())
         lengths = [len(part[-1]) for part in columns]
         size = math.prod(lengths) if not written or value["product"] else max(lengths, default=0)
@@ -156,6 +164,8 @@ def _written(name: str, value: Any) -> Any:
         return value.to_json()
     if isinstance(value, Keys):
         return value.public
+    if isinstance(value, Bins):
+        return {"bins": list(value.edges)}
     if isinstance(value, Fraction | Decimal):
         return str(value)
     if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
