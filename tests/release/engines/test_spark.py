@@ -382,15 +382,16 @@ def test_answers_by_keys(stored, unit):
     """The same sums for every key as DuckDB, for rows and people, with what is not listed and without."""
     table = as_table(listed_rows(70, 9))
     here, there = engines.open_table(table), engines.open_table(stored(table))
-    for keys, other in (
-        ({"id": ["a", None, "z"]}, True),
-        ({"x": [0.0, 2.5, None, 1.3], "ok": [True, None, False, True]}, False),
-        ({"n": [2**63 - 1, 0, 3]}, True),
+    for keys in (
+        um.keys(id=["a", "z", ""], other="elsewhere"),
+        um.keys(pyarrow.table({"x": [0.0, 2.5, None, 1.3], "ok": [True, None, False, True]})),
+        um.keys(n=[2**63 - 1, 0, 3], ok=[True, None]),
+        um.keys(x=um.bins([-4, 0, 2.5, 9]), other="beyond"),
     ):
         found = []
         for source in (here, there):
             parts = {"c": ones(source, "n > -5 OR n IS NULL"), "s": values(source, "x", as_grid(-4, 8, "0.5"), None)}
-            made = grouped_statement(source, unit, unit.rows_each, pyarrow.table(keys), parts, SECRET, other)
+            made = grouped_statement(source, unit, unit.rows_each, keys, parts, SECRET)
             found.append({name: column.tolist() for name, column in source.found(made).items()})
         assert found[0] == found[1]
         assert any(found[0]["c"])

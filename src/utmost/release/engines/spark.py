@@ -22,7 +22,7 @@ from utmost.errors import EngineFailed, InvalidInput, UtmostError
 from utmost.release.engines.spark_columns import MOST_DIGITS, Spark, quoted, require_same_meaning
 from utmost.release.engines.spark_frames import Frames
 from utmost.release.engines.spark_plans import row_wise_plan
-from utmost.release.source import CHANGED, FAILED, GONE, KEYS, ROWS, Source, Statement, import_ibis
+from utmost.release.source import CHANGED, FAILED, GONE, ROWS, Source, Statement, import_ibis
 
 KINDS = {
     **{"byte": "int8", "short": "int16", "integer": "int32", "long": "int64", "float": "float32", "double": "float64"},
@@ -57,8 +57,7 @@ class SparkSource(Source):
         """An aggregation as a frame that Spark has analysed: what fails here fails whatever the rows."""
         self.require_unchanged()
         try:
-            tables = {ROWS: self.rows} if keys is None else {ROWS: self.rows, KEYS: self._keys(keys)}
-            made = Frames(self.connection, tables).frame(query.op())
+            made = Frames(self.connection, self.rows, keys).frame(query.op())
             if list(made.columns) == list(query.columns):  # Connect analyses now
                 return SparkStatement("", tuple(query.columns), keys, size, made)
         except UtmostError:
@@ -66,9 +65,6 @@ class SparkSource(Source):
         except Exception:  # Spark's words would show the query, and with it the secret
             pass
         raise InvalidInput(self._unaskable)
-
-    def _keys(self, keys: Any) -> Any:
-        return self.connection.session.createDataFrame(keys)
 
     @property
     def _unaskable(self) -> str:

@@ -61,6 +61,15 @@ class Spark:
 
         return str(ibis.to_sql(query, dialect="duckdb", pretty=False))
 
+    def frame(self, table: Any) -> Any:
+        """A public Arrow table as a frame."""
+        kinds = ", ".join(
+            f"{quoted(name)} {ARROW[str(kind)]}" for name, kind in zip(table.column_names, table.schema.types)
+        )
+        if self.session.version < "4":
+            return self.session.createDataFrame(list(zip(*(column.to_pylist() for column in table.columns))), kinds)
+        return self.session.createDataFrame(table, kinds)
+
 
 class Columns:
     """Makes columns of Ibis values, each once.

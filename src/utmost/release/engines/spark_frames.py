@@ -7,6 +7,7 @@ from typing import Any
 
 from utmost.errors import NotRowWise
 from utmost.release.engines.spark_columns import Columns, Spark, all_true, field_name, quoted
+from utmost.release.source import KEYS
 
 
 class Frames:
@@ -15,11 +16,12 @@ class Frames:
     Parameters
     ----------
     spark : where they live
-    tables : the frames of tables, by name
+    rows : the frame of the private table
+    keys : the public keys that a query joins under the name `KEYS`, as an Arrow table
     """
 
-    def __init__(self, spark: Spark, tables: Mapping[str, Any]) -> None:
-        self.spark, self.tables, self.columns = spark, tables, Columns(spark)
+    def __init__(self, spark: Spark, rows: Any, keys: Any = None) -> None:
+        self.spark, self.rows, self.keys, self.columns = spark, rows, keys, Columns(spark)
         self._made: dict[Any, Any] = {}
 
     def frame(self, node: Any) -> Any:
@@ -32,7 +34,7 @@ class Frames:
         return self._made[node]
 
     def _databasetable(self, node: Any) -> Any:
-        return self.tables[node.name]
+        return self.spark.frame(self.keys) if node.name == KEYS else self.rows
 
     def _project(self, node: Any) -> Any:
         below = self.frame(node.parent)
