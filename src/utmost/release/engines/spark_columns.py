@@ -29,6 +29,8 @@ PARTS = {
     "Day": "dayofmonth",
     **{part: part.lower() for part in ("Year", "Quarter", "Month", "Hour", "Minute", "Second")},
 }
+ARROW = {"string": "string", "bool": "boolean", "date32[day]": "date", "int64": "bigint", "double": "double"}
+"""Types of keys, as Arrow and Spark name them."""
 EXACT_DIGITS = 15
 """Decimal numbers of this many digits become floats by one rounding, in every engine."""
 MOST_DIGITS = 18
@@ -63,11 +65,10 @@ class Spark:
 
     def frame(self, table: Any) -> Any:
         """A public Arrow table as a frame."""
-        kinds = ", ".join(
-            f"{quoted(name)} {ARROW[str(kind)]}" for name, kind in zip(table.column_names, table.schema.types)
-        )
-        if self.session.version < "4":
-            return self.session.createDataFrame(list(zip(*(column.to_pylist() for column in table.columns))), kinds)
+        kinds = ", ".join(f"{quoted(one.name)} {ARROW[str(one.type)]}" for one in table.schema)
+        if self.session.version < "4":  # which takes no Arrow table
+            rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+            return self.session.createDataFrame(list(rows), kinds)
         return self.session.createDataFrame(table, kinds)
 
 
