@@ -31,10 +31,9 @@ from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
-from utmost.release.arguments import Of
-from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.arguments import Of, as_loss, scaled, shown_with
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, ones, range_of, values
-from utmost.release.costs import as_loss, scaled, shown_with
 from utmost.release.groups import LARGEST, grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.options import Option
@@ -115,7 +114,7 @@ class ByKeys(Vector):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = dict(zip(self.parts, self.contributions(source), strict=True))
-        return grouped_statement(source, self.terms.unit, self.rows_each, self.by.table, rows, secret)
+        return grouped_statement(source, self.terms.unit, self.rows_each, self.by, rows, secret)
 
     def point(self, found: Mapping[str, Any]) -> Any:
         space = self.space
