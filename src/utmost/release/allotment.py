@@ -49,7 +49,8 @@ class Target:
         if self.level is None:
             quick = question.searched(question.loss)
             return math.log(max(question.average if quick is None else quick, 1e-300) / self.error)
-        quick = question.searched(f"within {self.error // question.step}") if self.level >= Fraction(1, 2) else None
+        likely = isinstance(question, Numbers) and self.level >= Fraction(1, 2)
+        quick = question.searched(f"within {self.error // question.step}") if likely else None
         missed = question.off_by_more(self.error) if quick is None else quick
         return math.log(_digits(1 - float(self.level)) / _digits(missed))
 
