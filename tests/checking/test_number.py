@@ -16,8 +16,8 @@ from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput, TooLarge, UtmostError
 from utmost.exact import write_rational
 from utmost.exact.saved import canonical
+from utmost.mechanism.line import cost
 from utmost.mechanism.line_chains import ChainLine
-from utmost.mechanism.line_losses import cost
 from utmost.solution import Solution
 from utmost.space.integers import Line
 

@@ -19,6 +19,7 @@ from utmost.checking.binary import (
 )
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, stated
+from utmost.checking.discovery import check_keys, keys_bound
 from utmost.checking.finite import check_chains, check_count, check_optimal, check_regular, check_tight, loss_bound
 from utmost.checking.local import (
     check_information,
@@ -89,6 +90,7 @@ CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
     "choice.winner": ("as stated", check_choice),
     "choice.quantile": ("as stated", check_choice),
     "number.vector": ("as stated", check_vector),
+    "keys.shown": ("as stated", check_keys),
     "given": ("unproved", check_nothing),
 }
 """What each question's certificate claims, and the check that the claim must pass; "as stated": the checker looks."""
@@ -112,5 +114,6 @@ BOUNDS: dict[str, Callable[[Any, Evidence], float]] = {
     "choice.quantile": choice_bound,
     "number.line": number_bound,
     "number.vector": vector_bound,
+    "keys.shown": keys_bound,
 }
 """What evidence proves, for questions that are answered with a bound: a function of the problem and the evidence."""

@@ -25,9 +25,8 @@ from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import decay_above, enclose_decay
 from utmost.mechanism.layer_noise import LayerNoise
 from utmost.mechanism.layers import LayerLaw, sum_norms, sum_squares
-from utmost.mechanism.line import LineMechanism
+from utmost.mechanism.line import LineMechanism, cost, require_line_loss, tolerance
 from utmost.mechanism.line_chains import ChainLine
-from utmost.mechanism.line_losses import cost, require_line_loss, tolerance
 from utmost.mechanism.line_noise import NoisyLine
 from utmost.privacy import ApproxDP, Level
 from utmost.space.edge_levels import on_edges

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import as_fmpq, as_rational
 from utmost.exact.arrays import Floats
-from utmost.mechanism.line_losses import cost, tolerance
+from utmost.mechanism.line import cost, tolerance
 from utmost.mechanism.tails import SymmetricDraws
 
 FAR = 9.5

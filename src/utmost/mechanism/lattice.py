@@ -35,7 +35,7 @@ from utmost.mechanism.draws import IntegerDraws, draw_point
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian
 from utmost.mechanism.layers import LayerLaw
-from utmost.mechanism.line_losses import require_line_loss, tolerance
+from utmost.mechanism.line import require_line_loss, tolerance
 from utmost.mechanism.tails import TailDraws
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 from utmost.space.integers import Lattice, Moves

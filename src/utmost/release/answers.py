@@ -21,8 +21,8 @@ from utmost.errors import CannotCertify, InvalidInput, UtmostError
 from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP, Level
 from utmost.release.accuracy import After, Before
+from utmost.release.arguments import scaled
 from utmost.release.conditions.reading import readings
-from utmost.release.costs import scaled
 from utmost.release.questions.by import ByKeys
 from utmost.release.questions.question import Question
 from utmost.release.words import estimated, known_after, measured, optimality, show

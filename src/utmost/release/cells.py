@@ -19,10 +19,10 @@ from itertools import pairwise
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
+from utmost.release.arguments import listed, plain
 from utmost.release.conditions import as_condition, nearest_single
 from utmost.release.conditions.row_wise import kind_of
 from utmost.release.contributions import keep_rows, number_column
-from utmost.release.plain import listed, plain
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact.saved import canonical_text
-from utmost.release.plain import listed, plain
+from utmost.release.arguments import listed, plain
 
 if TYPE_CHECKING:
     import pyarrow

@@ -19,10 +19,10 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.answers import Answer, LedgerState, Plan, describe
+from utmost.release.arguments import require_releasable
 from utmost.release.budget import Budget
 from utmost.release.contributions import require_id
 from utmost.release.engines import open_table
-from utmost.release.levels import require_releasable
 from utmost.release.questions import Question, Questions, Terms
 from utmost.release.source import Statement
 from utmost.release.units import Unit, require_neighbours

@@ -303,7 +303,9 @@ class Solution:
         bound = []
         if c.bound is not None:
             does = (
-                "loses less than" if self.problem.question.startswith(("finite.", "choice.", "number.")) else "exceeds"
+                "loses less than"
+                if self.problem.question.startswith(("finite.", "choice.", "number.", "keys."))
+                else "exceeds"
             )
             bound = [f"  bound: no private mechanism {does} {c.bound:.10g} (gap {c.gap or 0:.2g})"]
         if self.from_file:  # the words are quoted, so that none of them reads like a line of ours

@@ -30,7 +30,7 @@ from utmost.mechanism.lattice import (
     square_of_moves,
     sum_of_moves,
 )
-from utmost.mechanism.line_losses import require_line_loss
+from utmost.mechanism.line import require_line_loss
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
 from utmost.privacy.pure_within import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from utmost.release.asked import Made
 from utmost.release.questions.by import CountBy, MeanBy, SumBy
 from utmost.release.questions.cdf import AsksCdf, Cdf
 from utmost.release.questions.clamped import AsksClamped, Clamped
@@ -18,7 +17,7 @@ from utmost.release.questions.majority import AsksMajority, Majority
 from utmost.release.questions.mean import AsksMean, Mean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
 from utmost.release.questions.quantile import AsksQuantile, Quantile
-from utmost.release.questions.question import Question, Terms
+from utmost.release.questions.question import Made, Question, Terms
 from utmost.release.questions.sum import AsksSum, Sum
 from utmost.release.questions.threshold import AsksThreshold, Threshold
 from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy

@@ -31,10 +31,9 @@ from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
-from utmost.release.arguments import Of
-from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.arguments import Of, as_loss, scaled, shown_with
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, ones, range_of, values
-from utmost.release.costs import as_loss, scaled, shown_with
 from utmost.release.groups import LARGEST, grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.options import Option

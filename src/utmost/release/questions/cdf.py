@@ -13,15 +13,12 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.arguments import Condition, Of, Privacy
-from utmost.release.asked import Asks, Made
+from utmost.release.arguments import Condition, Of, Privacy, as_loss, listed, plain
 from utmost.release.cells import EXACT, edge_cells, tally_statement
-from utmost.release.conditions.where import EVERY_ROW, Where
-from utmost.release.costs import as_loss
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
-from utmost.release.plain import listed, plain
 from utmost.release.questions.numbers import Chained
-from utmost.release.questions.question import as_of, asking
+from utmost.release.questions.question import Asks, Made, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice
 

@@ -9,15 +9,12 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.arguments import Condition, Of, Privacy
-from utmost.release.asked import Asks, Made
+from utmost.release.arguments import Condition, Of, Privacy, as_loss, plain
 from utmost.release.cells import as_categories, category_cells, tally_statement
-from utmost.release.conditions.where import EVERY_ROW, Where
-from utmost.release.costs import as_loss
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
-from utmost.release.plain import plain
 from utmost.release.questions.numbers import Vector
-from utmost.release.questions.question import as_of, asking
+from utmost.release.questions.question import Asks, Made, as_of, asking
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice, Moves
 

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput
-from utmost.release.arguments import Condition, Prior, Privacy
-from utmost.release.asked import Asks, Made
-from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.arguments import Condition, Prior, Privacy, as_loss, line_prior
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import statement, votes
-from utmost.release.costs import as_loss
 from utmost.release.options import CONDITION
-from utmost.release.priors import line_prior
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.numbers import prior_text
+from utmost.release.questions.question import Asks, Made
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
 

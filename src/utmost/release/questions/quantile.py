@@ -15,16 +15,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.release.accuracy import After
-from utmost.release.arguments import Condition, Of, Privacy, TallyPrior
-from utmost.release.asked import Asks, Made
+from utmost.release.arguments import (
+    Condition,
+    Of,
+    Privacy,
+    TallyPrior,
+    as_loss,
+    listed,
+    plain,
+    tally_prior,
+    tally_prior_text,
+)
 from utmost.release.cells import range_cells, tally_statement
-from utmost.release.conditions.where import EVERY_ROW, Where
-from utmost.release.costs import as_loss
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import CANDIDATES, COLUMN, OF, SHARE, WHERE
-from utmost.release.plain import listed, plain
-from utmost.release.priors import tally_prior, tally_prior_text
 from utmost.release.questions.choices import Candidate
-from utmost.release.questions.question import as_of, asking
+from utmost.release.questions.question import Asks, Made, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Tallies
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from utmost.errors import BadFile
 from utmost.privacy import Level
-from utmost.release.conditions.where import where_from_text
+from utmost.release.conditions import where_from_text
 from utmost.release.keys import keys_again
 from utmost.release.questions import BY_KEYS, QUESTIONS
 from utmost.release.questions.question import Question, Terms

@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.arguments import Condition, Of, Prior, Privacy
-from utmost.release.asked import Asks, Made
-from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.arguments import Condition, Of, Prior, Privacy, as_loss, line_prior, plain
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones, statement
-from utmost.release.costs import as_loss
 from utmost.release.options import ANY_CONDITION, AT_LEAST, OF
-from utmost.release.plain import plain
-from utmost.release.priors import line_prior
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.numbers import prior_text
-from utmost.release.questions.question import as_of
+from utmost.release.questions.question import Asks, Made, as_of
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
 
