@@ -31,7 +31,7 @@ FAR = 9.5
 MOST_TERMS = 10**7
 LEAST = Fraction(1, 10**60)
 WIDE = 1000.0
-"""The standard deviation from which means of rounded noise are closed forms: they err by less than 1e-13, relatively."""
+"""The standard deviation from which means of rounded noise are closed forms, right to 1e-13."""
 MOST_LISTED = 2**15
 """A discrete Gaussian wider than this many integers is not drawn: its tails are sums of so many terms."""
 

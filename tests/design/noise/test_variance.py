@@ -97,7 +97,7 @@ def test_intervals_of_balls_cover_at_every_truth(moves, epsilon, monkeypatch):
 
 @pytest.mark.parametrize("moves", ["any", "exchange"])
 def test_one_interval_and_many(moves):
-    """One interval is not wider than the same among many, whose limits are rounded up to a grid; both hold the middle."""
+    """One interval is not wider than the same among many, whose limits are rounded up to a grid."""
     noise = best_vector(Lattice(3, moves, 100, 0, 10**5), um.GaussianDP(1), independent=True).mechanism
     a, b, c = (sums_of(TRUTHS["spread"], 10) * 5).tolist()
     many = variance_intervals(noise, *(np.array([x] * 9, dtype=object) for x in (a, b, c)), 0.95)

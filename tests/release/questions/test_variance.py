@@ -92,7 +92,7 @@ def test_variances_by_key_are_those_of_the_group_by(neighbours):
     query = "SELECT town, var_pop(floor(least(pay, 200) * 4 + 0.5) / 4) FROM people GROUP BY town"
     wanted = dict(connection.sql(query).fetchall())
     for town in ("a", "b"):
-        assert answer.value[town] == pytest.approx(wanted[town], rel=1e-3)
+        assert answer.value[town] == pytest.approx(wanted[town], rel=5e-3)
         low, high = answer.intervals[town]
         assert low <= wanted[town] <= high
     assert answer.intervals["nowhere"] == (0.0, 10_000.0)

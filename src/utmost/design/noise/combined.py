@@ -98,7 +98,7 @@ def _in_blocks(law: BallLaw, weights: Floats) -> tuple[Floats, Floats, float]:
         return np.zeros(1), np.ones(1), 0.0
     bins = np.ceil(sizes * (FINE / most)).astype(np.int64)
     spare = float(np.abs(weights).sum()) * float(halves.max())
-    return np.arange(FINE + 1) * (most / FINE), np.bincount(bins, masses.ravel(), FINE + 1), spare
+    return np.arange(FINE + 1) * (most / FINE), np.bincount(bins, masses.ravel(), FINE + 1).astype(float), spare
 
 
 @lru_cache(maxsize=4)
@@ -112,9 +112,7 @@ def _blocks(law: BallLaw) -> tuple[Floats, Floats, NDArray[Any]]:
     counts = np.diff(edges).astype(float)
     counts = np.concatenate([counts[::-1], [1.0], counts])
     up, down = np.maximum(middles, 0), np.maximum(-middles, 0)
-    positive, negative = (
-        side[:, None, None] + side[None, :, None] + side[None, None, :] for side in (up, down)
-    )
+    positive, negative = (side[:, None, None] + side[None, :, None] + side[None, None, :] for side in (up, down))
     norms = positive + negative if law.shape == "any" else np.maximum(positive, negative)
     steps = norms if law.period == 1 else np.floor(norms / law.period) + (norms % law.period >= law.upper)
     rate = np.log(float(law.decay)) if law.decay < 0.5 else np.log1p(-float(1 - law.decay))

@@ -113,7 +113,7 @@ def variance_intervals(
 
 
 def _largest(limit: Limit, m_low: Floats, m_high: Floats, q_low: Floats, q_high: Floats) -> Floats:
-    """The largest limit on rectangles of means and q: weights are linear in both, so it is at a corner."""
+    """The largest limit at the corners of rectangles of means and q, in both of which the weights are linear."""
     at = [limit(m, q) for m in (m_low, m_high) for q in (q_low, q_high)]
     return np.asarray(np.max(at, axis=0))
 
@@ -178,7 +178,7 @@ def variance_alternatives(level: Level, rows_each: int, rows: float) -> dict[str
 
 
 def _gaussian_spread(level: Level) -> float:
-    """The standard deviation for a third of a level at sensitivity 1; of a pure one, a third of delta = 1e-6 as well."""
+    """The standard deviation for a third of a level at sensitivity 1; of a pure one, of delta = 1e-6 as well."""
     if isinstance(level, GaussianDP):
         return math.sqrt(3) / float(level.mu) if 0 < level.mu < math.inf else math.inf
     if isinstance(level, ZCDP):
