@@ -98,7 +98,8 @@ def _in_blocks(law: BallLaw, weights: Floats) -> tuple[Floats, Floats, float]:
         return np.zeros(1), np.ones(1), 0.0
     bins = np.ceil(sizes * (FINE / most)).astype(np.int64)
     spare = float(np.abs(weights).sum()) * float(halves.max())
-    return np.arange(FINE + 1) * (most / FINE), np.bincount(bins, masses.ravel(), FINE + 1).astype(float), spare
+    chances = np.asarray(np.bincount(bins, masses.ravel(), FINE + 1), dtype=np.float64)
+    return np.linspace(0, most, FINE + 1), chances, spare
 
 
 @lru_cache(maxsize=4)
