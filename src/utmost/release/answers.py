@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from utmost.accounting.entries import LedgerState
 from utmost.errors import CannotCertify, InvalidInput, UtmostError
 from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP, Level
@@ -34,29 +35,6 @@ if TYPE_CHECKING:
 
 RECORDED = "recorded answer: nothing was spent now"
 FORMAT = "utmost-answer"
-
-
-@dataclass(frozen=True)
-class LedgerState:
-    """What the ledger says right after an answer.
-
-    Attributes
-    ----------
-    entry : the number of its entry
-    time : when it was recorded
-    spent, left : of the whole budget, in words
-    amounts : what is spent of each resource and its limit, as numbers rounded to floats
-    head : the head of the ledger's chain
-    kept : whether the ledger outlives the process
-    """
-
-    entry: int
-    time: str
-    spent: str
-    left: str
-    amounts: Mapping[str, Mapping[str, float]]
-    head: str
-    kept: bool
 
 
 @dataclass(frozen=True, eq=False)

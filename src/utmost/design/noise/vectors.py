@@ -32,7 +32,7 @@ from utmost.mechanism.lattice import (
 )
 from utmost.mechanism.line import require_line_loss
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
-from utmost.privacy.pure_within import pure_within
+from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Lattice, Moves
 

@@ -114,7 +114,7 @@ class ByKeys(Vector):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = dict(zip(self.parts, self.contributions(source), strict=True))
-        return grouped_statement(source, self.terms.unit, self.rows_each, self.by.table, rows, secret)
+        return grouped_statement(source, self.terms.unit, self.rows_each, self.by, rows, secret)
 
     def point(self, found: Mapping[str, Any]) -> Any:
         space = self.space
