@@ -48,6 +48,8 @@ def test_every_target_is_met_and_hardly_more():
         s.plan.histogram("id", ["a", "b"], privacy=1): 3,
         s.plan.cdf("n", [1, 2, 3, 4], privacy=1): 12,
         s.plan.mean("n", 0, 5, privacy=1): ("0.05", None),
+        s.plan.mean("n", 0, 5, privacy=1, by=um.keys(id=["a", "b"])): ("0.05", None),
+        s.plan.variance("n", 0, 5, privacy=1): ("0.1", None),
         s.plan.majority("ok", privacy=1): ("0.01", None),
     }
     found = s.allot(plans)
@@ -157,6 +159,7 @@ def test_allotments_used_wrongly():
         ({other.plan.count("n > 1", privacy=1): 3}, {}, "another session"),
         ({count: ("1e-80", None)}, {}, "no level up to 100 meets expected loss 1e-80"),
         ({s.plan.mean("n", 0, 5, privacy=1): 3}, {}, "name the expected loss"),
+        ({s.plan.mean("n", 0, 5, privacy=1, by=um.keys(id=["a"])): 3}, {}, "name the expected loss"),
         ({s.plan.majority("ok", privacy=1): 3}, {}, "name the expected loss"),
     ):
         with pytest.raises(InvalidInput, match=words):

@@ -38,7 +38,7 @@ from utmost.release.groups import LARGEST, grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.options import Option
 from utmost.release.questions.numbers import Vector, require_unbiased
-from utmost.release.questions.question import Question, as_of, asking
+from utmost.release.questions.question import as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Moves
 
@@ -335,12 +335,6 @@ class MeanBy(OfValues):
         shares = np.where(known, np.clip(shares, 0.0, 1.0), 0.5)  # the middle, where nobody seems to be
         ends = mean_intervals(self.solution.mechanism, above, below, CONFIDENCE)
         return self._placed(shares), self._placed(ends[0]), self._placed(ends[1])
-
-    def searched(self, loss: str) -> float | None:
-        return None
-
-    def off_by_more(self, error: Fraction) -> float:
-        return Question.off_by_more(self, error)  # of the two sums, not of the mean, it would be known
 
     @property
     def average(self) -> float:

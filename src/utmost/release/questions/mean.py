@@ -23,7 +23,7 @@ from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.by import MeanBy
 from utmost.release.questions.numbers import Numbers
-from utmost.release.questions.question import Asks, Made, Question, asking
+from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Moves
 
@@ -107,12 +107,6 @@ class Mean(Numbers):
 
     def value(self, released: Mapping[str, Any]) -> float:
         return self._placed(_share(released[self.names[0]], released[self.names[1]]))
-
-    def searched(self, loss: str) -> float | None:
-        return None
-
-    def off_by_more(self, error: Fraction) -> float:
-        return Question.off_by_more(self, error)  # of the two sums, not of the mean, it would be known
 
     @property
     def average(self) -> float:

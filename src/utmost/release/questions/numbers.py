@@ -67,7 +67,14 @@ class Numbers(Question):
     def before(self) -> Before:
         return Before(self.loss, self.average, self._scaled(self.solution.mechanism.worst(self.loss)))
 
+    @property
+    def is_released(self) -> bool:
+        """Whether the answer is what is released, and errs as its noise does; else it is made of it, as a mean is."""
+        return type(self).average is Numbers.average
+
     def off_by_more(self, error: Fraction) -> float:
+        if not self.is_released:
+            return super().off_by_more(error)
         return float(self.solution.mechanism.expected(f"within {error // self.step}"))
 
     def compared(self) -> dict[str, dict[str, float]]:
@@ -117,7 +124,7 @@ class Number(Numbers):
         """By the noise alone: the best guess errs less on average, and on a long line hardly so."""
         from utmost.design.noise.line import best_line_noise
 
-        if not self.unbiased and (self.prior is not None or self.space.points < SHORT):
+        if not self.is_released or not (self.unbiased or (self.prior is None and self.space.points >= SHORT)):
             return None
         return self._scaled_as(loss, best_line_noise(self.space, self.privacy, self.loss).mean(loss))
 
@@ -168,6 +175,8 @@ class Vector(Numbers):
     def searched(self, loss: str) -> float | None:
         from utmost.design.noise.vectors import best_vector_noise
 
+        if not self.is_released:
+            return None
         return self._scaled_as(loss, best_vector_noise(self.space, self.privacy, self.loss).mean(loss))
 
     def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
@@ -261,6 +270,10 @@ class Chained(Vector):
     @property
     def average(self) -> float:
         return self._sums((self.loss,))[self.loss] if self.added else super().average
+
+    @property
+    def is_released(self) -> bool:
+        return not self.added
 
     def searched(self, loss: str) -> float | None:
         return None if self.chain else super().searched(loss)
