@@ -7,7 +7,20 @@ from pathlib import Path
 
 import utmost as um
 
-EXTRAS = ("matplotlib", "typer", "rich", "pydantic", "networkx", "pandas", "ibis", "duckdb")
+EXTRAS = (
+    "matplotlib",
+    "typer",
+    "rich",
+    "pydantic",
+    "networkx",
+    "pandas",
+    "ibis",
+    "duckdb",
+    "starlette",
+    "uvicorn",
+    "httpx",
+    "jinja2",
+)
 
 
 def in_a_new_process(code):
@@ -44,7 +57,7 @@ def test_every_command_is_there():
 
 def test_import_loads_no_extra():
     """The mathematics needs no extra; pictures load matplotlib when asked for."""
-    tables = ("Answer", "Plan", "Session", "audit", "people", "rows", "plot", "reproduce")
+    tables = ("Answer", "Client", "Plan", "Session", "audit", "people", "rows", "plot", "reproduce")
     used = f"[getattr(utmost, name) for name in utmost.__all__ if name not in {tables}]"
     code = f"import sys, utmost; {used}; print([m for m in {EXTRAS} if m in sys.modules])"
     assert in_a_new_process(code).strip() == "[]"

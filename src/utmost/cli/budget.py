@@ -13,10 +13,11 @@ from rich.table import Table
 
 from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
-from utmost.cli.output import Json, checks_of, ledger_file, print_json, read_level
+from utmost.cli.output import Json, checks_of, ledger_file, print_json
 from utmost.cli.problem_file import LevelTable
 from utmost.errors import BadFile, InvalidInput
 from utmost.privacy import ApproxDP, Level
+from utmost.privacy.written import read_level
 from utmost.release.budget import asked, levels_of
 from utmost.release.units import as_unit
 

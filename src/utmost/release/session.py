@@ -201,16 +201,16 @@ class Session(Questions[Answer]):
             "batch": [{"privacy": str(q.privacy), **self._identity(q)} for q in asked],
             "delta": None if delta is None else str(delta),
         }
-        known = None if _require_fresh(fresh) else self.account.find(public)
-        if known is not None:
-            entry = known
-        else:
-            with self.account.reserve_batch([question.privacy for question in asked], public, delta) as reserved:
-                released = [self._release(question, s) for question, s in zip(asked, statements, strict=True)]
-                entry = reserved.complete(released)
+        again, drawn = _require_fresh(fresh), list[dict[str, Any]]()
+
+        def draw() -> list[dict[str, Any]]:
+            drawn.extend(self._release(question, s) for question, s in zip(asked, statements, strict=True))
+            return drawn
+
+        entry = self.account.ask_batch([question.privacy for question in asked], public, draw, delta, fresh=again)
         state = self.account.state_after(entry)
         return [
-            Answer(question, self.dataset, released, state, known is not None, self.source)
+            Answer(question, self.dataset, released, state, not drawn, self.source)
             for question, released in zip(asked, entry.answer, strict=True)
         ]
 
