@@ -112,7 +112,7 @@ def _picture(answer: Answer) -> str:
     """What is known after a number was released; several counts side by side."""
     if isinstance(answer.value, Mapping):
         shown = {_short(cell_name(name)): float(n) for name, n in islice(answer.value.items(), MOST_BARS + 1)}
-        few = len(shown) == len(answer.value) <= MOST_BARS
+        few = len(shown) == len(answer.value) <= MOST_BARS and answer.question.one_kind
         return bars(shown, "The released numbers.") if few else ""
     known = answer.question.belief(answer.released)
     if known is None or answer.interval is None:

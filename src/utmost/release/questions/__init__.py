@@ -20,19 +20,20 @@ from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
 from utmost.release.questions.question import Made, Question, Terms
 from utmost.release.questions.sum import AsksSum, Sum
 from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
+from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
 
 __all__ = ["BY_KEYS", "QUESTIONS", "Question", "Questions", "Terms"]
 
 QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
     for asked in (
-        *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
+        *(Count, Sum, Mean, Variance, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
         *(Clamped, LeftOut),
     )
 }
 """Every question by its name, in the order in which they are listed to people."""
 BY_KEYS: dict[str, type[Question]] = {
-    asked.name: asked for asked in (CountBy, SumBy, MeanBy, MajorityBy, ThresholdBy, QuantileBy)
+    asked.name: asked for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy)
 }
 """Those that take `by`, as they are asked with it."""
 
@@ -41,6 +42,7 @@ class Questions(
     AsksCount[Made],
     AsksSum[Made],
     AsksMean[Made],
+    AsksVariance[Made],
     AsksMajority[Made],
     AsksThreshold[Made],
     AsksCounts[Made],

@@ -63,6 +63,8 @@ class Question(ABC):
     """What it asks, in half a line, for a list of questions."""
     options: ClassVar[tuple[Option, ...]]
     """Its parameters, beside `privacy`, in the order of the method's."""
+    one_kind: ClassVar[bool] = True
+    """Whether several numbers of an answer measure the same, so that a picture may set them side by side."""
 
     terms: Terms
     privacy: Level
