@@ -194,6 +194,16 @@ class Question(ABC):
         return self.released(self.solution.sample(point))
 
     @property
+    def proved_level(self) -> Level:
+        """The level that the solution keeps on its space: what is spent, or one of several shares of it."""
+        return self.privacy
+
+    @property
+    def composition(self) -> str:
+        """Why the level that is proved keeps the one that is spent, where these are not about the same."""
+        return ""
+
+    @property
     def proved_of(self) -> str:
         """What the certificate is about, where that is not the answer itself."""
         return ""
