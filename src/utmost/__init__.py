@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from utmost.mechanism.certification import CertifiedMechanism, certify
     from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, SuitablePair
     from utmost.release import Answer, Plan, Session, audit, people, rows
+    from utmost.release.discover import discover
     from utmost.release.keys import keys
     from utmost.solution import Certificate, Problem, Solution, Verification
     from utmost.space import Morphism, Space
@@ -67,6 +68,7 @@ __all__ = [
     "counts",
     "cycle",
     "differences",
+    "discover",
     "errors",
     "finite",
     "grid",
@@ -97,6 +99,7 @@ HOMES = {
     "utmost.mechanism.certification": ("CertifiedMechanism", "certify"),
     "utmost.privacy": ("ZCDP", "ApproxDP", "GaussianDP", "Level", "PureDP", "SuitablePair"),
     "utmost.release": ("Answer", "Plan", "Session", "audit", "people", "rows"),
+    "utmost.release.discover": ("discover",),
     "utmost.release.keys": ("keys",),
     "utmost.solution": ("Certificate", "Problem", "Solution", "Verification"),
     "utmost.space": ("Morphism", "Space"),

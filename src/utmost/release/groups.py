@@ -80,7 +80,7 @@ def grouped_statement(
             [] if all(part.is_count for part in contributions.values()) and len(contributions) == 1 else contributions
         )
         kept = keep_rows(placed, ("cell", *alike), rows_each, secret)
-        query = kept.group_by("cell").aggregate(**{name: _clamped(kept[name].sum()) for name in contributions})
+        query = kept.group_by("cell").aggregate(**{name: clamped(kept[name].sum()) for name in contributions})
         query = query.select("cell", *contributions)
     return source.statement(query, listed, listed.num_rows + other)
 
@@ -108,7 +108,7 @@ def _grouped(table: Any, columns: list[str], contributions: Mapping[str, Contrib
 
 def _by_key(place: Any, found: Any, listed: pyarrow.Table, contributions: Mapping[str, Contribution]) -> Any:
     joined = place.left_join(found, _matches(place, found, listed))
-    return joined.select(cell=joined.place, **{name: _clamped(joined[name].fill_null(0)) for name in contributions})
+    return joined.select(cell=joined.place, **{name: clamped(joined[name].fill_null(0)) for name in contributions})
 
 
 def _matches(left: Any, right: Any, listed: pyarrow.Table) -> list[Any]:
@@ -139,11 +139,12 @@ def _the_rest(found: Any, by_key: Any, number: int, contributions: Mapping[str, 
     everything = found.aggregate(**{f"all_{name}": found[name].sum().fill_null(0) for name in contributions})
     here = by_key.aggregate(**{name: by_key[name].sum().fill_null(0) for name in contributions})
     both = everything.cross_join(here)
-    rest = {name: _clamped(both[f"all_{name}"] - both[name]) for name in contributions}
+    rest = {name: clamped(both[f"all_{name}"] - both[name]) for name in contributions}
     return both.select(cell=ibis.literal(number, "int64"), **rest)
 
 
-def _clamped(total: Any) -> Any:
+def clamped(total: Any) -> Any:
+    """A sum cut to what 64 bits hold, with room for noise."""
     import ibis
 
     low, high = ibis.literal(-LARGEST, "int64"), ibis.literal(LARGEST, "int64")
