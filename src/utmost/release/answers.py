@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from utmost.accounting.entries import LedgerState
 from utmost.errors import CannotCertify, InvalidInput, UtmostError
 from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP, Level
@@ -34,29 +35,6 @@ if TYPE_CHECKING:
 
 RECORDED = "recorded answer: nothing was spent now"
 FORMAT = "utmost-answer"
-
-
-@dataclass(frozen=True)
-class LedgerState:
-    """What the ledger says right after an answer.
-
-    Attributes
-    ----------
-    entry : the number of its entry
-    time : when it was recorded
-    spent, left : of the whole budget, in words
-    amounts : what is spent of each resource and its limit, as numbers rounded to floats
-    head : the head of the ledger's chain
-    kept : whether the ledger outlives the process
-    """
-
-    entry: int
-    time: str
-    spent: str
-    left: str
-    amounts: Mapping[str, Mapping[str, float]]
-    head: str
-    kept: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,10 +271,10 @@ def _level_in_words(level: Level) -> dict[str, Any]:
 def proved_private(question: Question) -> Check:
     """The proof of privacy of what will be drawn; `CannotCertify` if it fails: nothing unproved is released."""
     found = question.solution
-    check: Check = found.mechanism.prove(question.space, question.privacy)
+    check: Check = found.mechanism.prove(question.space, question.proved_level)
     if not check.passed:
         raise CannotCertify(f"the mechanism is not proved private ({check.detail}); ask at another level.")
-    return check
+    return replace(check, detail="; ".join(filter(None, (check.detail, question.composition))))
 
 
 def plain_after(question: Question, after: After) -> dict[str, Any]:
@@ -307,7 +285,7 @@ def plain_after(question: Question, after: After) -> dict[str, Any]:
 def fits(question: Question) -> tuple[Check, ...]:
     """Whether a solution is one for the question: the same integers, moves, level, loss, prior, quantile."""
     problem = question.solution.problem
-    same = problem.space == question.space and problem.privacy == question.privacy
+    same = problem.space == question.space and problem.privacy == question.proved_level
     names = ("loss", "prior", "unbiased", "border", "counted")
     asked = {name: getattr(question, name) for name in names if hasattr(question, name)}
     if hasattr(question, "q"):  # a quantile's: which one, and among what

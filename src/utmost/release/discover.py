@@ -113,4 +113,4 @@ def shown_keys(names: Sequence[str], listed: Any, ordered: bool = True) -> Keys:
 
 
 def _is_key(value: Any, kind: str) -> bool:
-    return type(value) is TYPES[kind] and not (kind == "double" and not math.isfinite(value))
+    return type(value) is TYPES[kind] and (kind != "double" or math.isfinite(float(value)))

@@ -130,7 +130,7 @@ class AsksCount(Asks[Made]):
         if by is not None:
             require_nothing_else(prior, unbiased)
             level, condition = self.level(privacy), self.where(where)
-            kind = CountDiscovered if isinstance(by, Discover) else CountBy
+            kind: Any = CountDiscovered if isinstance(by, Discover) else CountBy
             grouped = kind(terms=self.terms, privacy=level, by=by, where=condition, of=of, loss=loss)
             return self.ask(grouped, fresh)
         return self.ask(

@@ -214,7 +214,7 @@ class AsksMean(Asks[Made]):
             "where": self.where(where),
             "loss": loss,
         }
-        kind = MeanDiscovered if isinstance(by, Discover) else MeanBy
+        kind: Any = MeanDiscovered if isinstance(by, Discover) else MeanBy
         return self.ask(Mean(**given) if by is None else kind(by=by, **given), fresh)
 
 

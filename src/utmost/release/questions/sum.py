@@ -143,8 +143,9 @@ class AsksSum(Asks[Made]):
         """
         if by is not None:
             require_nothing_else(prior, unbiased)
+            kind: Any = SumDiscovered if isinstance(by, Discover) else SumBy
             return self.ask(
-                (SumDiscovered if isinstance(by, Discover) else SumBy)(
+                kind(
                     terms=self.terms,
                     privacy=self.level(privacy),
                     by=by,
