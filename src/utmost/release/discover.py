@@ -21,7 +21,7 @@ EXAMPLE = 'um.discover("dest"), or um.discover("origin", "dest")'
 MOST_COLUMNS, MOST_EACH = 16, 5000
 FIRST_DAY, LAST_DAY = datetime.date(1, 1, 1), datetime.date(9999, 12, 31)
 """Dates beyond these are no keys: Python has none."""
-TYPES = {"string": str, "int64": int, "uint64": int, "double": float, "bool": bool, "date32[day]": str}
+TYPES: dict[str, type] = {"string": str, "int64": int, "uint64": int, "double": float, "bool": bool, "date32[day]": str}
 """The Arrow types of keys, and what their values are in JSON."""
 
 
@@ -113,4 +113,6 @@ def shown_keys(names: Sequence[str], listed: Any, ordered: bool = True) -> Keys:
 
 
 def _is_key(value: Any, kind: str) -> bool:
-    return type(value) is TYPES[kind] and (kind != "double" or math.isfinite(float(value)))
+    if not isinstance(value, TYPES[kind]) or (isinstance(value, bool) and kind != "bool"):
+        return False
+    return not isinstance(value, float) or math.isfinite(value)
