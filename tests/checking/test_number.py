@@ -16,8 +16,8 @@ from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput, TooLarge, UtmostError
 from utmost.exact import write_rational
 from utmost.exact.saved import canonical
+from utmost.mechanism.line import cost
 from utmost.mechanism.line_chains import ChainLine
-from utmost.mechanism.line_losses import cost
 from utmost.solution import Solution
 from utmost.space.integers import Line
 
@@ -135,6 +135,7 @@ def test_random_forgeries(name, tmp_path):
         ("canonical", ("mechanism", "level", "mu"), "2"),
         ("canonical", ("mechanism", "remap"), "best"),
         ("staircase", ("mechanism", "upper"), 3),
+        ("staircase", ("problem", "privacy", "epsilon"), "0"),
         ("flow", ("certificate", "bound"), 30.0),
         ("flow", ("certificate", "evidence", "upper"), 5),
         ("flow", ("certificate", "evidence", "growth"), "1/100"),

@@ -14,7 +14,7 @@ from utmost.checking.number import pairs_bound
 from utmost.design.noise.vectors import best_vector
 from utmost.errors import UtmostError
 from utmost.exact.saved import canonical
-from utmost.mechanism.line_losses import cost
+from utmost.mechanism.line import cost
 from utmost.solution import Solution
 from utmost.space.integers import Lattice, Line
 

@@ -15,7 +15,7 @@ from utmost.mechanism.certification import growth_floor
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.layer_noise import LayerNoise
 from utmost.mechanism.layers import LayerLaw
-from utmost.mechanism.line_losses import cost
+from utmost.mechanism.line import cost
 from utmost.mechanism.line_noise import NoisyLine
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.space.integers import Line

@@ -11,7 +11,7 @@ from utmost.design.noise.line import best_on_line
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.layer_noise import LayerNoise
 from utmost.mechanism.layers import LayerLaw
-from utmost.mechanism.line_losses import cost
+from utmost.mechanism.line import cost
 from utmost.mechanism.line_noise import NoisyLine
 from utmost.privacy import GaussianDP
 from utmost.space.integers import Line

@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 
 import utmost as um
+from utmost.mechanism.line import cost
 from utmost.mechanism.rounding import UNNOTICED
 from utmost.release.alternatives import _gaussian_spread, choice_alternatives, number_alternatives
-from utmost.release.costs import cost
 from utmost.space.integers import Line
 
 TABLE = pyarrow.table({"x": [1.0, 2.0], "id": ["a", "b"]})

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from utmost.exact import to_float
 from utmost.exact.arrays import Floats
-from utmost.mechanism.line_losses import cost, tolerance
+from utmost.mechanism.line import cost, tolerance
 from utmost.privacy import ZCDP, ApproxDP, Level
 from utmost.space.integers import Lattice
 

@@ -11,7 +11,7 @@ from utmost.checking.window import window_bound
 from utmost.errors import InvalidInput
 from utmost.mechanism.certification import Check
 from utmost.mechanism.lattice import NoisyVector
-from utmost.mechanism.line_losses import require_line_loss
+from utmost.mechanism.line import require_line_loss
 from utmost.privacy import Level
 from utmost.space.integers import Lattice
 

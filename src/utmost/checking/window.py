@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from utmost.checking.chains import read
 from utmost.checking.coordinate import line_points
 from utmost.errors import InvalidInput
-from utmost.mechanism.balls import free, norm
-from utmost.mechanism.line_losses import cost
+from utmost.mechanism.integer_balls import free, norm
+from utmost.mechanism.line import cost
 from utmost.privacy import ApproxDP, Level
 from utmost.space.integers import Lattice
 

@@ -19,7 +19,7 @@ from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import implies_level
 from utmost.mechanism.draws import IntegerDraws, draw_point
 from utmost.mechanism.layers import LayerLaw, sum_norms, sum_squares
-from utmost.mechanism.line_losses import tolerance
+from utmost.mechanism.line import tolerance
 from utmost.privacy import Level
 
 NEGLIGIBLE = 64 * math.log(2)

@@ -1,4 +1,4 @@
-"""What every mechanism for one number on a line can say: its law, its losses, and what to believe after an answer."""
+"""One number on a line: losses by name, and what every mechanism for it can say, its law and what to believe after."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.line_losses import cost
 from utmost.space.integers import Line, unlisted_from_json
 
 MOST_WORK = 10**6
@@ -145,3 +145,29 @@ def read_line(data: Mapping[str, Any]) -> tuple[Line, Floats | None]:
     if prior.shape != (line.points,) or not (prior >= 0).all() or not abs(float(prior.sum()) - 1) <= 1e-9:
         raise InvalidInput("the prior is not a distribution over the points of the line.")
     return line, prior
+
+
+def cost(loss: str, distance: NDArray[Any]) -> NDArray[np.float64]:
+    """The loss of being so many steps off: "absolute", "squared", "zero-one", or "within k" (none up to k, else 1)."""
+    away = np.abs(np.asarray(distance, dtype=float))
+    if loss == "absolute":
+        return np.asarray(away)
+    return np.asarray(away**2 if loss == "squared" else away > tolerance(loss), dtype=float)
+
+
+def tolerance(loss: str) -> int:
+    """How many steps off cost nothing, for zero-one losses."""
+    return within(loss) or 0
+
+
+def within(loss: str) -> int | None:
+    """The k of "within k"; None for other losses."""
+    word, _, number = loss.partition(" ")
+    return int(number) if word == "within" and number.isdecimal() and len(number) < 16 else None
+
+
+def require_line_loss(loss: Any) -> str:
+    """A loss by its name; `InvalidInput` for anything else, which may come from a file."""
+    if isinstance(loss, str) and (loss in ("absolute", "squared", "zero-one") or within(loss) is not None):
+        return str(loss)
+    raise InvalidInput(f"loss is {shown(loss)}; say 'absolute', 'squared', 'zero-one' or such as 'within 5'.")

@@ -29,8 +29,16 @@ from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.canonical import require_canonical
 from utmost.mechanism.certification import Check
 from utmost.mechanism.draws import Uniform
-from utmost.mechanism.line import MOST_LISTED, LineMechanism, not_too_unlikely, plain_prior, read_line, weigh
-from utmost.mechanism.line_losses import cost, require_line_loss
+from utmost.mechanism.line import (
+    MOST_LISTED,
+    LineMechanism,
+    cost,
+    not_too_unlikely,
+    plain_prior,
+    read_line,
+    require_line_loss,
+    weigh,
+)
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
 from utmost.space.integers import Line, unlisted_to_json
 

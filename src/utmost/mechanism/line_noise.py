@@ -32,8 +32,16 @@ from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.certification import Check
 from utmost.mechanism.gaussian_noise import GaussianNoise
 from utmost.mechanism.layer_noise import LayerNoise
-from utmost.mechanism.line import LineMechanism, plain_prior, read_line, spread_out, weigh
-from utmost.mechanism.line_losses import cost, require_line_loss, tolerance
+from utmost.mechanism.line import (
+    LineMechanism,
+    cost,
+    plain_prior,
+    read_line,
+    require_line_loss,
+    spread_out,
+    tolerance,
+    weigh,
+)
 from utmost.privacy import Level
 from utmost.space.integers import Line, unlisted_to_json
 

@@ -13,8 +13,15 @@ from utmost.errors import CannotCertify, InvalidInput, TooLarge
 from utmost.exact import MOST_BITS
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import CertifiedMechanism, Check
-from utmost.mechanism.line import LineMechanism, not_too_unlikely, plain_prior, read_line, weigh
-from utmost.mechanism.line_losses import cost, require_line_loss
+from utmost.mechanism.line import (
+    LineMechanism,
+    cost,
+    not_too_unlikely,
+    plain_prior,
+    read_line,
+    require_line_loss,
+    weigh,
+)
 from utmost.mechanism.rounding import Weights
 from utmost.mechanism.sampling import WORD, draw
 from utmost.privacy import Level

@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.mechanism.line import cost
 from utmost.privacy import ApproxDP, GaussianDP, Level
-from utmost.release.costs import cost
 from utmost.space.integers import Lattice, Line
 
 Floats = NDArray[np.float64]

@@ -95,10 +95,11 @@ def _value(answer: Answer) -> str:
     """The answer in large letters; several counts as a table, each with the interval that holds the truth."""
     if not isinstance(answer.value, Mapping):
         return f'<p class="value">{html.escape(show(answer.value))}</p>'
-    head = _columns(*answer.question.key_columns, "released", f"from ({answer.after.confidence:.0%})", "to")
+    ends_of = [f"from ({answer.after.confidence:.0%})", "to"] if answer.intervals else []
+    head = _columns(*answer.question.key_columns, "released", *ends_of)
     rows = ""
     for name, count in islice(answer.value.items(), MOST_CELLS):
-        ends = "".join(f"<td>{show(end)}</td>" for end in answer.intervals[name])
+        ends = "".join(f"<td>{show(end)}</td>" for end in answer.intervals.get(name, ()))
         cells = f'<td class="released">{show(count)}</td>{ends}'
         parts = name if isinstance(name, tuple) else (name,)
         keys = "".join(f'<th scope="row" class="words">{html.escape(cell_name(part))}</th>' for part in parts)
@@ -112,7 +113,7 @@ def _picture(answer: Answer) -> str:
     """What is known after a number was released; several counts side by side."""
     if isinstance(answer.value, Mapping):
         shown = {_short(cell_name(name)): float(n) for name, n in islice(answer.value.items(), MOST_BARS + 1)}
-        few = len(shown) == len(answer.value) <= MOST_BARS
+        few = len(shown) == len(answer.value) <= MOST_BARS and answer.question.one_kind
         return bars(shown, "The released numbers.") if few else ""
     known = answer.question.belief(answer.released)
     if known is None or answer.interval is None:

@@ -13,16 +13,16 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from utmost.accounting import Account, Entry, Ledger, Schedule
+from utmost.accounting import Account, Ledger, Schedule
 from utmost.accounting.entries import Left, Spent
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
-from utmost.release.answers import Answer, LedgerState, Plan, describe
+from utmost.release.answers import Answer, Plan, describe
+from utmost.release.arguments import require_releasable
 from utmost.release.budget import Budget
 from utmost.release.contributions import require_id
 from utmost.release.engines import open_table
-from utmost.release.levels import require_releasable
 from utmost.release.questions import Question, Questions, Terms
 from utmost.release.source import Statement
 from utmost.release.units import Unit, require_neighbours
@@ -202,16 +202,16 @@ class Session(Questions[Answer]):
             "batch": [{"privacy": str(q.privacy), **self._identity(q)} for q in asked],
             "delta": None if delta is None else str(delta),
         }
-        known = None if _require_fresh(fresh) else self.account.find(public)
-        if known is not None:
-            entry = known
-        else:
-            with self.account.reserve_batch([question.privacy for question in asked], public, delta) as reserved:
-                released = [self._release(question, s) for question, s in zip(asked, statements, strict=True)]
-                entry = reserved.complete(released)
-        state = self._state(entry)
+        again, drawn = _require_fresh(fresh), list[dict[str, Any]]()
+
+        def draw() -> list[dict[str, Any]]:
+            drawn.extend(self._release(question, s) for question, s in zip(asked, statements, strict=True))
+            return drawn
+
+        entry = self.account.ask_batch([question.privacy for question in asked], public, draw, delta, fresh=again)
+        state = self.account.state_after(entry)
         return [
-            Answer(question, self.dataset, released, state, known is not None, self.source)
+            Answer(question, self.dataset, released, state, not drawn, self.source)
             for question, released in zip(asked, entry.answer, strict=True)
         ]
 
@@ -252,7 +252,7 @@ class Session(Questions[Answer]):
             return drawn[0]
 
         entry = self.account.ask(question.privacy, self._identity(question), draw, fresh=again)
-        return Answer(question, self.dataset, entry.answer, self._state(entry), not drawn, self.source)
+        return Answer(question, self.dataset, entry.answer, self.account.state_after(entry), not drawn, self.source)
 
     def _release(self, question: Question, statement: Statement) -> dict[str, Any]:
         """What is released: integers read, placed, drawn; the private point is forgotten."""
@@ -261,14 +261,6 @@ class Session(Questions[Answer]):
     def _identity(self, question: Question) -> dict[str, Any]:
         """Everything that defines a question about this table, as plain data: what the ledger compares."""
         return {**question.identity, "table": self.source.fingerprint}
-
-    def _state(self, entry: Entry) -> LedgerState:
-        spent, left = self.account.spent, self.account.left
-        limits = dict(zip(spent.filter.resources, spent.filter.limits, strict=True))
-        amounts = {
-            name: {"spent": float(amount), "limit": float(limits[name])} for name, amount in spent.amounts().items()
-        }
-        return LedgerState(entry.number, entry.time, str(spent), str(left), amounts, entry.head, self.ledger.kept)
 
     def _repr_html_(self) -> str:
         """The session in a notebook: whose data, who neighbours whom, and the budget; no row is looked at."""
@@ -337,4 +329,4 @@ class Scheduled(Questions[Answer]):
         with self._slots.slot(session._identity(question)) as slot:
             released = session._release(question, statement)
             entry = slot.complete(released)
-        return Answer(question, session.dataset, released, session._state(entry), False, self.source)
+        return Answer(question, session.dataset, released, session.account.state_after(entry), False, self.source)

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from utmost.errors import EngineFailed, InvalidInput, UtmostError, shown
-from utmost.release.plain import plain
+from utmost.release.arguments import plain
 
 FAILED = (
     "the engine could not compute this answer. What was reserved stays spent, because when an engine fails may "

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.arguments import Neighbours
-from utmost.release.plain import plain
+from utmost.release.arguments import Neighbours, plain
 
 MOST_UNITS = 10**12
 MOST_ROWS = 10**18

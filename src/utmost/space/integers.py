@@ -203,8 +203,52 @@ class Tallies:
         return f"tallies of {self.cells} cells, at most {self.rows} rows, {self.neighbours}, {self.rows_each} each"
 
 
-Unlisted: TypeAlias = Line | Lattice | Tallies
-KINDS: dict[str, Any] = {kind.kind: kind for kind in (Line, Lattice, Tallies)}
+@dataclass(frozen=True)
+class Holders:
+    """How many units hold each of some keys that nobody listed, and numbers that belong to each key.
+
+    Attributes
+    ----------
+    units : how many units there are at most
+    keys_each : how many keys one unit holds at most
+    neighbours : "add-remove": a unit comes or goes with its keys; "replace": it may hold others instead
+    numbers : what one neighbour does to the numbers of all keys; of dimension 1 where those of one key alone move.
+        None where there are none
+
+    Examples
+    --------
+    >>> Holders(20_000, 3, "add-remove").changes, Holders(20_000, 3, "replace").changes
+    (3, 6)
+    """
+
+    kind: ClassVar[str] = "holders"
+    units: int
+    keys_each: int
+    neighbours: Neighbours
+    numbers: Lattice | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.numbers, Mapping):
+            object.__setattr__(self, "numbers", Lattice(**self.numbers))
+        _require_whole(self)
+        if self.units < 0 or self.keys_each < 1 or self.neighbours not in get_args(Neighbours):
+            raise InvalidInput(
+                f"{self!r} is no space of keys; give units >= 0, keys_each >= 1, and 'replace' or 'add-remove'."
+            )
+
+    @property
+    def changes(self) -> int:
+        """How many keys one neighbour gives a holder more or one less, at most."""
+        return self.keys_each * (2 if self.neighbours == "replace" else 1)
+
+    def __str__(self) -> str:
+        each = f"{self.keys_each} key{'s' * (self.keys_each > 1)} each"
+        beside = "" if self.numbers is None else f"; numbers {self.numbers.reach} {self.numbers.moves} moves apart"
+        return f"keys of at most {self.units} units, {each}, {self.neighbours}{beside}"
+
+
+Unlisted: TypeAlias = Line | Lattice | Tallies | Holders
+KINDS: dict[str, Any] = {kind.kind: kind for kind in (Line, Lattice, Tallies, Holders)}
 
 
 def unlisted_to_json(space: Unlisted) -> dict[str, Any]:
@@ -233,7 +277,7 @@ def _places_of(tallies: Tallies) -> dict[tuple[int, ...], int]:
 def _require_whole(space: Any) -> None:
     """Every number must be a whole one of Python's own, since it may come from a file."""
     for name, value in vars(space).items():
-        if not isinstance(value, str) and (isinstance(value, bool) or not isinstance(value, int)):
+        if not isinstance(value, str | Lattice | None) and (isinstance(value, bool) or not isinstance(value, int)):
             try:
                 object.__setattr__(space, name, operator.index(value))
             except TypeError:

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 import utmost as um
 from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput, UnsupportedLevel
-from utmost.mechanism.line_losses import cost
+from utmost.mechanism.line import cost
 from utmost.solution import Solution, proved_bound
 from utmost.space.integers import Line
 

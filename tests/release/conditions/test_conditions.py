@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from utmost.errors import InvalidInput, NotRowWise
-from utmost.release.conditions import as_condition
-from utmost.release.conditions.where import as_where
+from utmost.release.conditions import as_condition, as_where
 from utmost.release.engines import open_table
 
 TABLE = pyarrow.table(

@@ -37,9 +37,8 @@ from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
 from utmost.mechanism.gaussian_noise import GaussianNoise
 from utmost.mechanism.layer_noise import LayerNoise
 from utmost.mechanism.layers import LayerLaw
-from utmost.mechanism.line import LineMechanism
+from utmost.mechanism.line import LineMechanism, require_line_loss, tolerance
 from utmost.mechanism.line_chains import ChainLine, chain_reach
-from utmost.mechanism.line_losses import require_line_loss, tolerance
 from utmost.mechanism.line_noise import MOST_GUESSED, MOST_TABLE, NoisyLine
 from utmost.mechanism.line_table import TableLine
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level

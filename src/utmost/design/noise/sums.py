@@ -22,7 +22,7 @@ from utmost.errors import UnsupportedLevel
 from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
 from utmost.mechanism.lattice import IndependentLaw
-from utmost.mechanism.line_losses import tolerance
+from utmost.mechanism.line import tolerance
 from utmost.privacy import Level
 from utmost.solution import Solution
 from utmost.space.integers import Lattice

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from utmost.exact.arrays import Floats
+from utmost.mechanism.line import cost
 from utmost.mechanism.line_chains import chain_reach
-from utmost.mechanism.line_losses import cost
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair
 from utmost.space.integers import Line
 

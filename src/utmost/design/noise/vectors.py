@@ -30,9 +30,9 @@ from utmost.mechanism.lattice import (
     square_of_moves,
     sum_of_moves,
 )
-from utmost.mechanism.line_losses import require_line_loss
+from utmost.mechanism.line import require_line_loss
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
-from utmost.privacy.pure_within import pure_within
+from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Lattice, Moves
 
@@ -43,6 +43,8 @@ MOST_STEPPED = 60
 minutes to count."""
 WIDEST_DISCRETE = 1000.0
 """The standard deviation from which zCDP takes the rounded Gaussian: the discrete one is better by v/(v + 1/12)."""
+WIDEST, MOST_WIDE = 1e6, 1000
+"""Gaussian noise with a larger standard deviation is found by bisection, a millisecond each: for so many integers."""
 ALONE = (
     "no private mechanism errs less on one of the integers alone, with the whole level spent on it (the value is the "
     "same at every table; the bound holds on average over a line of tables, hence at the worst one)"
@@ -128,7 +130,7 @@ def _candidates(space: Lattice, level: Level, loss: str) -> Iterator[Any]:
     if sum_of_moves(space) == 1 and not isinstance(level, ZCDP) and not _is_pure(level):
         yield IndependentLaw(d, CanonicalLaw(level))
     gaussian = gaussian_law(level, square_of_moves(space))
-    if gaussian is not None and gaussian.deviation < 10**6:
+    if gaussian is not None and (gaussian.deviation < WIDEST or d <= MOST_WIDE):
         yield IndependentLaw(d, gaussian)
 
 

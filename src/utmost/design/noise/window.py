@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.mechanism.balls import free, norm
-from utmost.mechanism.line_losses import cost
+from utmost.mechanism.integer_balls import free, norm
+from utmost.mechanism.line import cost
 from utmost.privacy import ApproxDP, Level
 from utmost.space.integers import Lattice, Moves
 

@@ -5,7 +5,8 @@ text of a user ever reaches an engine; then both take one road: every operation 
 that look at one row and cannot fail on any. What is not listed is refused before anything is read.
 
 `row_wise` holds the list and its reasons, `sql` rebuilds SQL; here both meet, and what an engine would convert by
-itself, and fail in, is written so that it cannot.
+itself, and fail in, is written so that it cannot. `Where` is a condition as questions carry it: its text, which is
+public, and what the engine's expression is built from.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError, shown
+from utmost.release.arguments import plain
 from utmost.release.conditions.row_wise import COMPARED, WIDEST, kind_of, require_row_wise
 from utmost.release.conditions.sql import from_sql
 from utmost.release.source import Source
@@ -38,6 +41,48 @@ REMEDIES = {
     "SQLStringView": "give the base table, and the condition as where=",
     "Union": "put the rows into one table beforehand",
 }
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which rows a question is about; without a text, every row.
+
+    Attributes
+    ----------
+    text : SQL as it was given, or the engine's SQL of an Ibis condition: what is shown and what the ledger compares
+    given : SQL text, or an Ibis condition: what the engine is asked with
+    """
+
+    text: str | None = None
+    given: Any = field(default=None, repr=False, compare=False)  # an interactive Ibis would print rows
+
+    def __bool__(self) -> bool:
+        return self.text is not None
+
+    def __str__(self) -> str:
+        return self.text or "every row"
+
+
+EVERY_ROW = Where()
+
+
+def as_where(where: Any, source: Source) -> Where:
+    """A condition with its text, once it is known to be one; None is every row."""
+    if where is None:
+        return EVERY_ROW
+    condition = as_condition(where, source)
+    if isinstance(where, str):
+        return Where(str(plain(where)).strip(), where)
+    try:
+        compiled = source.sql(source.table.select(condition=condition))
+    except RecursionError:
+        raise InvalidInput(TOO_DEEP) from None
+    return Where(compiled.removeprefix("SELECT ").rpartition(' AS "condition" FROM ')[0], where)
+
+
+def where_from_text(text: str | None) -> Where:
+    """The condition of a saved question: its text serves as what is asked, too."""
+    return Where(text, text)
 
 
 def as_condition(where: Any, source: Source) -> Any:

@@ -16,8 +16,8 @@ from decimal import Decimal
 from typing import Any
 
 from utmost.errors import InvalidInput, NotRowWise, shown
+from utmost.release.arguments import plain
 from utmost.release.conditions.row_wise import OF_INSTANTS, PARTS, WIDEST, kind_of, refuse
-from utmost.release.plain import plain
 from utmost.release.source import Source
 
 MOST_TEXT = 10_000

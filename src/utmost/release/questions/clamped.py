@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.exact import Number as AnyNumber
 from utmost.exact import show_rational
-from utmost.release.arguments import Condition, Privacy
-from utmost.release.asked import Asks, Made
-from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.arguments import Condition, Privacy, as_loss
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Grid, as_range, outside, range_of, statement
-from utmost.release.costs import as_loss
 from utmost.release.options import COLUMN, LOWER, UNBIASED, UPPER, WHERE
 from utmost.release.questions.numbers import Number, require_unbiased
-from utmost.release.questions.question import asking
+from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Line
 

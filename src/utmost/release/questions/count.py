@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from utmost.release.arguments import Condition, Of, Prior, Privacy
-from utmost.release.asked import Asks, Made
-from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.arguments import Condition, Of, Prior, Privacy, as_loss, line_prior
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones, statement
-from utmost.release.costs import as_loss
 from utmost.release.keys import Keys
 from utmost.release.options import ANY_CONDITION, OF, UNBIASED
-from utmost.release.priors import line_prior
 from utmost.release.questions.by import CountBy, require_nothing_else
 from utmost.release.questions.numbers import Number, prior_text, require_unbiased
-from utmost.release.questions.question import as_of
+from utmost.release.questions.question import Asks, Made, as_of
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput
-from utmost.release.arguments import Condition, Privacy
-from utmost.release.asked import Asks, Made
-from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.arguments import Condition, Privacy, as_loss
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import people_with_more
-from utmost.release.costs import as_loss
 from utmost.release.options import ANY_CONDITION, UNBIASED
 from utmost.release.questions.numbers import Number, require_unbiased
+from utmost.release.questions.question import Asks, Made
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
 

@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number
 from utmost.release.accuracy import CONFIDENCE, After, Before
-from utmost.release.arguments import Condition, Privacy
-from utmost.release.asked import Asks, Made
-from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Grid, as_grid, cut_to, distances_to_ends, range_of, statement
-from utmost.release.costs import as_loss, scaled, shown_with
 from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.by import MeanBy
 from utmost.release.questions.numbers import Numbers
-from utmost.release.questions.question import asking
+from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Moves
 

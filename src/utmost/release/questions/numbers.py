@@ -18,10 +18,10 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_plain
-from utmost.mechanism.line import LineMechanism
+from utmost.mechanism.line import LineMechanism, cost
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.alternatives import noise_alternatives, number_alternatives
-from utmost.release.costs import cost, scaled, shown_with
+from utmost.release.arguments import scaled, shown_with
 from utmost.release.questions.question import Question
 from utmost.space.integers import Lattice, Line, Moves
 

@@ -10,7 +10,8 @@ say how accurate an answer is and how it is shown; what is left for the question
 * `statement`: what the engine computes, a few integers;
 * `value`: how released integers become the answer.
 
-To add a question, write its file and name its class in `QUESTIONS` of this package: nothing else changes.
+`Asks` is what questions are asked of: a session, its plans, a schedule. To add a question, write its file and name its
+class in `QUESTIONS` of this package: nothing else changes.
 """
 
 from __future__ import annotations
@@ -19,14 +20,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import Level, as_level
 from utmost.release.accuracy import After, Before
-from utmost.release.arguments import Neighbours, Of
-from utmost.release.conditions.where import Where
-from utmost.release.levels import require_releasable
+from utmost.release.arguments import Neighbours, Of, require_releasable
+from utmost.release.conditions import Where, as_where
 from utmost.release.options import Option
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
@@ -34,6 +34,9 @@ from utmost.space.integers import Unlisted
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
+
+Made = TypeVar("Made")
+"""What asking makes: an `Answer`, or a `Plan`."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class Question(ABC):
     """What it asks, in half a line, for a list of questions."""
     options: ClassVar[tuple[Option, ...]]
     """Its parameters, beside `privacy`, in the order of the method's."""
+    one_kind: ClassVar[bool] = True
+    """Whether several numbers of an answer measure the same, so that a picture may set them side by side."""
 
     terms: Terms
     privacy: Level
@@ -172,6 +177,16 @@ class Question(ABC):
         return self.released(self.solution.sample(point))
 
     @property
+    def proved_level(self) -> Level:
+        """The level that the solution keeps on its space: what is spent, or one of several shares of it."""
+        return self.privacy
+
+    @property
+    def composition(self) -> str:
+        """Why the level that is proved keeps the one that is spent, where these are not about the same."""
+        return ""
+
+    @property
     def proved_of(self) -> str:
         """What the certificate is about, where that is not the answer itself."""
         return ""
@@ -225,3 +240,25 @@ def as_of(of: Any, unit: Unit) -> Of:
 def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:
     """A question in words, about all rows or those of which a condition is true; at the end, how it is answered."""
     return f"{words}{kept}, where {where}{told}?" if where else f"{words}{kept}{told}?"
+
+
+class Asks(ABC, Generic[Made]):
+    """Something that questions can be asked of.
+
+    Every question's file has a class of this kind with one method, named as the question; `Questions` is all of them.
+    """
+
+    source: Source
+    terms: Terms
+
+    @abstractmethod
+    def ask(self, question: Question, fresh: bool) -> Made:
+        """Answer the question, or plan it."""
+
+    def level(self, privacy: Any) -> Any:
+        """What a question may spend, where it is not said with it."""
+        return privacy
+
+    def where(self, where: Any) -> Where:
+        """A condition with its text; an error unless it is one of this table."""
+        return as_where(where, self.source)

@@ -8,17 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.exact import Number as AnyNumber
-from utmost.release.arguments import Condition, Prior, Privacy
-from utmost.release.asked import Asks, Made
-from utmost.release.conditions.where import EVERY_ROW, Where
+from utmost.release.arguments import Condition, Prior, Privacy, as_loss, line_prior
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Grid, as_grid, cut_to, range_of, statement, values
-from utmost.release.costs import as_loss
 from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
-from utmost.release.priors import line_prior
 from utmost.release.questions.by import SumBy, require_nothing_else
 from utmost.release.questions.numbers import Number, prior_text, require_unbiased
-from utmost.release.questions.question import asking
+from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Line
 

@@ -1,0 +1,62 @@
+"""Keys nobody listed: how many units a key needs to be shown, and with how many less no private mechanism can do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from utmost.checking.chains import Evidence, Outcome, stated
+from utmost.errors import InvalidInput, TooLarge
+from utmost.mechanism.certification import Check
+from utmost.mechanism.keeping import MOST_USERS, KeptKeys
+from utmost.mechanism.line import require_line_loss
+from utmost.privacy import ApproxDP
+from utmost.space.integers import Holders
+
+MARGIN = 1e-9
+"""How far a stated bound may be above the recomputed one, relatively."""
+SAME = 1e-12
+"""How far probabilities in floats may be from those that the level allows at most."""
+
+
+def least_users(level: ApproxDP) -> float:
+    """With how many units on average a key is shown at the earliest: the sum over n of 1 - upper_after(n, 0)."""
+    total, start, length = 0.0, 0, 1024
+    while start <= MOST_USERS:
+        hidden = level.lower_after(np.arange(start, start + length), 1.0)
+        total += float(hidden.sum())
+        if hidden[-1] == 0:
+            return total
+        start, length = start + length, 2 * length
+    raise TooLarge(f"at {level} keys of {MOST_USERS:,} users stay hidden; allow a larger level.")
+
+
+def keys_bound(problem: Any, evidence: Evidence) -> float:
+    """How many units a key needs at least, on average: if one key alone had the whole level."""
+    return least_users(problem.privacy) * (1 - SAME)
+
+
+def check_keys(problem: Any, solved: Any) -> Outcome:
+    """One unit more shows a key at most upper(p) often, and a key that nobody holds is never shown: by induction."""
+    space, mechanism, certificate, level = problem.space, solved.mechanism, solved.certificate, problem.privacy
+    fits = isinstance(space, Holders) and isinstance(mechanism, KeptKeys) and isinstance(level, ApproxDP)
+    if not fits or not 0 < level.delta < 1:
+        raise InvalidInput("keys that nobody listed are shown at an (epsilon, delta) level, by thresholds.")
+    require_line_loss(problem.data.get("loss"))
+    if bool(problem.data.get("counted")) != (mechanism.border is not None):
+        raise InvalidInput("a count is asked for and not shown, or shown and not asked for.")
+    law = mechanism.law
+    checks = (stated(solved.value, law.mean_users),)
+    if certificate.claim == "theorem":
+        users = np.arange(law.sure + 1)
+        best, found = level.upper_after(users, 0.0), law.kept(users)
+        tight = bool(np.all(np.abs(found - best) <= SAME * best))
+        detail = f"keys of 0 to {law.sure} units are shown as often as {level} allows at most"
+        return (*checks, Check("keep probabilities", tight, detail)), 0.0
+    if certificate.claim != "bound" or certificate.bound is None:
+        raise InvalidInput("keys are shown by a theorem, or with a bound.")
+    bound = keys_bound(problem, certificate.evidence)
+    sound = certificate.bound <= bound * (1 + MARGIN) and certificate.bound <= law.mean_users * (1 + MARGIN)
+    detail = f"no private mechanism needs fewer than {bound:.12g} units on average; this one {law.mean_users:.12g}"
+    return (*checks, Check("bound", bool(sound), detail)), max(0.0, law.mean_users - bound)

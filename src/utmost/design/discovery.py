@@ -1,0 +1,196 @@
+"""Keys nobody listed: the mechanism that shows as many of them as a level allows, with numbers beside them.
+
+One key of each unit, units that come or go: every key is shown with the greatest probability that any private
+mechanism shows it with (Desfontaines, Voss, Gipson and Mandayam 2022), and how many units hold it is told at no further
+cost. Where several keys change at once, each gets a share of the level: by exact composition, or by Gaussian steps,
+whichever needs fewer units for a key to be shown. The joint optimum is not known; what one key alone could have is a
+bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from utmost.design.noise.vectors import best_vector
+from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.mechanism.keeping import MOST_CHANGES, KeepLaw, KeptKeys
+from utmost.mechanism.line import cost, require_line_loss
+from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
+from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.space.integers import Holders
+
+THEOREM = (
+    "Desfontaines, Voss, Gipson and Mandayam 2022: a key of n + 1 holders is shown at most upper(p) often if one of n "
+    "holders is shown with p, and one of no holder never"
+)
+BOUND = "no private mechanism shows a key more often than if every unit held one key at most and nothing else was told"
+TOLD = (0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""The shares of delta that are tried for telling all, in Gaussian steps; the rest is the Gaussian's own delta."""
+MOST_SPLITS = 48
+ROUNDED = 1 - 1e-11
+"""Shares are rounded down by this much, so that exact arithmetic finds them within the level."""
+
+
+@lru_cache(maxsize=64)
+def best_keys(space: Holders, level: Level, counted: bool = False, loss: str = "absolute") -> Solution:
+    """The mechanism that shows as many keys as a level allows, with a count or other numbers beside each.
+
+    Parameters
+    ----------
+    space : Holders
+        How many keys one neighbour changes, and what it does to the numbers beside them.
+    level : ApproxDP
+        With a delta above 0: it is how often a key is shown that one unit alone holds.
+    counted : bool
+        Whether the number of holders is told beside the key; it costs nothing.
+    loss : "absolute", "squared", "zero-one" or "within k"
+        Of the numbers that are shown.
+
+    Returns
+    -------
+    Solution
+        Its value is how many units a key needs to be shown, on average.
+
+    Examples
+    --------
+    >>> best = best_keys(Holders(20_000, 1, "add-remove"), ApproxDP(1, 1e-6))
+    >>> round(best.value, 6), best.certificate.claim, bool(best.verify())
+    (14.067454, 'theorem', True)
+    """
+    level = require_delta(level)
+    require_line_loss(loss)
+    if space.changes > MOST_CHANGES:
+        raise InvalidInput(
+            f"one neighbour changes {space.changes} keys; at most {MOST_CHANGES} can be hidden: lower keys_each."
+        )
+    spent: tuple[ApproxDP, ...] = (level,) if space.numbers is None else halves(level)
+    law = best_law(space.changes, spent[0])
+    noise = None
+    if space.numbers is not None:
+        several = space.numbers.dimension > 1
+        noise = best_vector(space.numbers, spent[1], loss, independent=several).mechanism
+    mechanism = KeptKeys(law, best_border(law, loss) if counted else None, noise, spent)
+    problem = Problem("keys.shown", space, level, {"loss": loss, "counted": int(counted)})
+    words = "units that a key needs to be shown, on average"
+    if space.changes == 1 and noise is None:
+        certificate = Certificate("theorem", THEOREM, words, mechanism.name)
+    else:
+        bound = min(proved_bound(problem, {}), law.mean_users)
+        certificate = Certificate("bound", BOUND, words, mechanism.name, bound, law.mean_users - bound)
+    return Solution(problem, mechanism, law.mean_users, certificate)
+
+
+def require_delta(level: Level) -> ApproxDP:
+    """The level if it lets a key be shown that nobody listed; an error that says why not otherwise."""
+    if isinstance(level, ApproxDP) and 0 < level.delta < 1 and level.exponent != math.inf:
+        return level
+    raise UnsupportedLevel(
+        f"privacy is {level}: at a level without a delta, a key that one unit alone holds is never shown, and so none "
+        "is. Give an (epsilon, delta) level, such as um.ApproxDP(1, 1e-6), or list the keys: by=um.keys(...)."
+    )
+
+
+def halves(level: ApproxDP) -> tuple[ApproxDP, ApproxDP]:
+    """Half of epsilon and all of delta for the keys, half of epsilon for the numbers beside them."""
+    half = _decimal(level) / 2
+    return ApproxDP(half, level.delta), PureDP(half)
+
+
+def _decimal(level: ApproxDP) -> Fraction:
+    """Epsilon as a rational: of a rational e^epsilon, a decimal just below its logarithm."""
+    if level.ratio == 1:
+        return Fraction(level.exponent)
+    return Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12)
+
+
+@lru_cache(maxsize=64)
+def best_law(changes: int, level: ApproxDP) -> KeepLaw:
+    """The threshold of least mean, of all known, if one neighbour changes so many keys by one unit each.
+
+    Examples
+    --------
+    >>> [best_law(keys, ApproxDP(1, 1e-6)).half for keys in (1, 2, 10)]
+    [14, 27, 72]
+    """
+    if changes == 1:
+        return KeepLaw(level)
+    found: list[tuple[float, int, KeepLaw]] = []
+    for place, law in enumerate((*_composed(changes, level), *_gaussian(changes, level))):
+        try:
+            found.append((law.mean_users, place, law))
+        except TooLarge:
+            continue
+    for _, _, law in sorted(found):
+        if law.keeps(changes, level):
+            return law
+    raise InvalidInput(
+        f"at {level} next to no key would be shown if one neighbour changes {changes} of them; allow a larger level, "
+        "or fewer keys of each unit."
+    )
+
+
+def _composed(changes: int, level: ApproxDP) -> Iterator[KeepLaw]:
+    """Equal (epsilon, delta) levels, whose composition is the level: more for each, the more of delta it takes."""
+    epsilon, delta = _decimal(level), float(level.delta)
+    usable = []
+    for i in range((changes + 1) // 2):
+        taken = _composed_delta(float(epsilon) / (changes - 2 * i), changes, i)
+        if taken >= delta * ROUNDED:
+            break
+        usable.append((i, taken))
+    places = np.unique(np.linspace(0, len(usable) - 1, min(MOST_SPLITS, len(usable))).astype(int))
+    for i, taken in (usable[place] for place in places):
+        left = -math.expm1((math.log1p(-delta) - math.log1p(-taken)) / changes)
+        yield KeepLaw(ApproxDP(epsilon / (changes - 2 * i), Fraction(f"{left * ROUNDED:.15g}")))
+
+
+def _composed_delta(epsilon: float, changes: int, i: int) -> float:
+    """The delta at (changes - 2i) epsilon of so many pure levels composed, in floats."""
+    from scipy.special import gammaln
+
+    far = np.arange(i)
+    ways = gammaln(changes + 1) - gammaln(far + 1) - gammaln(changes - far + 1)
+    base = ways + (changes - 2 * i + far) * epsilon - changes * np.logaddexp(0.0, epsilon)
+    return float(np.sum(np.exp(base) * np.expm1(2 * (i - far) * epsilon)))
+
+
+def _gaussian(changes: int, level: ApproxDP) -> Iterator[KeepLaw]:
+    """Gaussian steps that tell all with some probability, for several shares of delta."""
+    delta = float(level.delta)
+    for share in TOLD:
+        told = share * delta
+        mu = _gaussian_mu(level.log_growth, (delta - told) / (1 - told)) / math.sqrt(changes) * ROUNDED
+        lost = -math.expm1(math.log1p(-told) / changes) * ROUNDED
+        if mu > 0 and lost > 0:
+            yield KeepLaw(GaussianDP(Fraction(f"{mu:.15g}")), Fraction(f"{lost:.15g}"))
+
+
+def _gaussian_mu(epsilon: float, delta: float) -> float:
+    """The largest mu whose delta at an epsilon is at most this (Balle and Wang 2018)."""
+    from scipy.special import log_ndtr
+
+    def told(mu: float) -> float:
+        high, low = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+        return float(np.exp(high) * -np.expm1(low - high))
+
+    low, high = 1e-9, 100.0
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if told(middle) <= delta else (low, middle)
+    return low if told(low) <= delta else 0.0
+
+
+def best_border(law: KeepLaw, loss: str) -> int:
+    """What is best added to n - T where it is shown as the count: the median of T for absolute errors."""
+    thresholds = np.arange(1, law.sure + 1)
+    if loss == "absolute":
+        return law.half
+    if loss == "squared":
+        return max(1, round(law.mean_users))
+    losses = [float(law.chances @ cost(loss, np.abs(border - thresholds))) for border in thresholds.tolist()]
+    return int(np.argmin(losses)) + 1
