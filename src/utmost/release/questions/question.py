@@ -19,6 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -123,6 +124,22 @@ class Question(ABC):
     def average(self) -> float:
         """The expected loss under the prior, in the unit of the answer; `before` says more, and takes longer."""
         return self.solution.value
+
+    def searched(self, loss: str) -> float | None:
+        """A loss quickly, with no proof, for a search over levels: at least the answer's; None where nothing is quick.
+
+        Parameters
+        ----------
+        loss : of the answer, such as "absolute"; "within k" is in steps of what is released
+        """
+        return None
+
+    def off_by_more(self, error: Fraction) -> float:
+        """The probability that the answer will be off by more than this, under the prior, in the unit of the answer."""
+        raise InvalidInput(
+            f"how far off a {self.name} is with a probability is not known before it is answered; name the expected "
+            "loss you can live with instead: (loss, None)."
+        )
 
     @abstractmethod
     def before(self) -> Before:
