@@ -99,14 +99,16 @@ def _of_people(
     secret: bytes,
 ) -> Any:
     """The same where a person may have several rows: some keys of each person, and some rows with these keys."""
-    held = keep_rows(table.select("who", *names).distinct(), tuple(names), keys_each, secret)
+    pairs = table.group_by(["who", *names]).aggregate(rows=table.count())
+    held = keep_rows(pairs.select("who", *names), tuple(names), keys_each, secret)
     if not contributions:
         return held.group_by(names).aggregate(**{HOLDERS: held.count()})
-    held = held.select("who", *names)
-    rows = table.semi_join(held, ["who", *names])
+    own = held.select(**{f"of_{name}": held[name] for name in ("who", *names)})
+    rows = table.join(own, [table[name] == own[f"of_{name}"] for name in ("who", *names)])
     rows = rows.select("who", *names, *contributions)
     kept = keep_rows(rows, (*names, *contributions), rows_each, secret)
-    return kept.group_by(names).aggregate(**{HOLDERS: kept.who.nunique(), **_sums(kept, contributions)})
+    each = kept.group_by(["who", *names]).aggregate(**{name: kept[name].sum() for name in contributions})
+    return each.group_by(names).aggregate(**{HOLDERS: each.count(), **_sums(each, contributions)})
 
 
 def _sums(table: Any, contributions: Mapping[str, Contribution]) -> dict[str, Any]:
