@@ -27,6 +27,7 @@ from utmost.release import engines
 from utmost.release.contributions import as_grid, ones, statement, values
 from utmost.release.engines import spark_jobs
 from utmost.release.groups import grouped_statement
+from utmost.release.holders import holders_statement
 from utmost.release.source import FAILED
 
 pytestmark = pytest.mark.filterwarnings(
@@ -403,6 +404,35 @@ def test_answers_by_keys(stored, unit):
             found.append({name: column.tolist() for name, column in source.found(made).items()})
         assert found[0] == found[1]
         assert any(found[0]["c"])
+
+
+@pytest.mark.parametrize("unit", [um.rows(at_most=99), um.people("id", rows_each=3, at_most=9)])
+def test_keys_that_nobody_listed(stored, unit):
+    """The same keys, holders and sums as DuckDB finds, before anything is drawn."""
+    table = as_table(listed_rows(70, 6))
+    found = []
+    for source in (engines.open_table(table), engines.open_table(stored(table))):
+        parts = {"s": values(source, "x", as_grid(-4, 8, "0.5"), None)}
+        made = holders_statement(
+            source, unit, um.discover("ok", "n"), ones(source, None), parts, unit.rows_each, SECRET
+        )
+        rows = zip(*(column.to_pylist() for column in source.found(made).values()), strict=True)
+        found.append(sorted(rows, key=str))
+    assert found[0] == found[1]
+    assert len(found[0]) > 3
+
+
+def test_old_calendars(spark, stored):
+    """Where Spark would stop at a date before 1582, columns of dates cannot be asked about."""
+    frame = stored(pyarrow.table({"day": pyarrow.array([None], pyarrow.date32()), "n": [1]}))
+    spark.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION")
+    try:
+        source = engines.open_table(frame)
+    finally:
+        spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInRead")
+    with pytest.raises(InvalidInput, match="CORRECTED"):
+        how_many(source, ["day > '2020-01-01'"])
+    assert how_many(source, ["n > 0"]) == {"n > 0": 1}
 
 
 # ---- jobs ----
