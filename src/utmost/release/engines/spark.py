@@ -205,7 +205,7 @@ def _spark(frame: Any, connect: bool) -> Spark:
 def _rebased(session: Any) -> bool:
     """Whether Spark stops at dates before 1582 in files that were written with another calendar."""
     settings = ("datetimeRebaseModeInRead", "int96RebaseModeInRead")
-    return any(session.conf.get(f"spark.sql.parquet.{name}", "EXCEPTION").upper() == "EXCEPTION" for name in settings)
+    return any(session.conf.get(f"spark.sql.parquet.{name}").upper() == "EXCEPTION" for name in settings)
 
 
 def _kinds(schema: Any) -> tuple[dict[str, Any], Mapping[str, str]]:
