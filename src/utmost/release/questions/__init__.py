@@ -11,6 +11,7 @@ from utmost.release.questions.cdf import AsksCdf, Cdf
 from utmost.release.questions.clamped import AsksClamped, Clamped
 from utmost.release.questions.count import AsksCount, Count
 from utmost.release.questions.counts import AsksCounts, Counts
+from utmost.release.questions.covariance import AsksCovariance, Covariance
 from utmost.release.questions.histogram import AsksHistogram, Histogram
 from utmost.release.questions.left_out import AsksLeftOut, LeftOut
 from utmost.release.questions.majority import AsksMajority, Majority
@@ -27,7 +28,7 @@ __all__ = ["BY_KEYS", "QUESTIONS", "Question", "Questions", "Terms"]
 QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
     for asked in (
-        *(Count, Sum, Mean, Variance, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
+        *(Count, Sum, Mean, Variance, Covariance, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
         *(Clamped, LeftOut),
     )
 }
@@ -41,6 +42,7 @@ class Questions(
     AsksSum[Made],
     AsksMean[Made],
     AsksVariance[Made],
+    AsksCovariance[Made],
     AsksMajority[Made],
     AsksThreshold[Made],
     AsksCounts[Made],
