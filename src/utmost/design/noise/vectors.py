@@ -84,13 +84,7 @@ def best_vector(space: Lattice, level: Level, loss: str = "absolute", independen
     >>> round(found.value, 10), found.certificate.method, bool(found.verify())
     (1.5829928576, 'one-way noise on all 3 integers at once', True)
     """
-    require_line_loss(loss)
-    require_level(level)
-    laws = [law for law in _candidates(space, level, loss) if not independent or isinstance(law, IndependentLaw)]
-    if not laws:
-        raise UnsupportedLevel(f"no noise on vectors is known at {level}; give a larger level.")
-    law = min(laws, key=lambda each: each.mean(loss))
-    mechanism = NoisyVector(law)
+    mechanism = NoisyVector(best_vector_noise(space, level, loss, independent))
     value = mechanism.expected(loss)
     problem = Problem("number.vector", space, level, {"loss": loss})
     evidence: dict[str, Any] = {}
@@ -104,6 +98,16 @@ def best_vector(space: Lattice, level: Level, loss: str = "absolute", independen
         "bound", reason, f"expected {loss} loss of one integer", mechanism.name, bound, value - bound, evidence
     )
     return Solution(problem, mechanism, value, certificate)
+
+
+def best_vector_noise(space: Lattice, level: Level, loss: str, independent: bool = False) -> Any:
+    """The law of the noise that `best_vector` takes, with no proof: for a search over many levels."""
+    require_line_loss(loss)
+    require_level(level)
+    laws = [law for law in _candidates(space, level, loss) if not independent or isinstance(law, IndependentLaw)]
+    if not laws:
+        raise UnsupportedLevel(f"no noise on vectors is known at {level}; give a larger level.")
+    return min(laws, key=lambda each: each.mean(loss))
 
 
 def require_level(level: Level) -> None:

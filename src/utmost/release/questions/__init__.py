@@ -14,13 +14,13 @@ from utmost.release.questions.counts import AsksCounts, Counts
 from utmost.release.questions.covariance import AsksCovariance, Covariance
 from utmost.release.questions.histogram import AsksHistogram, Histogram
 from utmost.release.questions.left_out import AsksLeftOut, LeftOut
-from utmost.release.questions.majority import AsksMajority, Majority
+from utmost.release.questions.majority import AsksMajority, Majority, MajorityBy
 from utmost.release.questions.mean import AsksMean, Mean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
-from utmost.release.questions.quantile import AsksQuantile, Quantile
+from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
 from utmost.release.questions.question import Made, Question, Terms
 from utmost.release.questions.sum import AsksSum, Sum
-from utmost.release.questions.threshold import AsksThreshold, Threshold
+from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
 from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
 
 __all__ = ["BY_KEYS", "QUESTIONS", "Question", "Questions", "Terms"]
@@ -33,7 +33,9 @@ QUESTIONS: dict[str, type[Question]] = {
     )
 }
 """Every question by its name, in the order in which they are listed to people."""
-BY_KEYS: dict[str, type[Question]] = {asked.name: asked for asked in (CountBy, SumBy, MeanBy, VarianceBy)}
+BY_KEYS: dict[str, type[Question]] = {
+    asked.name: asked for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy)
+}
 """Those that take `by`, as they are asked with it."""
 
 
