@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 
 from utmost.exact import as_plain
+from utmost.release.accuracy import BY_LAW
 from utmost.release.answers import Answer
 from utmost.release.pictures import bars, belief
 from utmost.release.words import MOST_CELLS, cell_name, known_after, show
@@ -135,8 +136,8 @@ def _picture(answer: Answer) -> str:
         points, chances = points[keep], chances[keep]
     low, high = answer.interval
     caption = (
-        f"How likely each true value is, given the prior and the answer {show(answer.value)} (dashed); with "
-        f"{answer.after.confidence:.0%} it lies in the shaded range, {show(low)} to {show(high)}."
+        f"How likely each true value is, given the prior and the answer {show(answer.value)} (dashed). Shaded: "
+        f"{show(low)} to {show(high)}, which holds the true value with {answer.after.confidence:.0%}, {BY_LAW}."
     )
     return belief(points.tolist(), chances.tolist(), float(answer.value), (low, high), caption)
 
@@ -189,7 +190,7 @@ def _after(answer: Answer) -> str:
     known = answer.after
     if len(known.intervals) > 1:
         return f"each within its range above with {known.confidence:.0%}, {known.given}"
-    expected = f"; expected loss {known.expected:.6g}" if known.expected is not None else ""
+    expected = f"; expected loss {known.expected:.6g}, given the prior" if known.expected is not None else ""
     return f"{known_after(known)}{expected}"
 
 
