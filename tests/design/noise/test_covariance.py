@@ -9,6 +9,7 @@ from utmost.design.noise.covariance import covariance_estimates, covariance_inte
 from utmost.design.noise.vectors import best_vector
 from utmost.space.integers import Lattice
 
+UNIT = 10_000
 RNG = np.random.default_rng(3)
 PLACES = np.linspace(0, 1, 11)
 TRUTHS = {
@@ -24,6 +25,10 @@ def sums_of(a, b):
     return np.array([part.sum() for part in parts])
 
 
+def integers(a, b):
+    return np.round(sums_of(a, b) * UNIT).astype(int).tolist()
+
+
 def truth_of(a, b):
     c = ((a - a.mean()) * (b - b.mean())).mean()
     return {"covariance": c, "correlation": c / (a.std() * b.std()), "slope": c / a.var()}
@@ -32,18 +37,17 @@ def truth_of(a, b):
 @pytest.mark.parametrize("name", TRUTHS)
 def test_estimates_are_those_of_numpy(name):
     """Of sums without noise."""
-    assert covariance_estimates(sums_of(*TRUTHS[name])) == pytest.approx(truth_of(*TRUTHS[name]), abs=1e-9)
+    assert covariance_estimates(integers(*TRUTHS[name]), UNIT) == pytest.approx(truth_of(*TRUTHS[name]), abs=1e-9)
 
 
 def covered(level, moves, name, draws):
     """How often each interval holds the truth; never is one inside out."""
-    unit, (a, b) = 10_000, TRUTHS[name]
-    mechanism = best_vector(Lattice(6, moves, 3 * unit // 2, 0, 10**9), level, independent=True).mechanism
-    point = np.round(sums_of(a, b) * unit).astype(int)
-    drawn = mechanism.sample_many(np.tile(point, (draws, 1))).astype(float) / unit
+    a, b = TRUTHS[name]
+    mechanism = best_vector(Lattice(6, moves, 3 * UNIT // 2, 0, 10**9), level, independent=True).mechanism
+    drawn = mechanism.sample_many(np.tile(integers(a, b), (draws, 1))).tolist()
     inside = dict.fromkeys(truth_of(a, b), 0)
     for sums in drawn:
-        for key, (low, high) in covariance_intervals(mechanism.noise, sums, unit, 10.0, 0.95).items():
+        for key, (low, high) in covariance_intervals(mechanism.noise, sums, UNIT, 10.0, 0.95).items():
             assert low <= high
             inside[key] += low - 1e-9 <= truth_of(a, b)[key] <= high + 1e-9
     return inside
@@ -69,10 +73,9 @@ def test_intervals_hold_the_truth_in_95_of_100(level, name, monkeypatch):
 
 def test_where_x_may_not_vary_no_slope_is_known():
     """All values of a alike: the slope and the correlation may be anything, the covariance is small."""
-    unit = 10_000
-    noise = best_vector(Lattice(6, "any", 3 * unit // 2, 0, 10**9), um.PureDP(1), independent=True).mechanism.noise
-    found = covariance_intervals(noise, sums_of(np.full(900, 0.5), RNG.random(900)), unit, 10.0, 0.95)
+    noise = best_vector(Lattice(6, "any", 3 * UNIT // 2, 0, 10**9), um.PureDP(1), independent=True).mechanism.noise
+    found = covariance_intervals(noise, integers(np.full(900, 0.5), RNG.random(900)), UNIT, 10.0, 0.95)
     assert found["slope"] == (-10.0, 10.0)
     assert found["correlation"] == (-1.0, 1.0)
     assert max(map(abs, found["covariance"])) < 0.02
-    assert covariance_intervals(noise, np.full(6, -1.0), unit, 10.0, 0.95)["covariance"] == (-0.25, 0.25)
+    assert covariance_intervals(noise, [-UNIT] * 6, UNIT, 10.0, 0.95)["covariance"] == (-0.25, 0.25)

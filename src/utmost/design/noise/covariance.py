@@ -18,8 +18,9 @@ ratio are off enters by products and squares only, so that their own large confi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from itertools import product
 from typing import Any
@@ -49,48 +50,55 @@ HALVINGS = 10
 Interval = tuple[float, float]
 
 
-def covariance_estimates(sums: Floats) -> dict[str, float]:
-    """Covariance, correlation and slope of b on a, on the unit square, of six sums; 0 where nothing varies.
+def covariance_estimates(sums: Sequence[int], unit: int) -> dict[str, float]:
+    """Covariance, correlation and slope of b on a, on the unit square, of six integers; 0 where nothing varies.
+
+    Parameters
+    ----------
+    sums : the six sums as integers
+    unit : what stands for 1 in them
 
     Examples
     --------
-    >>> a, b = np.array([0.0, 0.5, 1.0]), np.array([0.25, 0.5, 0.75])
-    >>> rows = [(1 - a) * (1 - b), (1 - a) * b, a * (1 - b), a * b, a * (1 - a), b * (1 - b)]
-    >>> found = covariance_estimates(np.array(rows).sum(axis=1))
-    >>> round(found["correlation"], 6), round(found["slope"], 6)
+    >>> a, b = np.array([0, 2, 4]), np.array([1, 2, 3])                  # quarters
+    >>> rows = [(4 - a) * (4 - b), (4 - a) * b, a * (4 - b), a * b, a * (4 - a), b * (4 - b)]
+    >>> found = covariance_estimates([int(part.sum()) for part in rows], 16)
+    >>> round(found["correlation"], 6), found["slope"]
     (1.0, 0.5)
     """
-    n = float(COUNT @ sums)
+    low_low, low_high, high_low, high_high, inside_a, inside_b = (Fraction(part, unit) for part in sums)
+    n = low_low + low_high + high_low + high_high
     if n <= 0:
         return {"covariance": 0.0, "correlation": 0.0, "slope": 0.0}
-    a, b = float(A @ sums) / n, float(B @ sums) / n
-    covariance = min(max(float(AB @ sums) / n - a * b, -0.25), 0.25)
-    of_a, of_b = (max(float(each @ sums) / n - mean**2, 0.0) for each, mean in ((AA, a), (BB, b)))
-    both = math.sqrt(of_a * of_b)
-    correlation = min(max(covariance / both, -1.0), 1.0) if both > 0 else 0.0
-    return {"covariance": covariance, "correlation": correlation, "slope": covariance / of_a if of_a > 0 else 0.0}
+    a, b = (high_low + high_high) / n, (low_high + high_high) / n
+    covariance = min(max(high_high / n - a * b, Fraction(-1, 4)), Fraction(1, 4))
+    of_a, of_b = a - inside_a / n - a**2, b - inside_b / n - b**2
+    both = math.sqrt(of_a * of_b) if of_a > 0 and of_b > 0 else 0.0
+    correlation = min(max(float(covariance) / both, -1.0), 1.0) if both else 0.0
+    slope = float(covariance / of_a) if of_a > 0 else 0.0
+    return {"covariance": float(covariance), "correlation": correlation, "slope": slope}
 
 
 def covariance_intervals(
-    noise: Any, sums: Floats, unit: float, steepest: float, confidence: float
+    noise: Any, released: Sequence[int], unit: int, steepest: float, confidence: float
 ) -> dict[str, Interval]:
     """Between which numbers covariance, correlation and slope lie, each with this confidence, on the unit square.
 
     Parameters
     ----------
     noise : the law of the six integers' noise, independent
-    sums : the released integers over the unit
+    released : the six integers
     unit : what stands for 1 in the integers
     steepest : no slope is larger: the range of b over one step of a
     confidence : a probability
     """
-    miss = 1 - confidence
+    miss, sums = 1 - confidence, np.array([float(Fraction(part, unit)) for part in released])
     seen = _Seen(noise, sums, unit, 1 - (1 - OF_OTHERS) * miss)
     others = _Seen(noise, sums, unit, 1 - OF_OTHERS * miss / 4)
     whole = {"covariance": (-0.25, 0.25), "correlation": (-1.0, 1.0), "slope": (-steepest, steepest)}
     if not others.above_zero(COUNT[None]):
         return whole
-    guess, n = covariance_estimates(sums), seen.of(COUNT)
+    guess, n = covariance_estimates(released, unit), seen.of(COUNT)
     of_a, of_b = (
         others.range_of(seen.of(part) / n, (0.0, 1.0), lambda m, part=part: (part - m * COUNT)[None])  # type: ignore[misc]
         for part in (A, B)

@@ -14,11 +14,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, show_rational
-from utmost.exact.arrays import Floats
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
@@ -171,7 +168,7 @@ class Covariance(Numbers):
     def value(self, released: Mapping[str, Any]) -> dict[str, float]:
         from utmost.design.noise.covariance import covariance_estimates
 
-        found = covariance_estimates(self._sums(released))
+        found = covariance_estimates(self._sums(released), self.area**2)
         steepest = self._steepest
         found["slope"] = min(max(found["slope"], -steepest), steepest)
         return {name: value * self._units[name] for name, value in found.items()}
@@ -187,8 +184,8 @@ class Covariance(Numbers):
     def after(self, released: Mapping[str, Any]) -> After:
         from utmost.design.noise.covariance import covariance_intervals
 
-        noise, unit = self.solution.mechanism.noise, float(self.area) ** 2
-        found = covariance_intervals(noise, self._sums(released), unit, self._steepest, CONFIDENCE)
+        noise, sums = self.solution.mechanism.noise, self._sums(released)
+        found = covariance_intervals(noise, sums, self.area**2, self._steepest, CONFIDENCE)
         ends = {name: (low * self._units[name], high * self._units[name]) for name, (low, high) in found.items()}
         return After(ends, given=GIVEN)
 
@@ -221,11 +218,11 @@ class Covariance(Numbers):
         wide, high = (float(side) for side in self._sides)
         return {"covariance": wide * high, "correlation": 1.0, "slope": high / wide}
 
-    def _sums(self, released: Mapping[str, Any]) -> Floats:
+    def _sums(self, released: Mapping[str, Any]) -> list[int]:
         found = [released[name] for name in PARTS]
         if not all(type(x) is int for x in found):  # they may come from a report
             raise InvalidInput("what was released is six whole numbers.")
-        return np.array([float(Fraction(x, self.area**2)) for x in found])
+        return found
 
 
 class AsksCovariance(Asks[Made]):
