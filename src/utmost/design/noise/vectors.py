@@ -21,6 +21,7 @@ from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian
 from utmost.mechanism.lattice import (
+    MOST_SLACK,
     BallLaw,
     GeometricLaw,
     IndependentLaw,
@@ -137,12 +138,36 @@ def ball_laws(shape: Moves, space: Lattice, pure: ApproxDP, loss: str) -> Iterat
     reach = norm_of_moves(shape, space)
     assert reach is not None
     if shape != "any" or reach <= 1:
-        yield BallLaw(shape, space.dimension, decay_above(pure, reach))
+        yield best_slack(BallLaw(shape, space.dimension, decay_above(pure, reach)), loss)
     if reach > 1 and space.dimension <= MOST_STEPPED:
         try:
-            yield best_upper(BallLaw(shape, space.dimension, decay_above(pure), reach), loss)
+            yield best_slack(best_upper(BallLaw(shape, space.dimension, decay_above(pure), reach), loss), loss)
         except TooLarge:
             return
+
+
+def best_slack(law: BallLaw, loss: str) -> BallLaw:
+    """One-way noise with the slack of least loss: doubled while that helps, then searched between; else the law itself.
+
+    Any slack is private. That the loss falls and then rises is seen, not proved; it only decides how good the noise is.
+    """
+    if law.shape != "one-way" or law.dimension == 1:
+        return law
+    losses: dict[int, float] = {}
+
+    def at(slack: int) -> float:
+        if slack not in losses:
+            losses[slack] = replace(law, slack=slack).mean(loss)
+        return losses[slack]
+
+    low, high = 0, law.period
+    while high < MOST_SLACK and at(high) < at(low):
+        low, high = high, 2 * high
+    low, high = low // 2, min(high, MOST_SLACK)
+    while high - low > 2:
+        one, other = low + (high - low) // 3, high - (high - low) // 3
+        low, high = (low, other) if at(one) <= at(other) else (one, high)
+    return replace(law, slack=min(range(low, high + 1), key=at))
 
 
 def best_upper(law: BallLaw, loss: str) -> BallLaw:
