@@ -16,7 +16,8 @@ A vector that adds up to 0 is what its first d - 1 integers say, and its norm is
 of d integers are exchange balls of d - 1.
 
 Two counts describe a ball of radius s: how many points it has, and how many of them have a first integer of t or more,
-1 <= t <= s + 1. Of one-way balls both are sums over cubes; else the second is the sum over m of f_m(s) C(s - t + 1, m), with whole numbers f_m(s) >= 0, its *profile*;
+1 <= t <= s + 1. Of one-way balls both are sums over cubes. Else the second is the sum over m of f_m(s)
+C(s - t + 1, m), with whole numbers f_m(s) >= 0, its *profile*;
 sums over t are then closed forms: the sum over t >= 1 of C(s - t + 1, m) is C(s + 1, m + 1), and with weights 2t - 1 it
 is 2 C(s + 2, m + 2) - C(s + 1, m + 1). Balls are symmetric around 0, and all integers of a vector are alike.
 """
@@ -88,8 +89,8 @@ def count_ball(shape: Moves, d: int, s: int, slack: int = 0) -> int:
 def profile(shape: Moves, d: int, s: int) -> list[tuple[int, int]]:
     """Pairs (m, f_m(s)): how many points of a ball have a first integer of t or more, as a sum of f_m C(s - t + 1, m).
 
-    The first integer, t or more, and the others fill: in a cube their own intervals. Of exchanges, a of the others rise: cuts of s - t into a positive parts and a rest, and falls that add up to s at
-    most.
+    The first integer, t or more, and the others fill: in a cube their own intervals. Of exchanges, a of
+    the others rise: cuts of s - t into a positive parts and a rest, and falls that add up to s at most.
     """
     shape, d = free(shape, d)
     if d == 0:

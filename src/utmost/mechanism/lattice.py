@@ -209,7 +209,7 @@ class BallLaw:
         return self._sum_pieces(lambda shape, k: self._count(count, shape, k), first, b)
 
     def _sum_pieces(self, at: Callable[[Moves, int], int], first: int, b: Any) -> Any:
-        """The same for a count `at(shape, k)`: of cubes up to the slack, as all cubes less the larger ones, then its own."""
+        """The same for a count `at(shape, k)`: up to the slack of cubes, as all cubes less the larger ones."""
         found = _newton([at(self.shape, max(first, self._settled) + j) for j in range(self.dimension + 3)], b)
         if first >= self._settled:
             return found
