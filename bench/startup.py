@@ -13,6 +13,8 @@ LIMITS = {
     "utmost --help": ([sys.executable, "-m", "utmost", "--help"], 0.5),
     "utmost release --help": ([sys.executable, "-m", "utmost", "release", "--help"], 0.5),
     "utmost design --help": ([sys.executable, "-m", "utmost", "design", "--help"], 0.5),
+    "utmost verify --help": ([sys.executable, "-m", "utmost", "verify", "--help"], 0.5),
+    "utmost budget --help": ([sys.executable, "-m", "utmost", "budget", "--help"], 0.5),
     "a first design": ([sys.executable, "-c", DESIGN], None),
 }
 

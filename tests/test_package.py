@@ -5,9 +5,24 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import utmost as um
 
-EXTRAS = ("matplotlib", "typer", "rich", "pydantic", "networkx", "pandas", "ibis", "duckdb")
+EXTRAS = (
+    "matplotlib",
+    "typer",
+    "rich",
+    "pydantic",
+    "networkx",
+    "pandas",
+    "ibis",
+    "duckdb",
+    "starlette",
+    "uvicorn",
+    "httpx",
+    "jinja2",
+)
 
 
 def in_a_new_process(code):
@@ -20,16 +35,31 @@ def test_import_is_quick():
     assert min(float(in_a_new_process(code)) for _ in range(5)) < 0.3
 
 
+def help_of(command):
+    """Which parts of the house the help of a command loads, and how much processor time it takes."""
+    code = (
+        f"import sys, time; t = time.process_time(); sys.argv = ['utmost', *{command!r}, '--help']\n"
+        "from utmost.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    taken = time.process_time() - t\n"
+        "    print('\\n', ','.join(m for m in sys.modules if m.startswith('utmost.') or m == 'flint') or '-', taken)"
+    )
+    loaded, taken = in_a_new_process(code).split()[-2:]
+    return set(loaded.split(",")), float(taken)
+
+
 def test_help_is_quick():
     """`utmost --help` loads no command and no mathematics: under half a second of processor time."""
-    code = (
-        "import sys, time; t = time.process_time(); sys.argv = ['utmost', '--help']\n"
-        "from utmost.cli import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    print('\\n', 'flint' in sys.modules, time.process_time() - t)"
-    )
-    loaded, taken = min(in_a_new_process(code).split()[-2:] for _ in range(3))
-    assert loaded == "False"
-    assert float(taken) < 0.5
+    loaded, taken = min((help_of([]) for _ in range(3)), key=lambda found: found[1])
+    assert "flint" not in loaded
+    assert taken < 0.5
+
+
+@pytest.mark.parametrize("command", ["release", "design", "verify"])
+def test_help_of_commands_is_quick(command):
+    """Under half a second too; no solver and no checker is loaded to say what a command does."""
+    loaded, taken = min((help_of([command]) for _ in range(3)), key=lambda found: found[1])
+    assert not {name for name in loaded if name.startswith(("utmost.design.", "utmost.checking."))}
+    assert taken < 0.5
 
 
 def test_every_command_is_there():
@@ -44,7 +74,7 @@ def test_every_command_is_there():
 
 def test_import_loads_no_extra():
     """The mathematics needs no extra; pictures load matplotlib when asked for."""
-    tables = ("Answer", "Plan", "Session", "audit", "people", "rows", "plot", "reproduce")
+    tables = ("Answer", "Client", "Plan", "Session", "audit", "people", "rows", "plot", "reproduce")
     used = f"[getattr(utmost, name) for name in utmost.__all__ if name not in {tables}]"
     code = f"import sys, utmost; {used}; print([m for m in {EXTRAS} if m in sys.modules])"
     assert in_a_new_process(code).strip() == "[]"

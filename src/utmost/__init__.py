@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from utmost.mechanism.certification import CertifiedMechanism, certify
     from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, SuitablePair
     from utmost.release import Answer, Plan, Session, audit, people, rows
+    from utmost.release.bins import bins
     from utmost.release.keys import keys
+    from utmost.serve.client import Client
     from utmost.solution import Certificate, Problem, Solution, Verification
     from utmost.space import Morphism, Space
     from utmost.space.edge_levels import EdgeLevels, per_edge, personalized
@@ -42,6 +44,7 @@ __all__ = [
     "ApproxDP",
     "Certificate",
     "CertifiedMechanism",
+    "Client",
     "EdgeLevels",
     "FiniteMechanism",
     "GaussianDP",
@@ -61,6 +64,7 @@ __all__ = [
     "accounting",
     "audit",
     "binary",
+    "bins",
     "certify",
     "complete",
     "compose",
@@ -97,7 +101,9 @@ HOMES = {
     "utmost.mechanism.certification": ("CertifiedMechanism", "certify"),
     "utmost.privacy": ("ZCDP", "ApproxDP", "GaussianDP", "Level", "PureDP", "SuitablePair"),
     "utmost.release": ("Answer", "Plan", "Session", "audit", "people", "rows"),
+    "utmost.release.bins": ("bins",),
     "utmost.release.keys": ("keys",),
+    "utmost.serve.client": ("Client",),
     "utmost.solution": ("Certificate", "Problem", "Solution", "Verification"),
     "utmost.space": ("Morphism", "Space"),
     "utmost.space.edge_levels": ("EdgeLevels", "per_edge", "personalized"),
@@ -107,7 +113,7 @@ HOMES = {
     "utmost.space.results": ("query",),
 }
 """Where every name lives. A module is loaded when one of its names is first used, so that importing costs nothing."""
-PACKAGES = ("checking", "cli", "design", "exact", "mechanism", "privacy", "release", "solution", "space")
+PACKAGES = ("checking", "cli", "design", "exact", "mechanism", "privacy", "release", "serve", "solution", "space")
 _HOME = {name: home for home, names in HOMES.items() for name in names}
 
 

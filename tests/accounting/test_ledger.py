@@ -17,6 +17,7 @@ from oracles.spenders import spend_at_once
 
 import utmost as um
 from utmost.accounting import chain, ledger_file
+from utmost.accounting.held import HeldAccount
 from utmost.accounting.lines import Index, next_digest
 from utmost.errors import (
     BadFile,
@@ -705,6 +706,23 @@ def test_postgres_with_eight_processes(postgres):
         connection.execute("DROP TABLE IF EXISTS utmost_events, utmost_accounts, utmost_version")
     opened(url)
     many_spend(url, 2)
+
+
+def test_postgres_charges_two_accounts_in_one_transaction(postgres):
+    """A holder's account and the data set's: what one of them refuses takes the other's charge back."""
+    url, _ = postgres
+    ledger = um.Ledger(url)
+    main = ledger.open("held", 1, "rows, at most 500", "replace")
+    own = [
+        ledger.open(f"{name} at held", budget, "rows, at most 500", "replace")
+        for name, budget in (("a", 0.3), ("b", 0.6))
+    ]
+    ada, bob = (HeldAccount(main, account) for account in own)
+    with pytest.raises(BudgetSpent):
+        ada.ask(0.5, "all", lambda: 7)
+    assert bob.ask(0.5, "all", lambda: 8).answer == 8
+    assert [len(account.entries()) for account in (main, *own)] == [1, 0, 1]
+    ledger.close()
 
 
 def test_postgres_answers_filed_under_another_question(postgres):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import utmost as um
-from utmost.checking import CHECKERS, ON_GRAPHS
+from utmost.checking import BOUNDS, CHECKERS, ON_GRAPHS, bound_of, checker_of
 from utmost.errors import BadFile
 from utmost.exact.saved import canonical
 from utmost.solution import Solution
@@ -132,6 +132,14 @@ def test_no_file_of_very_many_makes_a_checker_fail(tmp_path):
         tried(solution, tmp_path / f"{number}.json", 2000, rng)
 
 
+def test_every_checker_is_where_it_is_said_to_be():
+    """Checkers are found by name when something is verified; each says in one line what it relies on."""
+    for question in CHECKERS:
+        assert (checker_of(question).__doc__ or "").partition("\n")[0], question
+    for question in BOUNDS:
+        assert callable(bound_of(question))
+
+
 def test_a_mistake_of_a_checker_is_an_error(monkeypatch):
     """It is not reported as "not verified", which would blame the file."""
 
@@ -139,6 +147,6 @@ def test_a_mistake_of_a_checker_is_an_error(monkeypatch):
         return problem.no_such_thing
 
     solution = um.binary.balanced(um.counts(4), lambda yes: yes > 2, 1.0)
-    monkeypatch.setitem(CHECKERS, "binary.balanced", ("theorem", mistaken))
+    monkeypatch.setattr("utmost.checking.binary.check_balanced", mistaken)
     with pytest.raises(AttributeError):
         solution.verify()

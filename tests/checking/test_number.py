@@ -135,6 +135,7 @@ def test_random_forgeries(name, tmp_path):
         ("canonical", ("mechanism", "level", "mu"), "2"),
         ("canonical", ("mechanism", "remap"), "best"),
         ("staircase", ("mechanism", "upper"), 3),
+        ("staircase", ("problem", "privacy", "epsilon"), "0"),
         ("flow", ("certificate", "bound"), 30.0),
         ("flow", ("certificate", "evidence", "upper"), 5),
         ("flow", ("certificate", "evidence", "growth"), "1/100"),

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 import utmost as um
-from utmost.checking import mechanism_bound
+from utmost.checking.bounds import mechanism_bound
 from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.exact.saved import canonical
 from utmost.solution import Certificate, Problem, Solution

@@ -9,8 +9,8 @@ import pytest
 from oracles.command import release_command, utmost
 
 import utmost as um
-from utmost.cli.output import read_level
 from utmost.exact.saved import canonical
+from utmost.privacy.written import read_level
 
 MAJORITY = """
 [space]

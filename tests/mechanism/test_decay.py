@@ -7,7 +7,7 @@ import pytest
 
 import utmost as um
 from utmost.mechanism.decay import decay_above, implies_level, keeps_level
-from utmost.privacy.pure_within import pure_within
+from utmost.privacy.pure_part import pure_within
 
 LEVELS = [um.PureDP.from_ratio(5), um.ApproxDP(1, "0.1"), um.ApproxDP(0, "0.2"), um.GaussianDP(1), um.GaussianDP(3)]
 

@@ -10,7 +10,8 @@ from oracles.lattices import moves_of
 from scipy.stats import chi2
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.balls import (
+from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
+from utmost.mechanism.integer_balls import (
     choose_many,
     count_above,
     count_ball,
@@ -20,7 +21,6 @@ from utmost.mechanism.balls import (
     sum_absolute,
     sum_squared,
 )
-from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
 from utmost.mechanism.lattice import (
     BallLaw,
     GeometricLaw,

@@ -23,7 +23,7 @@ from utmost.mechanism.tally_averages import (
     hardest,
     weigh_tallies,
 )
-from utmost.privacy.pure_within import pure_within
+from utmost.privacy.pure_part import pure_within
 from utmost.space.integers import Tallies
 
 LEVELS = (um.PureDP("0.3"), um.PureDP(1), um.PureDP(3), um.ApproxDP(1, "0.001"), um.GaussianDP(1))

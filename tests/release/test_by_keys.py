@@ -434,3 +434,88 @@ def test_bad_questions_are_refused_before_the_spend(ask, said):
             with pytest.raises(InvalidInput, match=said):
                 ask(target)
     assert str(s.left) == "epsilon 10 of 10"
+
+
+# ---- files, and what is not listed ----
+
+
+def test_keys_of_a_file(tmp_path):
+    """Whole numbers, decimals, dates and truth values where all entries are written so; 01 stays a text."""
+    (tmp_path / "k.csv").write_text(
+        "n,zip,x,day,ok,odd\n1,01,0.5,2013-01-01,true,2013-02-30\n-2,,3,2013-01-02,False,\n"
+    )
+    keys = um.keys(tmp_path / "k.csv")
+    assert keys.names == ("n", "zip", "x", "day", "ok", "odd")
+    assert keys.labels == [(1, "01", 0.5, DAYS[0], True, "2013-02-30"), (-2, None, 3.0, DAYS[1], False, None)]
+    (tmp_path / "f.csv").write_text('carrier,month\nAA,1\n"O\'Hara",2\n')
+    table = flights()
+    s = um.Session(table, "f", um.rows(at_most=4000), "add-remove", 10**6)
+    keys = um.keys(str(tmp_path / "f.csv"))
+    assert list(s.count(None, 500, by=keys).value.values()) == grouped(table, keys, "count(here)")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("a,b\n", "empty"),
+        ("a,b\n1,2\n1,2\n", "keys 1 and 2 of a and b are the same"),
+        ("a,b\n1,2\n1\n", "key 2 of the file has 1 entries"),
+        ("a,a\n1,2\n", "one name"),
+        ("\xff", "cannot be read"),
+    ],
+)
+def test_files_that_are_no_keys(text, said, tmp_path):
+    """Named by place, before any table."""
+    (tmp_path / "k.csv").write_bytes(text.encode("latin-1"))
+    with pytest.raises(InvalidInput, match=said):
+        um.keys(tmp_path / "k.csv")
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        um.keys(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize("unit", [um.rows(at_most=4000), um.people("who", rows_each=9, at_most=7000)])
+def test_what_is_not_listed_is_counted_under_other(unit):
+    """Of lists, every column has one more value; of a frame there is one more key; DuckDB's CASE says the same."""
+    table = flights()
+    s = um.Session(table, "f", unit, "add-remove", 10**6)
+    known = "true" if unit.id is None else "who IS NOT NULL"
+    answer = s.sum("stars", 0, 9, 500, by=um.keys(carrier=["AA", "UA"], month=[1, 2], other="rest"))
+    with duckdb.connect() as connection:
+        connection.register("t", table)
+        found = connection.execute(
+            "SELECT CASE WHEN carrier IN ('AA', 'UA') THEN carrier ELSE 'rest' END AS a, "
+            "CASE WHEN month IN (1, 2) THEN month::TEXT ELSE 'rest' END AS b, sum(greatest(stars, 0)) FROM t "
+            f"WHERE {known} AND stars IS NOT NULL GROUP BY a, b"
+        ).fetchall()
+    wanted = {(a, int(b) if b != "rest" else b): total for a, b, total in found}
+    assert answer.value == wanted
+    assert answer.table["month"].to_pylist()[:3] == ["1", "2", "rest"]
+    frame = um.keys(pyarrow.table({"carrier": ["AA", "UA"], "month": [2, 1]}), other="rest")
+    by_frame = s.sum("stars", 0, 9, 500, by=frame).value
+    assert by_frame["rest", "rest"] == sum(wanted.values()) - wanted["AA", 2] - wanted["UA", 1]
+    assert by_frame["AA", 2] == wanted["AA", 2]
+
+
+def test_a_name_for_the_rest():
+    """A name that is a key is refused; a list called other is a column; keys with and without are not the same."""
+    assert um.keys(other=["a", "b"]).names == ("other",)
+    assert um.keys(a=[1]).fingerprint != um.keys(a=[1], other="x").fingerprint
+    assert str(um.keys(a=[1], other="x")) == "2 keys of a, and x"
+    for bad in (lambda: um.keys(a=["x"], other="x"), lambda: um.keys(a=[1], other="1")):
+        with pytest.raises(InvalidInput, match="among the keys"):
+            bad()
+    for bad in (lambda: um.keys(a=["x"], other=" "), lambda: um.keys({"a": ["x"]}, other=3)):
+        with pytest.raises(InvalidInput, match=r"other is|not both"):
+            bad()
+
+
+def test_reports_with_a_rest_prove_themselves(tmp_path):
+    """The name is in the report, and the keys are made again with it."""
+    s = um.Session(flights(), "f", um.rows(at_most=4000), "replace", 10)
+    answer = s.mean("stars", 0, 5, 1, by=um.keys(day=DAYS[:2], other="rest"))
+    answer.report(tmp_path / "r.html")
+    ((again, found),) = load_answers(tmp_path / "r.json")
+    assert found
+    assert again.value == answer.value
+    assert list(again.value) == [*DAYS[:2], "rest"]

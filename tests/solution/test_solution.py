@@ -10,7 +10,8 @@ import pytest
 from flint import arb, ctx
 
 import utmost as um
-from utmost.checking import dual_bound, mechanism_bound
+from utmost.checking.binary import dual_bound
+from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import bounded
 from utmost.errors import BadFile, CannotCertify, InvalidInput
 from utmost.exact import as_fmpq

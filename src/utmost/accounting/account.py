@@ -11,14 +11,15 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from utmost.accounting.amounts import Amount
 from utmost.accounting.chain import Event, changed, check_chain, check_questions, following, plain, question_key
-from utmost.accounting.entries import Entry, LedgerCheck, Left, Spent, check_sums, fold
+from utmost.accounting.entries import Entry, LedgerCheck, LedgerState, Left, Spent, check_sums, fold
 from utmost.accounting.filters import Filter
 from utmost.accounting.storage import Book, Storage
 from utmost.errors import BudgetMismatch, BudgetSpent, InvalidInput, LedgerFailed, UnknownDataset, shown
@@ -26,9 +27,15 @@ from utmost.exact import Number
 from utmost.mechanism.certification import Check
 from utmost.privacy import Level, as_level
 
+CostOf: TypeAlias = Callable[[Filter], tuple[Amount, ...]]
+"""What a spend costs, in the resources of the filter that pays."""
+
 
 class Account:
     """The account of one data set: its filter, its entries, and the only way to spend."""
+
+    called = "the budget"
+    """How a refusal calls what does not suffice."""
 
     def __init__(self, storage: Storage, dataset: str) -> None:
         self._storage, self.dataset = storage, dataset
@@ -82,6 +89,16 @@ class Account:
         """What is left now; another process may spend it before you do."""
         return Left(self.filter, self._last().spent())
 
+    def state_after(self, entry: Entry) -> LedgerState:
+        """What a report says of the ledger: the entry, and what is spent and left of the budget at one moment."""
+        spent = self.spent
+        limits = dict(zip(self.filter.resources, self.filter.limits, strict=True))
+        amounts = {
+            name: {"spent": float(amount), "limit": float(limits[name])} for name, amount in spent.amounts().items()
+        }
+        left = Left(self.filter, spent.sums)
+        return LedgerState(entry.number, entry.time, str(spent), str(left), amounts, entry.head, self.kept)
+
     def find(self, question: Any, level: Level | Number | None = None) -> Entry | None:
         """The latest completed entry with this identical question (and level, if given), or None."""
         with self._storage.read() as book:
@@ -101,10 +118,25 @@ class Account:
         >>> account.ask(0.4, {"count": "all"}, lambda: 9, fresh=True).answer, str(account.left)
         (9, 'epsilon 0.2 of 1')
         """
+        level = as_level(level)
         if not fresh and (known := self.find(question, level)):
             return known
-        level = as_level(level)
-        taken = self._reserve((level,), self.filter.cost(level), question, 0, fresh)
+        taken = self._reserve((level,), lambda filter: filter.cost(level), question, 0, fresh)
+        return taken if isinstance(taken, Entry) else taken.complete(draw())
+
+    def ask_batch(
+        self,
+        levels: Sequence[Level | Number],
+        question: Any,
+        draw: Callable[[], Any],
+        delta: Number | None = None,
+        fresh: bool = False,
+    ) -> Entry:
+        """`ask` for several releases that are declared together: `reserve_batch` says what they cost."""
+        listed, price = _batch(levels, delta)
+        if not fresh and (known := self.find(question)):
+            return known
+        taken = self._reserve(listed, price, question, 0, fresh)
         return taken if isinstance(taken, Entry) else taken.complete(draw())
 
     def reserve(self, level: Level | Number, question: Any) -> Reservation:
@@ -114,7 +146,7 @@ class Account:
         it in a `with` block or not.
         """
         level = as_level(level)
-        return self._reserved((level,), self.filter.cost(level), question, 0)
+        return self._reserved((level,), lambda filter: filter.cost(level), question, 0)
 
     def reservation(self, number: int) -> Reservation:
         """The reservation of an entry without an answer, to complete it after a restart or an error."""
@@ -142,13 +174,8 @@ class Account:
         >>> print(account.left)                                     # the sum would have been 5
         epsilon 0.792467 of 3, delta 9e-06 of 1e-05
         """
-        if isinstance(levels, str | Level) or not isinstance(levels, Iterable):
-            raise InvalidInput(f"levels is {shown(levels)}; give a list of levels, or use reserve for one.")
-        listed = tuple(as_level(level) for level in levels)
-        if not listed:
-            raise InvalidInput("a batch needs at least one level.")
-        counted = list(Counter(listed).items())
-        return self._reserved(listed, self.filter.batch_cost(counted, delta), question, 0)
+        listed, price = _batch(levels, delta)
+        return self._reserved(listed, price, question, 0)
 
     def reserve_schedule(
         self, level: Level | Number, slots: int, question: Any, delta: Number | None = None
@@ -171,8 +198,8 @@ class Account:
         level = as_level(level)
         if not isinstance(slots, int | np.integer) or isinstance(slots, bool) or slots < 1:
             raise InvalidInput(f"slots is {shown(slots)}; give a whole number, 1 or more.")
-        cost = self.filter.batch_cost([(level, int(slots))], delta)
-        return Schedule(self, self._reserved((level,), cost, question, int(slots)).number)
+        price: CostOf = lambda filter: filter.batch_cost([(level, int(slots))], delta)  # noqa: E731
+        return Schedule(self, self._reserved((level,), price, question, int(slots)).number)
 
     def schedule(self, number: int) -> Schedule:
         """The schedule that is this entry, after a restart say."""
@@ -218,34 +245,49 @@ class Account:
                 return replace(entry, question=asked, answer=event.body["answer"], state="done", head=event.head)
         return None
 
-    def _reserved(self, levels: tuple[Level, ...], cost: tuple[Amount, ...], question: Any, slots: int) -> Reservation:
-        taken = self._reserve(levels, cost, question, slots)
+    def _reserved(self, levels: tuple[Level, ...], price: CostOf, question: Any, slots: int) -> Reservation:
+        taken = self._reserve(levels, price, question, slots)
         assert isinstance(taken, Reservation)
         return taken
 
     def _reserve(
-        self, levels: tuple[Level, ...], cost: tuple[Amount, ...], question: Any, slots: int, fresh: bool = True
+        self, levels: tuple[Level, ...], price: CostOf, question: Any, slots: int, fresh: bool = True
     ) -> Reservation | Entry:
         """Charge, or, unless it must be `fresh`, return the entry that another process has completed meanwhile."""
         asked, key = plain(question, "the question"), question_key(question)
-        with self._storage.write(self.dataset) as book:
-            if not fresh and (known := self._find(book, key, levels[0])):
+        charge = self._charging(levels, price, asked, slots)
+        with self._write() as book:
+            if not fresh and (known := self._find(book, key, levels[0] if len(levels) == 1 else None)):
                 return known
+            event = charge(book)
+        return Reservation(self, event.entry, 0, asked, event.head)
+
+    def _write(self) -> AbstractContextManager[Book]:
+        """A transaction in which nobody else spends from this account."""
+        return self._storage.write(self.dataset)
+
+    def _charging(self, levels: tuple[Level, ...], price: CostOf, question: Any, slots: int) -> Callable[[Book], Event]:
+        """What charges a spend in a transaction, and refuses one that does not fit; it is priced beforehand."""
+        cost, key = price(self.filter), question_key(question)
+
+        def charge(book: Book) -> Event:
             last = self._last(book)
             left = Left(self.filter, last.spent())
             if not self.filter.allows([left.spent, cost]):
-                raise _refusal(levels, cost, left, slots)
+                raise _refusal(levels, cost, left, slots, self.called)
             body = {
                 "levels": [level.to_json() for level in levels],
                 "slots": slots,
                 "cost": [amount.to_json() for amount in cost],
-                "question": asked,
+                "question": question,
                 "spent": [amount.to_json() for amount in self.filter.total([left.spent, cost])],
                 "entries": last.body["entries"] + 1,
             }
             event = following(last, "reserve", last.body["entries"] + 1, 0, body)
             book.add(event, key)
-        return Reservation(self, event.entry, 0, asked, event.head)
+            return event
+
+        return charge
 
     def _entry(self, number: int) -> Entry:
         if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 1:
@@ -285,19 +327,25 @@ class Account:
                 f"{problem} The charge stands, and entry {number} can still be completed with such data{again}."
             ) from None
         try:
-            with self._storage.write(self.dataset) as book:
-                events = book.of_entry(self.dataset, number)
-                if any(event.kind == "complete" and event.slot == slot for event in events):
-                    raise InvalidInput(f"entry {number} is complete already; reserve again for a new answer.")
-                last = self._last(book)
-                body = {"answer": recorded, "spent": last.body["spent"], "entries": last.body["entries"]}
-                event = following(last, "complete", number, slot, body)
-                book.add(event, question_key(reservation.question))
+            with self._write() as book:
+                events = self._completed(book, reservation, recorded)
         except LedgerFailed as problem:
             raise LedgerFailed(
                 f"{problem} The charge of entry {number} stands, and it can be completed again{again}."
             ) from None
-        return fold([*events, event], self.filter)[0]
+        return fold(events, self.filter)[0]
+
+    def _completed(self, book: Book, reservation: Reservation, answer: Any) -> list[Event]:
+        """Add the answer of an entry to the book; all events of the entry."""
+        number, slot = reservation.number, reservation.slot
+        events = book.of_entry(self.dataset, number)
+        if any(event.kind == "complete" and event.slot == slot for event in events):
+            raise InvalidInput(f"entry {number} is complete already; reserve again for a new answer.")
+        last = self._last(book)
+        body = {"answer": answer, "spent": last.body["spent"], "entries": last.body["entries"]}
+        event = following(last, "complete", number, slot, body)
+        book.add(event, question_key(reservation.question))
+        return [*events, event]
 
     def _last(self, book: Book | None = None) -> Event:
         """The latest event, which carries the sums."""
@@ -371,13 +419,24 @@ class Schedule:
         return self._account._use_slot(self.number, question)
 
 
-def _refusal(levels: tuple[Level, ...], cost: tuple[Amount, ...], left: Left, slots: int) -> BudgetSpent:
+def _batch(levels: Any, delta: Number | None) -> tuple[tuple[Level, ...], CostOf]:
+    """The levels of a batch, and what they cost together."""
+    if isinstance(levels, str | Level) or not isinstance(levels, Iterable):
+        raise InvalidInput(f"levels is {shown(levels)}; give a list of levels, or use reserve for one.")
+    listed = tuple(as_level(level) for level in levels)
+    if not listed:
+        raise InvalidInput("a batch needs at least one level.")
+    counted = list(Counter(listed).items())
+    return listed, lambda filter: filter.batch_cost(counted, delta)
+
+
+def _refusal(levels: tuple[Level, ...], cost: tuple[Amount, ...], left: Left, slots: int, called: str) -> BudgetSpent:
     asked = (
         f"{slots} slots of {levels[0]}" if slots else str(levels[0]) if len(levels) == 1 else f"{len(levels)} levels"
     )
     price = ", ".join(f"{name} {amount}" for name, amount in zip(left.filter.resources, cost, strict=True))
     return BudgetSpent(
-        f"the budget does not pay for {asked} ({price}): left is {left}. Nothing was charged; ask at a smaller level, "
+        f"{called} does not pay for {asked} ({price}): left is {left}. Nothing was charged; ask at a smaller level, "
         "or stop here.",
         asked=levels[0] if len(levels) == 1 else levels,
         left=left,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +42,29 @@ class Entry:
     head: str
     slots: int = 0
     used: tuple[tuple[Any, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class LedgerState:
+    """What the ledger says right after an answer, as plain data for a report.
+
+    Attributes
+    ----------
+    entry : the number of its entry
+    time : when it was recorded
+    spent, left : of the whole budget, in words
+    amounts : what is spent of each resource and its limit, as numbers rounded to floats
+    head : the head of the ledger's chain
+    kept : whether the ledger outlives the process
+    """
+
+    entry: int
+    time: str
+    spent: str
+    left: str
+    amounts: Mapping[str, Mapping[str, float]]
+    head: str
+    kept: bool
 
 
 @dataclass(frozen=True)

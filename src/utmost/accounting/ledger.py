@@ -144,7 +144,7 @@ def _storage_of(url: Any) -> Storage:
     if url is None:
         return Memory()
     if isinstance(url, str) and url.startswith(("postgresql://", "postgres://")):
-        from utmost.accounting.postgres import PostgreSQL
+        from utmost.accounting.ledger_postgres import PostgreSQL
 
         return PostgreSQL(url)
     if not isinstance(url, str | os.PathLike) or not str(url).strip() or "://" in str(url):

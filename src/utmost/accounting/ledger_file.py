@@ -90,7 +90,7 @@ class File(Storage):
         _require_ledger(_read_at(self._handle, 0, BLOCK), self._path)
 
     @contextmanager
-    def write(self, dataset: str) -> Iterator[Book]:
+    def write(self, *datasets: str) -> Iterator[Book]:
         with self._transaction(fcntl.LOCK_EX) as book:
             yield book
             self._require_same_file()

@@ -174,7 +174,7 @@ class Memory(Storage):
         self._text, self._index = bytearray(), Index()
 
     @contextmanager
-    def write(self, dataset: str) -> Iterator[Book]:
+    def write(self, *datasets: str) -> Iterator[Book]:
         with self.read() as book:
             yield book
             assert isinstance(book, Lines)

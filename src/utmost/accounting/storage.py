@@ -64,8 +64,12 @@ class Storage(ABC):
     """How people call it."""
 
     @abstractmethod
-    def write(self, dataset: str) -> AbstractContextManager[Book]:
-        """A transaction that alone writes this data set; what it added is durable when it ends without an error."""
+    def write(self, *datasets: str) -> AbstractContextManager[Book]:
+        """A transaction that alone writes these accounts; what it added is durable when it ends without an error.
+
+        With an error, nothing is added. A file whose power fails while several events are written may have the first of
+        them and not the last, so they are added in an order in which that takes nothing from anybody's protection.
+        """
 
     @abstractmethod
     def read(self) -> AbstractContextManager[Book]:

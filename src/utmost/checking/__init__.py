@@ -1,119 +1,87 @@
 """Why nothing private is better: conditions re-checked from the problem and the mechanism, with nothing of the solver.
 
 One checker per question. It takes a problem and what was found, which may come from a file that holds anything, and
-returns the checks made, each in words, and how far the value may be from the best possible.
+returns the checks made, each in words, and how far the value may be from the best possible. Checkers are loaded when
+something is verified, so that designing needs none, and a command that verifies nothing starts quickly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from utmost.checking.binary import (
-    boundary_bound,
-    check_balanced,
-    check_boundary_bound,
-    check_extension,
-    check_share_test,
-    dual_bound,
-)
-from utmost.checking.bounds import mechanism_bound
-from utmost.checking.chains import Evidence, Outcome, stated
-from utmost.checking.discovery import check_keys, keys_bound
-from utmost.checking.finite import check_chains, check_count, check_optimal, check_regular, check_tight, loss_bound
-from utmost.checking.local import (
-    check_information,
-    check_limited_testing,
-    check_patterns,
-    check_testing,
-    check_worst_patterns,
-    priced_information,
-    priced_patterns,
-    priced_testing,
-    priced_worst_patterns,
-)
-from utmost.checking.number import check_number, number_bound
-from utmost.checking.rainbow import (
-    check_first_preference,
-    check_nearest,
-    check_rainbow,
-    check_rainbow_bound,
-    homogeneous_bound,
-    nearest_bound,
-)
-from utmost.checking.vector import check_vector, vector_bound
-from utmost.checking.yes_or_no import check_yes_or_no
+if TYPE_CHECKING:
+    from utmost.checking.chains import Evidence, Outcome
 
-__all__ = ["BOUNDED", "BOUNDS", "CHECKERS", "ON_GRAPHS", "dual_bound", "mechanism_bound"]
+__all__ = ["BOUNDED", "BOUNDS", "CHECKERS", "ON_GRAPHS", "bound_of", "checker_of"]
 
-
-def check_nothing(problem: Any, solved: Any) -> Outcome:
-    """A mechanism that somebody brought: nothing is claimed about its optimality."""
-    return (stated(solved.value, solved.mechanism.expected_loss()),), float("inf")
-
-
-def check_choice(problem: Any, solved: Any) -> Outcome:
-    """Chains of tallies between two winners, or Lagrange: any weights on privacy's constraints bound every choice."""
-    from utmost.checking.choices import check_choice  # loaded when a choice is verified: `import utmost` stays quick
-
-    return check_choice(problem, solved)
-
-
-def choice_bound(problem: Any, evidence: Evidence) -> float:
-    """What no private choice loses less than: from dual prices on the listed tallies, or by chains of two winners."""
-    from utmost.checking.choices import choice_bound
-
-    return choice_bound(problem, evidence)
-
-
-CHECKERS: dict[str, tuple[str, Callable[[Any, Any], Outcome]]] = {
-    "binary.extend": ("theorem", check_extension),
-    "binary.balanced": ("theorem", check_balanced),
-    "binary.best_boundary": ("bound", check_boundary_bound),
-    "binary.share_test": ("theorem", check_share_test),
-    "rainbow.extend": ("theorem", check_rainbow),
-    "rainbow.best_boundary": ("bound", check_rainbow_bound),
-    "rainbow.nearest": ("as stated", check_nearest),
-    "rainbow.lexicographic": ("unproved", check_first_preference),
-    "finite.tight_constraints": ("theorem", check_tight),
-    "finite.regular": ("theorem", check_regular),
-    "finite.count": ("theorem", check_count),
-    "finite.chains": ("theorem", check_chains),
-    "finite.optimal": ("bound", check_optimal),
-    "local.testing": ("theorem", check_testing),
-    "local.limited_testing": ("bound", check_limited_testing),
-    "local.information": ("bound", check_information),
-    "local.patterns": ("bound", check_patterns),
-    "choice.line": ("as stated", check_yes_or_no),
-    "local.worst_patterns": ("bound", check_worst_patterns),
-    "number.line": ("as stated", check_number),
-    "choice.winner": ("as stated", check_choice),
-    "choice.quantile": ("as stated", check_choice),
-    "number.vector": ("as stated", check_vector),
-    "keys.shown": ("as stated", check_keys),
-    "given": ("unproved", check_nothing),
+CHECKERS: dict[str, tuple[str, str]] = {
+    "binary.extend": ("theorem", "binary:check_extension"),
+    "binary.balanced": ("theorem", "binary:check_balanced"),
+    "binary.best_boundary": ("bound", "binary:check_boundary_bound"),
+    "binary.share_test": ("theorem", "binary:check_share_test"),
+    "rainbow.extend": ("theorem", "rainbow:check_rainbow"),
+    "rainbow.best_boundary": ("bound", "rainbow:check_rainbow_bound"),
+    "rainbow.nearest": ("as stated", "rainbow:check_nearest"),
+    "rainbow.lexicographic": ("unproved", "rainbow:check_first_preference"),
+    "finite.tight_constraints": ("theorem", "finite:check_tight"),
+    "finite.regular": ("theorem", "finite:check_regular"),
+    "finite.count": ("theorem", "finite:check_count"),
+    "finite.chains": ("theorem", "finite:check_chains"),
+    "finite.optimal": ("bound", "finite:check_optimal"),
+    "local.testing": ("theorem", "local:check_testing"),
+    "local.limited_testing": ("bound", "local:check_limited_testing"),
+    "local.information": ("bound", "local:check_information"),
+    "local.patterns": ("bound", "local:check_patterns"),
+    "local.worst_patterns": ("bound", "local:check_worst_patterns"),
+    "choice.line": ("as stated", "yes_or_no:check_yes_or_no"),
+    "choice.winner": ("as stated", "choices:check_choice"),
+    "choice.quantile": ("as stated", "choices:check_choice"),
+    "number.line": ("as stated", "number:check_number"),
+    "number.vector": ("as stated", "vector:check_vector"),
+    "keys.shown": ("as stated", "discovery:check_keys"),
+    "given": ("unproved", "finite:check_nothing"),
 }
-"""What each question's certificate claims, and the check that the claim must pass; "as stated": the checker looks."""
+"""What each question's certificate claims, and the check that the claim must pass, as "module:function" of this
+package; "as stated": the checker looks at what is claimed."""
 ON_GRAPHS = frozenset(
     q for q in CHECKERS if q == "given" or q.partition(".")[0] in ("binary", "rainbow", "finite", "local")
 )
 """Questions about a mechanism on the points of a graph; the checkers of others look for integers themselves."""
 BOUNDED = {"local.testing"}
 """Questions whose theorem comes with a bound beside it, which the check recomputes."""
-BOUNDS: dict[str, Callable[[Any, Evidence], float]] = {
-    "binary.best_boundary": boundary_bound,
-    "rainbow.best_boundary": homogeneous_bound,
-    "rainbow.nearest": nearest_bound,
-    "finite.optimal": loss_bound,
-    "local.testing": priced_testing,
-    "local.limited_testing": priced_testing,
-    "local.information": priced_information,
-    "local.patterns": priced_patterns,
-    "local.worst_patterns": priced_worst_patterns,
-    "choice.winner": choice_bound,
-    "choice.quantile": choice_bound,
-    "number.line": number_bound,
-    "number.vector": vector_bound,
-    "keys.shown": keys_bound,
+BOUNDS: dict[str, str] = {
+    "binary.best_boundary": "binary:boundary_bound",
+    "rainbow.best_boundary": "rainbow:homogeneous_bound",
+    "rainbow.nearest": "rainbow:nearest_bound",
+    "finite.optimal": "finite:loss_bound",
+    "local.testing": "local:priced_testing",
+    "local.limited_testing": "local:priced_testing",
+    "local.information": "local:priced_information",
+    "local.patterns": "local:priced_patterns",
+    "local.worst_patterns": "local:priced_worst_patterns",
+    "choice.winner": "choices:choice_bound",
+    "choice.quantile": "choices:choice_bound",
+    "number.line": "number:number_bound",
+    "number.vector": "vector:vector_bound",
+    "keys.shown": "discovery:keys_bound",
 }
 """What evidence proves, for questions that are answered with a bound: a function of the problem and the evidence."""
+
+
+def checker_of(question: str) -> Callable[[Any, Any], Outcome]:
+    """The check that the certificate of a question's solution must pass."""
+    found: Callable[[Any, Any], Outcome] = _load(CHECKERS[question][1])
+    return found
+
+
+def bound_of(question: str) -> Callable[[Any, Evidence], float]:
+    """What evidence proves about every private answer to a question."""
+    found: Callable[[Any, Evidence], float] = _load(BOUNDS[question])
+    return found
+
+
+def _load(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"utmost.checking.{module}"), name)

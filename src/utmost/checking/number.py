@@ -242,6 +242,8 @@ def _staircase(line: Line, level: Level, loss: str, mechanism: LineMechanism) ->
     if not isinstance(noise, LayerNoise) or not isinstance(mechanism, NoisyLine) or mechanism.remap != "none":
         raise InvalidInput("the theorem is about unbiased staircase noise.")
     b = _decay_below(level) if isinstance(level, ApproxDP) else Fraction(0)
+    if b >= 1:
+        raise InvalidInput("at epsilon = 0 noise has no end, so no cost is the least.")
     growth = 2 * b / (1 - b)
     bound = flow_bound(None, max(line.reach, 1), level, loss, noise.law.upper, growth)
     value = mechanism.expected(loss)

@@ -31,7 +31,7 @@ import numpy as np
 from utmost.checking.coordinate import line_points
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats, Integers
-from utmost.mechanism.balls import free, norm
+from utmost.mechanism.integer_balls import free, norm
 from utmost.mechanism.line import cost
 from utmost.privacy import ApproxDP, Level
 from utmost.space.integers import Lattice, Moves

@@ -13,10 +13,10 @@ from rich.table import Table
 
 from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
-from utmost.cli.output import Json, checks_of, ledger_file, print_json, read_level
-from utmost.cli.problem_file import LevelTable
+from utmost.cli.output import Json, checks_of, ledger_file, print_json
 from utmost.errors import BadFile, InvalidInput
 from utmost.privacy import ApproxDP, Level
+from utmost.privacy.written import read_level
 from utmost.release.budget import asked, levels_of
 from utmost.release.units import as_unit
 
@@ -90,6 +90,8 @@ def open_account(
     """Open an account for a data set, or see that it is open on these terms."""
     if budget is not None and (epsilon is not None or mu is not None):
         raise InvalidInput("the budget is given twice; give --budget alone, or --epsilon, or --mu.")
+    from utmost.cli.problem_file import LevelTable  # its schemas take longer than all else here
+
     named = LevelTable(epsilon=epsilon, delta=delta, mu=mu) if budget is None else None
     level, whose = named.level() if named else read_level(str(budget), "--budget", delta), str(as_unit(unit))
     _present([Ledger(ledger).open(dataset, level, whose, neighbours, filter)], as_json, None)

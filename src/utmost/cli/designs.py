@@ -1,31 +1,25 @@
-"""`utmost design`, `show`, `certify`, `verify`, `sample` and `demo`: solutions and their proofs."""
+"""`utmost design`, `show`, `certify`, `verify`, `sample` and `demo`: solutions and their proofs.
+
+What a command needs is loaded when it runs, so that its help does not wait for the mathematics.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from utmost.cli import party, survey
-from utmost.cli.demo import run_demo
-from utmost.cli.matrix_file import certify_table
 from utmost.cli.output import Json, ask_private, checks_of, print_json
-from utmost.cli.problem_file import LevelTable, solve_file
-from utmost.design.local.survey import FORMAT as SURVEY
-from utmost.design.multiparty.protocol import FORMAT as PROTOCOL
 from utmost.errors import InvalidInput
 from utmost.exact.saved import format_of
-from utmost.mechanism import FiniteMechanism
-from utmost.release.answers import FORMAT as ANSWER
-from utmost.release.proof import load_answers
-from utmost.solution import Solution, Verification
-from utmost.survey.form import FORMAT as FORM
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from utmost.solution import Solution, Verification
 
 Picture = Annotated[Path | None, typer.Option(help="Also draw the mechanism to this file (.png, .svg or .pdf).")]
 
@@ -37,6 +31,8 @@ def design(
     as_json: Json = False,
 ) -> None:
     """Solve the problem in FILE: print the best mechanism, its value and its proof."""
+    from utmost.cli.problem_file import solve_file
+
     _present(solve_file(file), out, picture, as_json)
 
 
@@ -46,6 +42,8 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a saved solution and verify it again."""
+    from utmost.solution import Solution
+
     _present(Solution.load(file), None, picture, as_json)
 
 
@@ -59,6 +57,9 @@ def certify(
     as_json: Json = False,
 ) -> None:
     """Certify a mechanism of your own in exact arithmetic, or name the edge that breaks it."""
+    from utmost.cli.matrix_file import certify_table
+    from utmost.cli.problem_file import LevelTable
+
     level = LevelTable(epsilon=epsilon, delta=delta, mu=mu).level()
     _present(certify_table(matrix, space, level), out, None, as_json)
 
@@ -68,6 +69,13 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Re-prove a solution, protocol, survey, form or report with nothing of the solver; exit code 1 if it fails."""
+    from utmost.cli import party, survey
+    from utmost.design.local.survey import FORMAT as SURVEY
+    from utmost.design.multiparty.protocol import FORMAT as PROTOCOL
+    from utmost.release.answers import FORMAT as ANSWER
+    from utmost.solution import Solution
+    from utmost.survey.form import FORMAT as FORM
+
     others: dict[str, Callable[[Path, bool], None]] = {
         PROTOCOL: party.verify,
         SURVEY: survey.verify,
@@ -89,6 +97,8 @@ def verify(
 
 def _verify_report(file: Path, as_json: bool) -> None:
     """Every answer of a report: its mechanism proved, its numbers recomputed; only the ledger knows the ledger's."""
+    from utmost.release.proof import load_answers
+
     found = load_answers(file)
     if as_json:
         told = [{"words": a.question.words, "verified": bool(v), "checks": checks_of(v)} for a, v in found]
@@ -107,6 +117,8 @@ def sample(
     as_json: Json = False,
 ) -> None:
     """Draw private answers at a point, read from a prompt or standard input, never from the command line."""
+    from utmost.solution import Solution
+
     solution = Solution.load(file)
     certified = solution.certified
     text = ask_private("point (not shown)")
@@ -127,6 +139,10 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """From nothing to a table of 20,000 people, five private answers, and the page that defends them."""
+    from rich.console import Console
+
+    from utmost.cli.demo import run_demo
+
     console = Console(quiet=as_json, soft_wrap=True, highlight=False, markup=False)
     result = run_demo(out, console.print)
     if as_json:
@@ -146,6 +162,8 @@ def _present(solution: Solution, out: Path | None, picture: Path | None, as_json
     if as_json:
         print_json(_summary(solution, verification))
     else:
+        from rich.console import Console
+
         console = Console(soft_wrap=True, highlight=False)
         console.print(str(solution), markup=False)
         console.print(_table(solution))
@@ -159,6 +177,9 @@ def _present(solution: Solution, out: Path | None, picture: Path | None, as_json
 
 def _table(solution: Solution, most: int = 12) -> Table:
     """The mechanism, with the middle of a long one left out."""
+    from rich.markup import escape
+    from rich.table import Table
+
     mechanism = solution.mechanism
     outputs = _ends(len(mechanism.outputs), most // 2)
     table = Table("point", *("..." if o is None else escape(f"Pr[{mechanism.outputs[o]}]") for o in outputs))
@@ -177,6 +198,8 @@ def _ends(n: int, most: int) -> list[int | None]:
 
 
 def _summary(solution: Solution, verification: Verification) -> dict[str, Any]:
+    from utmost.mechanism import FiniteMechanism
+
     mechanism = solution.mechanism
     shown: dict[str, Any] = {"points": len(mechanism.points), "outputs": len(mechanism.outputs)}
     if isinstance(mechanism, FiniteMechanism):

@@ -6,16 +6,13 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable
 from getpass import getpass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from utmost.errors import InvalidInput, shown
-from utmost.exact import as_rational
-from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP
+from utmost.errors import InvalidInput
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
@@ -75,45 +72,6 @@ def json_values(text: str, source: str, expected: str) -> list[Any]:
 def ledger_file(ledger: str | None) -> Path | None:
     """The file a ledger is kept in; None where it is on a server, or none is kept."""
     return None if ledger is None or "://" in ledger else Path(ledger)
-
-
-def read_level(text: str, what: str, delta: str = "0") -> Level:
-    """The level that an option names: the one reader of --privacy, --budget and the levels of `utmost compose`.
-
-    Parameters
-    ----------
-    text : "0.5" (an epsilon), "0.5,1e-6" (with a delta), "rho=0.1" (zCDP) or "mu=0.5" (Gaussian)
-    what : the option, for errors
-    delta : the delta of an option of its own, for a text without one
-
-    Examples
-    --------
-    >>> read_level("0.5", "--privacy"), read_level("0.5,1e-6", "--privacy"), read_level("rho=0.1", "--budget")
-    (PureDP(0.5), ApproxDP(0.5, 1e-06), ZCDP(0.1))
-    """
-    name, equals, value = (part.strip() for part in text.partition("="))
-    if equals:
-        if name not in NAMED_LEVELS:
-            raise InvalidInput(
-                f"{what} is {shown(text)}; write an epsilon such as 0.5, or 0.5,1e-6 with a delta, or rho=0.1 (zCDP), "
-                "or mu=0.5 (Gaussian)."
-            )
-        if as_rational(delta, "delta"):
-            raise InvalidInput(f"{what} is {shown(text)}, a level without a delta; drop --delta, or give an epsilon.")
-        return NAMED_LEVELS[name](value)
-    epsilon, comma, own = (part.strip() for part in text.partition(","))
-    if comma and not own:
-        raise InvalidInput(
-            f"{what} is {shown(text)}, with no delta after its comma; write one, or leave the comma out."
-        )
-    if comma and as_rational(delta, "delta"):
-        raise InvalidInput(f"{what} is {shown(text)}, which has a delta of its own; drop --delta.")
-    share = own or delta
-    return ApproxDP(epsilon, share) if as_rational(share, "delta") else PureDP(epsilon)
-
-
-NAMED_LEVELS: dict[str, Callable[[Any], Level]] = {"rho": ZCDP, "mu": GaussianDP}
-"""The levels that a text names by their parameter."""
 
 
 def checks_of(checked: Any) -> list[dict[str, Any]]:

@@ -23,11 +23,11 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from utmost.cli.output import NAMED_LEVELS
 from utmost.design import binary, finite, rainbow
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
 from utmost.privacy import ApproxDP, Level, PureDP
+from utmost.privacy.written import NAMED_LEVELS
 from utmost.solution import Solution
 from utmost.space import Space, label_from_json
 from utmost.space.edge_levels import EdgeLevels, per_edge

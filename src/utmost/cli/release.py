@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from utmost.cli.asking import complete, in_a_terminal
-from utmost.cli.output import Json, ledger_file, print_json, read_level
+from utmost.cli.output import Json, ledger_file, print_json
 from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.privacy import Level
+from utmost.privacy.written import read_level
 from utmost.release.options import WHERE, Option
 from utmost.release.questions import QUESTIONS, Question
 from utmost.release.units import MOST_UNITS, Unit, people, rows

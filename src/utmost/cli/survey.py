@@ -15,7 +15,6 @@ import typer
 
 from utmost.cli.form_file import read_form
 from utmost.cli.output import Accept, Json, ask_private, json_values, kept_file, print_json, read_text
-from utmost.cli.problem_file import LevelTable
 from utmost.design import local
 from utmost.design.local.estimation import Estimate
 from utmost.design.local.survey import Survey
@@ -49,6 +48,8 @@ def design(
     as_json: Json = False,
 ) -> None:
     """Make the survey with the least variance for these categories and save it."""
+    from utmost.cli.problem_file import LevelTable
+
     made = local.survey(categories, LevelTable(epsilon=privacy, ratio=ratio).level(), question, other)
     made.save(out)
     expected = made.standard_error(people)

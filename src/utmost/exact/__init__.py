@@ -1,6 +1,6 @@
 """Numbers that are never rounded the wrong way: rationals, balls, directed rounding, and canonical JSON."""
 
-from utmost.exact.numbers import (
+from utmost.exact.arithmetic import (
     LEAST,
     MOST_BITS,
     Enclosed,

@@ -46,7 +46,7 @@ from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.layers import LayerLaw
 from utmost.mechanism.sampling import uniform_integer
 from utmost.privacy import ApproxDP, Level, level_from_json
-from utmost.privacy.pure_within import implies
+from utmost.privacy.pure_part import implies
 
 NODES = 40
 """How many nodes integrate a product of up to a thousand factors: exact up to 80 of them, to 1e-12 beyond."""

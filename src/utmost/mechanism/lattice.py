@@ -1,9 +1,9 @@
 """Noise on vectors of integers: as much as the moves that neighbours really make need, and exact.
 
 Two kinds of law. *Balls*: the probability of a vector falls by one factor with every `period` steps away from 0, in the
-norm whose unit moves are those of one row (`mechanism/balls.py`). One neighbour changes the norm by at most its reach,
-by the triangle inequality, so probabilities change by at most so many factors: the K-norm mechanism of Hardt and Talwar
-(2010) on a lattice, with the steps of a staircase. *Independent*: every integer gets noise of its own.
+norm whose unit moves are those of one row (`mechanism/integer_balls.py`). One neighbour changes the norm by at most its
+reach, by the triangle inequality, so probabilities change by at most so many factors: the K-norm mechanism of Hardt and
+Talwar (2010) on a lattice, with the steps of a staircase. *Independent*: every integer gets noise of its own.
 
 A ball law is a mixture: a number k with weight b^k times the number of points in the ball of radius
 k·period + upper - 1, then a uniform point of that ball. Counts of points are polynomials in the radius, so their sums
@@ -28,12 +28,20 @@ from utmost.errors import InvalidInput
 from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
-from utmost.mechanism.balls import count_above, count_ball, draw_in_ball, draw_in_balls, norm, sum_absolute, sum_squared
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import implies_level
 from utmost.mechanism.draws import IntegerDraws, draw_point
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian
+from utmost.mechanism.integer_balls import (
+    count_above,
+    count_ball,
+    draw_in_ball,
+    draw_in_balls,
+    norm,
+    sum_absolute,
+    sum_squared,
+)
 from utmost.mechanism.layers import LayerLaw
 from utmost.mechanism.line import require_line_loss, tolerance
 from utmost.mechanism.tails import TailDraws

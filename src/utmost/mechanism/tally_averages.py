@@ -26,7 +26,7 @@ from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.choices import ChoiceLaw, DecayingChoice
 from utmost.mechanism.contests import Contest, Votes
 from utmost.privacy import ApproxDP, Level
-from utmost.privacy.pure_within import pure_within
+from utmost.privacy.pure_part import pure_within
 from utmost.space.integers import Tallies
 
 MOST_TALLIES, SEED = 60_000, 2026

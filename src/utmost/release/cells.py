@@ -15,11 +15,16 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from utmost.errors import InvalidInput, shown
+from utmost.exact import as_rational
 from utmost.release.arguments import listed, plain
+from utmost.release.bins import Bins
 from utmost.release.conditions import as_condition, nearest_single
 from utmost.release.conditions.row_wise import kind_of
 from utmost.release.contributions import keep_rows, number_column
@@ -27,6 +32,8 @@ from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 
 MOST_CELLS = 1000
+FEW_CUTS = 8
+"""Fewer cuts are compared one by one."""
 MOST_SINGLE = (2 - 2**-23) * 2.0**127
 """The largest 32-bit float."""
 EXACT = 2**53
@@ -78,31 +85,37 @@ def _moved(value: Any, old: Any, new: Any) -> Any:
     return value if old.equals(new) else value.op().replace({old.op(): new.op()}).to_expr()
 
 
-def category_cells(source: Source, listed: Mapping[str, Sequence[Any]], other: bool) -> Cells:
-    """A cell for every combination of the categories of one or two columns.
+def category_cells(source: Source, listed: Mapping[str, Sequence[Any] | Bins], other: bool) -> Cells:
+    """A cell for every combination of the categories, or bins, of one or two columns.
 
     With `other`, each column has one more category, the last, for what is not listed, null included; without, rows with
     such a value are in no cell.
     """
     import ibis
 
-    keys, literals = {}, {}
-    for i, (column, categories) in enumerate(listed.items()):
-        keys[f"key{i}"], literals[f"key{i}"] = categories_of(source, column, categories)
-    sizes = [len(found) + other for found in literals.values()]
+    sizes = [len(found) + other for found in listed.values()]
     size = math.prod(sizes)
     if size > MOST_CELLS:
         raise InvalidInput(
             f"these categories make {size} cells, and at most {MOST_CELLS} are counted at once; list fewer, or ask "
-            "several histograms."
+            "count(by=um.keys(...)), which counts up to a million."
         )
+    keys: dict[str, Any] = {}
+    literals: dict[str, Any] = {}
+    for i, (column, categories) in enumerate(listed.items()):
+        if isinstance(categories, Bins):
+            keys[f"key{i}"], literals[f"key{i}"] = bin_column(source, column, categories.edges)
+        else:
+            keys[f"key{i}"], literals[f"key{i}"] = categories_of(source, column, categories)
 
     def number(table: Any) -> Any:
         cell: Any = None
-        for (name, values), base in zip(literals.items(), sizes, strict=True):
-            branches = [(table[name] == value, i) for i, value in enumerate(values)]
-            left = ibis.literal(len(values), "int64") if other else ibis.null("int64")
-            here = ibis.cases(*branches, else_=left)
+        for (name, values), categories, base in zip(literals.items(), listed.values(), sizes, strict=True):
+            left = ibis.literal(base - 1, "int64") if other else ibis.null("int64")
+            if isinstance(categories, Bins):
+                here = bin_number(table[name], values).fill_null(left)
+            else:
+                here = ibis.cases(*((table[name] == value, i) for i, value in enumerate(values)), else_=left)
             cell = here if cell is None else cell * base + here
         return cell.cast("int64")
 
@@ -224,16 +237,13 @@ def edge_cells(source: Source, column: str, edges: Sequence[float]) -> Cells:
     """
     import ibis
 
-    value = number_column(source, column)
-    cuts = [nearest_single(edge) if value.type().is_float32() else float(edge) for edge in edges]
+    value, cuts = bin_column(source, column, edges)
 
     def number(table: Any) -> Any:
-        x = table.key0
-        nothing = ibis.null("int64")
-        branches = [(x <= cut, i) for i, cut in enumerate(cuts)]
-        return ibis.cases((x.isnull() | x.isnan(), nothing), *branches, else_=nothing).cast("int64")
+        above = ibis.null("int64")
+        return _known(table.key0, lambda x: ibis.ifelse(x > cuts[-1], above, places(x, cuts[:-1], at_edge="below")))
 
-    return Cells({"key0": value.cast("float64")}, number, len(cuts))
+    return Cells({"key0": value}, number, len(cuts))
 
 
 def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:
@@ -241,19 +251,96 @@ def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:
 
     Halfway between two values a row goes to the lower one.
     """
-    import ibis
-
     value = number_column(source, column)
-    cuts = [low / 2 + high / 2 for low, high in pairwise(values)]
+    cuts = tuple(low / 2 + high / 2 for low, high in pairwise(values))
 
     def number(table: Any) -> Any:
-        x = table.key0
-        branches = [(x <= cut, i) for i, cut in enumerate(cuts)]
-        return ibis.cases(
-            (x.isnull() | x.isnan(), ibis.null("int64")), *branches, else_=ibis.literal(len(cuts), "int64")
-        ).cast("int64")
+        return _known(table.key0, lambda x: places(x, cuts, at_edge="below"))
 
     return Cells({"key0": value.cast("float64")}, number, len(values))
+
+
+def bin_column(source: Source, column: str, edges: Sequence[float]) -> tuple[Any, tuple[float, ...]]:
+    """A column of numbers as floats, and edges to compare it with: of 32-bit floats, the nearest of these."""
+    value = number_column(source, column)
+    cuts = tuple(nearest_single(edge) if value.type().is_float32() else float(edge) for edge in edges)
+    return value.cast("float64"), cuts
+
+
+def bin_number(value: Any, cuts: tuple[float, ...]) -> Any:
+    """Which of the bins [first, second), [second, third), ... a value lies in; null where it lies in none."""
+    import ibis
+
+    def place(x: Any) -> Any:
+        outside = (x < cuts[0]) | (x >= cuts[-1])
+        return ibis.ifelse(outside, ibis.null("int64"), places(x, cuts[1:-1], at_edge="above"))
+
+    return _known(value, place)
+
+
+def _known(value: Any, place: Callable[[Any], Any]) -> Any:
+    """The place of a number; null of null and NaN."""
+    import ibis
+
+    return ibis.ifelse(value.isnull() | value.isnan(), ibis.null("int64"), place(value)).cast("int64")
+
+
+def places(x: Any, cuts: tuple[float, ...], at_edge: Literal["above", "below"]) -> Any:
+    """How many of the cuts lie below x, or at it where what is at an edge is above it: 0, 1, ..., len(cuts).
+
+    Cuts at equal distances are found by arithmetic, exactly; others by a tree of conditions.
+    """
+    import ibis
+
+    if not cuts:
+        return ibis.literal(0, "int64")
+
+    def before(cut: Any) -> Any:
+        return x < cut if at_edge == "above" else x <= cut
+
+    even = evenly(cuts)
+    if even is not None:
+        start, step, scale = even
+        # The guess is wrong by one at most, and the cuts are the nearest floats of the quotients, as they were given.
+        guess = ((x - cuts[0]) * (scale / step)).floor()
+        lower, upper = ((float(start) + (guess + k) * float(step)) / float(scale) for k in (0, 1))
+        exact = guess + ibis.ifelse(before(lower), 0.0, ibis.ifelse(before(upper), 1.0, 2.0))
+        outside = ibis.ifelse(before(cuts[0]), 0.0, float(len(cuts)))
+        return ibis.ifelse(before(cuts[0]) | ~before(cuts[-1]), outside, exact).cast("int64")
+
+    def among(low: int, high: int) -> Any:
+        if low == high:
+            return ibis.literal(low, "int64")
+        middle = (low + high) // 2
+        return ibis.ifelse(before(cuts[middle]), among(low, middle), among(middle + 1, high))
+
+    return among(0, len(cuts))
+
+
+@lru_cache(maxsize=256)
+def evenly(cuts: tuple[float, ...]) -> tuple[int, int, int] | None:
+    """Whole numbers (start, step, scale) so that cut i is the float nearest to (start + i·step) / scale; or None.
+
+    All of them are floats exactly, and floor((x - first)·(scale / step)), computed in floats, is the number of the cut
+    at or before x, give or take one: it does not fall as x grows, so to look at the ends of every interval is enough.
+    """
+    if len(cuts) < FEW_CUTS or len(set(cuts)) < len(cuts):
+        return None
+    exact = [as_rational(cut) for cut in cuts]
+    width = exact[1] - exact[0]
+    if any(high - low != width for low, high in pairwise(exact)):
+        return None
+    scale = math.lcm(exact[0].denominator, width.denominator)
+    start, step = int(exact[0] * scale), int(width * scale)
+    if max(abs(start) + len(cuts) * step, scale) >= EXACT:
+        return None
+    known = np.array(cuts)
+    number = np.arange(len(cuts))
+    if (known != (float(start) + number * float(step)) / float(scale)).any():
+        return None
+    at, ahead = (np.floor((x - cuts[0]) * (scale / step)) for x in (known, np.nextafter(known, -np.inf)))
+    close = ((number - 1 <= at) & (at <= number)).all() and (np.abs(ahead[1:] - number[:-1]) <= 1).all()
+    return (start, step, scale) if close else None
 
 
 def _kind(value: Any) -> str | None:

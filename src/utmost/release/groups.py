@@ -14,15 +14,18 @@ hash as those of a histogram, among the rows that are in a listed group.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from utmost.errors import InvalidInput, shown
+from utmost.errors import InvalidInput
+from utmost.release.cells import Cells, bin_column, bin_number
 from utmost.release.conditions import nearest_single
 from utmost.release.conditions.row_wise import kind_of
 from utmost.release.contributions import Contribution, keep_rows, require_id
+from utmost.release.keys import Keys
 from utmost.release.source import KEYS, Source, Statement
 from utmost.release.units import Unit
 
@@ -39,10 +42,10 @@ def grouped_statement(
     source: Source,
     unit: Unit,
     rows_each: int,
-    keys: pyarrow.Table,
+    keys: Keys,
     contributions: Mapping[str, Contribution],
     secret: bytes,
-    other: bool = False,
+    within: Cells | None = None,
 ) -> Statement:
     """The sums of contributions for each key, as a statement for `Source.integer_columns`; nothing is read yet.
 
@@ -51,38 +54,73 @@ def grouped_statement(
     source : the table
     unit : whose data are protected
     rows_each : how many rows of one person take part in all, at most
-    keys : a public pyarrow table; its columns are named like those of the table, and no two of its rows are alike
+    keys : the public keys; with `other`, rows that match none of them take part, too
     contributions : what a row adds, by name: `ones`, `values` or `votes` of `contributions`
     secret : the data set's, for the keyed hash
-    other : whether rows that match no key are counted, too: in one more group, the last
+    within : cells that each group is divided into, if it is: the cells of a group follow each other
     """
     require_id(source, unit.id)
-    columns, listed = _matched(source, keys)
-    place = ibis_keys(source, listed)
+    parts = dimensions(source, keys)
     table = source.table.select(
         **({"who": source.table[unit.id]} if unit.id is not None else {}),
-        **columns,
+        **{name: value for part in parts for name, value in part.columns.items()},
+        **({} if within is None else within.keys),
         **{name: part.column for name, part in contributions.items()},
     )
     table = table.filter(_any_present(table, contributions))
-    if unit.id is None:
-        found = _grouped(table, list(columns), contributions)
-        query = _by_key(place, found, listed, contributions)
-        if other:
-            query = query.union(_the_rest(found, query, listed.num_rows, contributions))
-    else:
-        table = table.filter(table.who.notnull())
-        placed = table.left_join(place, _matches(table, place, listed))
-        cell = placed.place.fill_null(listed.num_rows) if other else placed.place
-        placed = placed.select("who", *contributions, cell=cell.cast("int64"))
-        placed = placed.filter(placed.cell.notnull())
-        alike = (
-            [] if all(part.is_count for part in contributions.values()) and len(contributions) == 1 else contributions
-        )
-        kept = keep_rows(placed, ("cell", *alike), rows_each, secret)
-        query = kept.group_by("cell").aggregate(**{name: _clamped(kept[name].sum()) for name in contributions})
-        query = query.select("cell", *contributions)
-    return source.statement(query, listed, listed.num_rows + other)
+    kept = table if unit.id is None else table.filter(table.who.notnull())
+    placed, cell = _placed(source, kept, parts, within, contributions, grouped=unit.id is None)
+    listed, size = _listed(parts), keys.size * (1 if within is None else within.size)
+    placed = placed.mutate(cell=cell.cast("int64"))
+    placed = placed.filter(placed.cell.notnull())
+    if unit.id is not None:
+        alike = () if _is_one_count(contributions) else tuple(contributions)
+        placed = keep_rows(placed.select("who", *contributions, "cell"), ("cell", *alike), rows_each, secret)
+    found = placed.group_by("cell").aggregate(
+        **{name: _clamped(placed[name].sum().fill_null(0)) for name in contributions}
+    )
+    return source.statement(found.select("cell", *contributions), listed, size)
+
+
+def _placed(
+    source: Source,
+    table: Any,
+    parts: Sequence[Dimension],
+    within: Cells | None,
+    contributions: Mapping[str, Contribution],
+    grouped: bool,
+) -> tuple[Any, Any]:
+    """The rows with a place in every dimension, and their cell; rows that have none in some are left out.
+
+    For rows, equal values are added up first, so that each different one is looked up once.
+    """
+    import ibis
+
+    others = {name: table[name] for name in table.columns if name == "who" or name in contributions}
+    binned = {part.place: part.number(table) for part in parts if part.cuts is not None}
+    raw = {name: table[name] for part in parts if part.cuts is None for name in part.columns}
+    inner = {} if within is None else {"inside": within.number(table)}
+    table = table.select(**others, **binned, **raw, **inner)
+    if grouped:
+        names = [*binned, *raw, *inner]
+        table = table.group_by(names).aggregate(**{name: table[name].sum() for name in contributions})
+    if any(part.cuts is None for part in parts):
+        lists = ibis_keys(source, _listed(parts))
+        for part in parts:
+            if part.cuts is None:
+                mine = lists.filter(lists.dimension == part.number_of_it)
+                mine = mine.select(**{part.place: mine.place, **{f"of_{name}": mine[name] for name in part.columns}})
+                kept = [name for name in table.columns if name not in part.columns]
+                table = table.join(mine, part.matches(table, mine), how="left" if part.other else "inner")
+                table = table.select(*kept, part.place)
+    cell: Any = ibis.literal(0, "int64")
+    for part in parts:
+        here = table[part.place]
+        here = here.fill_null(part.size - 1) if part.other else here
+        cell = cell * part.size + here
+    if within is not None:
+        cell = cell * within.size + table.inside
+    return table, cell
 
 
 def ibis_keys(source: Source, listed: pyarrow.Table) -> Any:
@@ -102,26 +140,8 @@ def _any_present(table: Any, contributions: Mapping[str, Contribution]) -> Any:
     return taking_part
 
 
-def _grouped(table: Any, columns: list[str], contributions: Mapping[str, Contribution]) -> Any:
-    return table.group_by(columns).aggregate(**{name: table[name].sum() for name in contributions})
-
-
-def _by_key(place: Any, found: Any, listed: pyarrow.Table, contributions: Mapping[str, Contribution]) -> Any:
-    joined = place.left_join(found, _matches(place, found, listed))
-    return joined.select(cell=joined.place, **{name: _clamped(joined[name].fill_null(0)) for name in contributions})
-
-
-def _matches(left: Any, right: Any, listed: pyarrow.Table) -> list[Any]:
-    """That each column IS NOT DISTINCT FROM its key, in equalities: of anything else PostgreSQL tries every pair."""
-    found = []
-    for name in listed.column_names[:-1]:  # all but the place
-        if not listed[name].null_count:
-            found.append(left[name] == right[name])
-            continue
-        nothing = _nothing(left[name].type())
-        found.append(left[name].isnull() == right[name].isnull())
-        found.append(left[name].fill_null(nothing) == right[name].fill_null(nothing))
-    return found
+def _is_one_count(contributions: Mapping[str, Contribution]) -> bool:
+    return len(contributions) == 1 and all(part.is_count for part in contributions.values())
 
 
 def _nothing(kind: Any) -> Any:
@@ -130,17 +150,6 @@ def _nothing(kind: Any) -> Any:
 
     values = {"text": "", "number": 0, "truth": False, "date": datetime.date(1970, 1, 1)}
     return ibis.literal(values[kind_of(kind)], kind)
-
-
-def _the_rest(found: Any, by_key: Any, number: int, contributions: Mapping[str, Contribution]) -> Any:
-    """What is in no listed group: all there is, less what is."""
-    import ibis
-
-    everything = found.aggregate(**{f"all_{name}": found[name].sum().fill_null(0) for name in contributions})
-    here = by_key.aggregate(**{name: by_key[name].sum().fill_null(0) for name in contributions})
-    both = everything.cross_join(here)
-    rest = {name: _clamped(both[f"all_{name}"] - both[name]) for name in contributions}
-    return both.select(cell=ibis.literal(number, "int64"), **rest)
 
 
 def _clamped(total: Any) -> Any:
@@ -153,24 +162,94 @@ def _clamped(total: Any) -> Any:
 # ---- keys ----
 
 
-def _matched(source: Source, keys: Any) -> tuple[dict[str, Any], pyarrow.Table]:
-    """Columns of the table, and the keys in the types these are compared in: key0, key1, ..., and each key's place."""
+@dataclass(frozen=True)
+class Dimension:
+    """One of the lists whose product the keys are: of one column, or of all where they are listed by combination.
+
+    Attributes
+    ----------
+    number_of_it : which of the lists it is
+    columns : the table's columns that are looked up, by name, in the type they are compared in
+    listed : the same columns of the keys; None of bins
+    cuts : the edges of bins; None of lists
+    other : whether what is not listed has a place, the last
+    """
+
+    number_of_it: int
+    columns: Mapping[str, Any] = field(repr=False)
+    listed: pyarrow.Table | None
+    cuts: tuple[float, ...] | None
+    other: bool
+
+    @property
+    def size(self) -> int:
+        """How many places there are."""
+        listed = len(self.cuts) - 1 if self.cuts is not None else self.listed.num_rows if self.listed is not None else 0
+        return listed + self.other
+
+    @property
+    def place(self) -> str:
+        """What the column of places is called."""
+        return f"place{self.number_of_it}"
+
+    def number(self, table: Any) -> Any:
+        """Which bin a row is in; null for none."""
+        assert self.cuts is not None
+        return bin_number(table[next(iter(self.columns))], self.cuts)
+
+    def matches(self, table: Any, lists: Any) -> list[Any]:
+        """That each column IS NOT DISTINCT FROM its key, in equalities: else PostgreSQL would try every pair."""
+        assert self.listed is not None
+        found = []
+        for name in self.columns:
+            mine, key = table[name], lists[f"of_{name}"]
+            if not self.listed[name].null_count:
+                found.append(mine == key)
+                continue
+            nothing = _nothing(mine.type())
+            found.append(mine.isnull() == key.isnull())
+            found.append(mine.fill_null(nothing) == key.fill_null(nothing))
+        return found
+
+
+def dimensions(source: Source, keys: Keys) -> list[Dimension]:
+    """The lists whose product the keys are, with the table's columns in the types they are compared in."""
     import pyarrow
 
-    if not isinstance(keys, pyarrow.Table) or not keys.num_columns or not keys.num_rows:
-        raise InvalidInput(
-            f"the keys are {shown(keys) if not isinstance(keys, pyarrow.Table) else 'an empty table'}; give a public "
-            "table of one key or more, with columns named like those of the private table."
-        )
-    if len(set(keys.column_names)) < keys.num_columns:
-        raise InvalidInput("two columns of the keys have one name; name each once.")
-    columns, listed = {}, {}
-    for i, name in enumerate(keys.column_names):
-        columns[f"key{i}"], listed[f"key{i}"] = _one_column(source, name, keys.column(i))
-    made = pyarrow.table(listed)
-    if made.group_by(list(listed)).aggregate([([], "count_all")]).num_rows < made.num_rows:
-        raise InvalidInput("two keys are one and the same, or are compared as one; list every key once.")
-    return columns, made.append_column("place", pyarrow.array(np.arange(made.num_rows)))
+    other = keys.other is not None
+    groups = [[name] for name in keys.names] if keys.product else [list(keys.names)]
+    arrays, found = dict(keys.columns), []
+    for i, names in enumerate(groups):
+        named = {name: f"key{i}_{j}" for j, name in enumerate(names)}
+        if names[0] in keys.bins:
+            value, cuts = bin_column(source, names[0], keys.bins[names[0]].edges)
+            found.append(Dimension(i, {named[names[0]]: value}, None, cuts, other))
+            continue
+        matched = {name: _one_column(source, name, pyarrow.chunked_array([arrays[name]])) for name in names}
+        listed = pyarrow.table({named[name]: column for name, (_, column) in matched.items()})
+        if listed.group_by(listed.column_names).aggregate([([], "count_all")]).num_rows < listed.num_rows:
+            raise InvalidInput("two keys are one and the same, or are compared as one; list every key once.")
+        found.append(Dimension(i, {named[name]: value for name, (value, _) in matched.items()}, listed, None, other))
+    return found
+
+
+def _listed(parts: Sequence[Dimension]) -> pyarrow.Table:
+    """All lists in one table, one below the other: which list a row is of, its key, and its place there.
+
+    Columns of the other lists are null in it. One table is what every engine is given, however many lists there are.
+    """
+    import pyarrow
+
+    tables = [
+        part.listed.append_column(
+            "dimension", pyarrow.array(np.full(part.listed.num_rows, part.number_of_it))
+        ).append_column("place", pyarrow.array(np.arange(part.listed.num_rows)))
+        for part in parts
+        if part.listed is not None
+    ]
+    if not tables:  # bins alone: there is nothing to look up
+        return pyarrow.table({"dimension": np.zeros(1, dtype=np.int64), "place": np.zeros(1, dtype=np.int64)})
+    return pyarrow.concat_tables(tables, promote_options="default").combine_chunks()
 
 
 def _one_column(source: Source, name: str, column: Any) -> tuple[Any, Any]:

@@ -6,12 +6,18 @@ keys takes no part. So nothing about the table shows in which groups are answere
 
 from __future__ import annotations
 
+import csv
 import datetime
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +25,7 @@ import numpy as np
 from utmost.errors import InvalidInput, shown
 from utmost.exact.saved import canonical_text
 from utmost.release.arguments import listed, plain
+from utmost.release.bins import Bins, bins
 
 if TYPE_CHECKING:
     import pyarrow
@@ -35,12 +42,18 @@ class Keys:
 
     Attributes
     ----------
-    columns : the names of the columns, each with its values: of a product, all that it may have; else, of every key
+    columns : the names of the columns, each with its values: of a product, all that it may have; else, of every key. Of
+        bins, their labels
     product : whether every combination of the values is a key
+    bins : the columns of numbers that are cut into bins
+    other : the name of what is not listed: of a product, one more value of every column; else one more key; None where
+        rows without a listed key take no part
     """
 
     columns: tuple[tuple[str, pyarrow.Array], ...]
     product: bool
+    bins: Mapping[str, Bins] = field(default_factory=dict)
+    other: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -50,60 +63,90 @@ class Keys:
     @property
     def size(self) -> int:
         """How many keys there are."""
-        lengths = [len(values) for _, values in self.columns]
+        lengths = [len(values) + (self.other is not None) for _, values in self.columns]
         return math.prod(lengths) if self.product else lengths[0]
 
     @cached_property
     def table(self) -> pyarrow.Table:
-        """Every key, one in each row; of a product the last column changes fastest."""
+        """Every key, one in each row; of a product the last column changes fastest. Beside `other`, all are texts."""
         import pyarrow
 
+        columns = {name: self._with_other(values) for name, values in self.columns}
         if not self.product:
-            return pyarrow.table(dict(self.columns))
-        places = np.unravel_index(np.arange(self.size), [len(values) for _, values in self.columns])
-        return pyarrow.table({name: values.take(at) for (name, values), at in zip(self.columns, places, strict=True)})
+            return pyarrow.table(columns)
+        places = np.unravel_index(np.arange(self.size), [len(values) for values in columns.values()])
+        return pyarrow.table(
+            {name: values.take(at) for (name, values), at in zip(columns.items(), places, strict=True)}
+        )
 
     @cached_property
     def labels(self) -> list[Any]:
         """Every key as a tuple; of a single column, the bare value."""
-        columns = [column.to_pylist() for column in self.table.columns]
-        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+        lists = self._lists(lambda values: values.to_pylist())
+        return lists[0] if len(lists) == 1 else self._combined(lists)
 
     @cached_property
     def written(self) -> list[list[Any]]:
         """Every key as a list of plain data, dates as text."""
-        return [list(key) for key in zip(*(_written(column) for column in self.table.columns), strict=True)]
+        return [list(key) for key in self._combined(self._lists(_written))]
 
     @cached_property
     def public(self) -> dict[str, Any]:
         """Everything as plain data, which `keys_again` reads."""
-        columns = [[name, str(values.type), _written(values)] for name, values in self.columns]
-        return {"product": self.product, "columns": columns}
+        columns = [
+            [name, "bins", list(self.bins[name].edges)]
+            if name in self.bins
+            else [name, str(values.type), _written(values)]
+            for name, values in self.columns
+        ]
+        rest = {} if self.other is None else {"other": self.other}
+        return {"product": self.product, "columns": columns, **rest}
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of them in their order, which a ledger keeps in place of a million keys."""
         return hashlib.sha256(canonical_text(self.public).encode()).hexdigest()
 
+    def _with_other(self, values: pyarrow.Array) -> pyarrow.Array:
+        import pyarrow
+
+        if self.other is None:
+            return values
+        return pyarrow.concat_arrays([values.cast(pyarrow.string()), pyarrow.array([self.other], pyarrow.string())])
+
+    def _lists(self, listed: Callable[[Any], list[Any]]) -> list[list[Any]]:
+        rest = [] if self.other is None else [self.other]
+        return [listed(values) + rest for _, values in self.columns]
+
+    def _combined(self, lists: list[list[Any]]) -> list[tuple[Any, ...]]:
+        return list(product(*lists) if self.product else zip(*lists, strict=True))
+
     def __str__(self) -> str:
         sizes = f" ({' × '.join(str(len(values)) for _, values in self.columns)})" if len(self.columns) > 1 else ""
-        return f"{self.size} keys of {named(self.names)}{sizes if self.product else ''}"
+        rest = "" if self.other is None else f", and {self.other}"
+        return f"{self.size} keys of {named(self.names)}{sizes if self.product else ''}{rest}"
 
     def __repr__(self) -> str:
         return f"<{self}>"
 
 
-def keys(frame: Any = None, /, **columns: Any) -> Keys:
+def keys(frame: Any = None, /, *, other: Any = None, **columns: Any) -> Keys:
     """Public keys, for `by=`: a question is answered once for each of them, and rows pay only once.
 
     Parameters
     ----------
-    frame : pandas, polars or pyarrow frame, or dict of lists, optional
-        A public frame has a key in each row. A dict is a product of lists, as below, for columns whose names are no
-        words of Python.
-    **columns : lists of values
-        For every column the public values that it may have: texts, numbers, truth values, dates, or None for null.
-        Every combination of them is a key.
+    frame : pandas, polars or pyarrow frame, path of a CSV file, or dict of lists, optional
+        A public frame or file has a key in each row, under the names of the table's columns. In a file a column whose
+        entries are all written like whole numbers (no leading zeros), decimals, dates (2026-01-31) or true and false
+        holds these, else texts; an empty entry is null. A dict is a product of lists, as below, for columns whose names
+        are no words of Python.
+    other : str, optional
+        A name under which rows that have none of the listed values take part, null included, as in histograms: of lists
+        every column has one more value, of a frame there is one more key. Without it such rows take no part. (A column
+        that is itself called other: ``um.keys(other=[...])`` with a list, or the dict.)
+    **columns : lists of values, or um.bins
+        For every column the public values that it may have: texts, numbers, truth values, dates, or None for null; or
+        the bins that its numbers are put into. Every combination of them is a key.
 
     Returns
     -------
@@ -118,23 +161,28 @@ def keys(frame: Any = None, /, **columns: Any) -> Keys:
     <6 keys of carrier and origin (2 × 3)>
     >>> um.keys(month=range(1, 13)).labels[:3]
     [1, 2, 3]
+    >>> um.keys(age=um.bins([0, 18, 65]), other="elsewhere").labels
+    ['[0, 18)', '[18, 65)', 'elsewhere']
     >>> import pyarrow
     >>> um.keys(pyarrow.table({"carrier": ["AA", "UA"], "origin": ["JFK", "EWR"]})).labels
     [('AA', 'JFK'), ('UA', 'EWR')]
     """
+    if other is not None and not isinstance(other, str):  # a column of this name
+        columns, other = {**columns, "other": other}, None
     if frame is not None and columns:
         raise InvalidInput("keys are a frame, or lists for some columns, not both; list them all in one of the two.")
+    if isinstance(frame, str | os.PathLike):
+        return _of_frame(_read_csv(frame), other)
     if frame is not None and not isinstance(frame, Mapping):
-        return _of_frame(frame)
+        return _of_frame(frame, other)
     given = columns if frame is None else dict(frame)
     if not given:
         raise InvalidInput(f"there are no keys; list the public values of one column or more, such as {EXAMPLE}.")
     lists = {_as_name(name): _as_values(name, values) for name, values in given.items()}
-    _require_few(math.prod(map(len, lists.values())))
-    found = Keys(tuple((name, _as_array(name, values)) for name, values in lists.items()), product=True)
-    for name, values in found.columns:
-        _require_distinct({name: values})
-    return found
+    _require_few(math.prod(len(values) + (other is not None) for values in lists.values()))
+    return _of_lists(
+        {name: values if isinstance(values, Bins) else _as_array(name, values) for name, values in lists.items()}, other
+    )
 
 
 def keys_again(public: Any) -> Keys:
@@ -149,16 +197,18 @@ def keys_again(public: Any) -> Keys:
         "bool": pyarrow.bool_(),
         "date32[day]": pyarrow.date32(),
     }
-    lists = {}
+    lists: dict[str, Any] = {}
     for name, kind, values in public["columns"]:
+        if kind == "bins" and public["product"]:
+            lists[_as_name(name)] = bins(values)
+            continue
         read = [None if x is None else datetime.date.fromisoformat(x) for x in values] if "date" in kind else values
         lists[_as_name(name)] = pyarrow.array(read, kinds[kind])
+    other = public.get("other")
     if not public["product"]:
-        return _of_frame(pyarrow.table(lists))
-    _require_few(math.prod(map(len, lists.values())))
-    for name, column in lists.items():
-        _require_distinct({name: column})
-    return Keys(tuple(lists.items()), product=True)
+        return _of_frame(pyarrow.table(lists), other)
+    _require_few(math.prod(len(values) + (other is not None) for values in lists.values()))
+    return _of_lists(lists, other)
 
 
 def require_keys(by: Any) -> Keys:
@@ -173,17 +223,85 @@ def named(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _of_frame(frame: Any) -> Keys:
+def _of_lists(lists: Mapping[str, Any], other: Any) -> Keys:
+    """The product of values, which are arrays, and of bins."""
+    import pyarrow
+
+    cut = {name: values for name, values in lists.items() if isinstance(values, Bins)}
+    columns = {name: pyarrow.array(cut[name].labels) if name in cut else values for name, values in lists.items()}
+    for name, values in columns.items():
+        _require_distinct({name: values})
+        _require_other(name, values, other)
+    return Keys(tuple(columns.items()), True, cut, _as_other(other))
+
+
+def _of_frame(frame: Any, other: Any = None) -> Keys:
     table = _as_arrow(frame)
     if not table.num_columns or not table.num_rows:
         raise InvalidInput("the frame of keys is empty; give one key or more, in columns named like the table's.")
     names = [_as_name(name) for name in table.column_names]
     if len(set(names)) < len(names):
         raise InvalidInput("two columns of the keys have one name; name each once.")
-    _require_few(table.num_rows)
+    _require_few(table.num_rows + (other is not None))
     columns = {name: _as_key_type(name, table.column(i).combine_chunks()) for i, name in enumerate(names)}
     _require_distinct(columns)
-    return Keys(tuple(columns.items()), product=False)
+    for name, values in columns.items():
+        _require_other(name, values, other)
+    return Keys(tuple(columns.items()), product=False, other=_as_other(other))
+
+
+def _read_csv(path: str | os.PathLike[str]) -> pyarrow.Table:
+    """A public file of keys; what is written like a number, a date or a truth value is one."""
+    import pyarrow
+
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            head, *lines = [line for line in csv.reader(file, strict=True) if line] or [[]]
+    except (OSError, csv.Error, UnicodeError) as problem:
+        raise InvalidInput(
+            f"the keys in {shown(os.fspath(path))} cannot be read ({type(problem).__name__}); give a CSV file, in "
+            "UTF-8, whose first line names the columns."
+        ) from None
+    ragged = next((i for i, line in enumerate(lines) if len(line) != len(head)), None)
+    if ragged is not None:
+        raise InvalidInput(
+            f"key {ragged + 1} of the file has {len(lines[ragged])} entries; its columns are {len(head)}."
+        )
+    if len(set(head)) < len(head):
+        raise InvalidInput("two columns of the keys have one name; name each once.")
+    columns = zip(*lines, strict=True) if lines else [()] * len(head)
+    return pyarrow.table({name: _as_written(entries) for name, entries in zip(head, columns, strict=True)})
+
+
+WRITTEN: tuple[tuple[str, Callable[[str], Any]], ...] = (
+    (r"-?(0|[1-9]\d{0,17})", int),
+    (r"-?(0|[1-9]\d*)(\.\d+)?", float),
+    (r"\d{4}-\d\d-\d\d", datetime.date.fromisoformat),
+    (r"(?i:true|false)", lambda text: text.lower() == "true"),
+)
+
+
+def _as_written(entries: Sequence[str]) -> list[Any]:
+    """The values of a column of a file: of the first kind that all its entries are written like, else texts."""
+    known = [entry for entry in entries if entry]
+    for form, read in WRITTEN:
+        if known and all(re.fullmatch(form, entry, re.ASCII) for entry in known):
+            with suppress(ValueError):  # 2026-02-30 is a text
+                return [read(entry) if entry else None for entry in entries]
+    return [entry or None for entry in entries]
+
+
+def _as_other(other: Any) -> str | None:
+    if other is not None and (not isinstance(other, str) or not other.strip()):
+        raise InvalidInput(f"other is {shown(other)}; give a name for what is not listed, or leave it out.")
+    return None if other is None else str(plain(other))
+
+
+def _require_other(name: str, values: Any, other: Any) -> None:
+    import pyarrow
+
+    if other is not None and other in values.cast(pyarrow.string()).to_pylist():
+        raise InvalidInput(f"other is {shown(other)}, which is among the keys of {name!r}; give another name.")
 
 
 def _as_arrow(frame: Any) -> pyarrow.Table:
@@ -203,7 +321,8 @@ def _as_arrow(frame: Any) -> pyarrow.Table:
         return pyarrow.Table.from_batches([frame])
     if not isinstance(frame, pyarrow.Table):
         raise InvalidInput(
-            f"the keys are {shown(frame)}; give a public pandas, polars or pyarrow frame, or lists: {EXAMPLE}."
+            f"the keys are {shown(frame)}; give a public pandas, polars or pyarrow frame, the path of a CSV file, or "
+            f"lists: {EXAMPLE}."
         )
     return frame
 
@@ -214,7 +333,9 @@ def _as_name(name: Any) -> str:
     return str(plain(name))
 
 
-def _as_values(name: str, values: Any) -> list[Any]:
+def _as_values(name: str, values: Any) -> list[Any] | Bins:
+    if isinstance(values, Bins):
+        return values
     values = listed(values)
     if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__") or not hasattr(values, "__len__"):
         raise InvalidInput(f"the keys of {name!r} are {shown(values)}; give a list of the values it may have.")
@@ -287,8 +408,8 @@ def _as_key_type(name: str, column: Any) -> pyarrow.Array:
 def _require_few(size: int) -> None:
     if size > MOST_CELLS:
         raise InvalidInput(
-            f"there are {size:,} keys; at most {MOST_CELLS:,} are answered at once. List fewer values, or "
-            "leave a column out."
+            f"there are {size:,} keys; at most {MOST_CELLS:,} are answered at once. List fewer values, take wider "
+            "bins, or leave a column out."
         )
 
 

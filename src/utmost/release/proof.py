@@ -14,18 +14,24 @@ import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from utmost.accounting.entries import LedgerState
 from utmost.errors import BadFile, InvalidInput, UtmostError
 from utmost.exact.saved import NONSENSE
 from utmost.mechanism.certification import Check
-from utmost.privacy import level_from_json
-from utmost.release.answers import FORMAT, Answer, LedgerState
-from utmost.release.questions.question import Terms
-from utmost.release.questions.saved import question_again
+from utmost.privacy import Level, level_from_json
+from utmost.release.answers import FORMAT, Answer
+from utmost.release.conditions import where_from_text
+from utmost.release.keys import keys_again
+from utmost.release.questions import BY_KEYS, QUESTIONS
+from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours
 from utmost.solution import Verification
 from utmost.solution.solution import solution_from_json
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
 
 CLOSE = 1e-9
 """How far a recomputed number may be from the stated one, relatively: another machine rounds differently."""
@@ -76,6 +82,29 @@ def answer_from_json(content: Any) -> Answer:
         raise BadFile(f"the report holds an impossible answer: {reason}") from None
     except NONSENSE as wrong:
         raise BadFile(f"the report lacks a part of an answer, or holds nonsense ({type(wrong).__name__}).") from None
+
+
+def question_again(public: Mapping[str, Any], terms: Terms, level: Level, solution: Solution) -> Question:
+    """The question that a report says was asked, with the solution that the report brings.
+
+    A listed prior stands in the solution; the report names it by its fingerprint. `BadFile` for what cannot be one.
+    """
+    kind = (BY_KEYS if "by" in public else QUESTIONS).get(str(public.get("question")))
+    if kind is None:
+        raise BadFile(f"the report asks {public.get('question')!r}, which this version does not know; update Utmost.")
+    known = {each.name for each in fields(kind)}
+    given = {name: value for name, value in public.items() if name in known and name != "prior"}
+    if "where" in given:
+        given["where"] = where_from_text(given["where"])
+    if "by" in given:
+        given["by"] = keys_again(given["by"])
+    if str(public.get("prior")) != "uniform":
+        given["prior"] = solution.problem.data.get("prior")
+    question = kind(terms=terms, privacy=level, **given)
+    if question.public != dict(public):
+        raise BadFile("the report's question is not written as Utmost writes it; ask for the report again.")
+    object.__setattr__(question, "solution", solution)
+    return question
 
 
 def _same(stated: Any, found: Any) -> bool:

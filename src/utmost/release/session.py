@@ -13,12 +13,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from utmost.accounting import Account, Entry, Ledger, Schedule
+from utmost.accounting import Account, Ledger, Price, Schedule
 from utmost.accounting.entries import Left, Spent
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
-from utmost.release.answers import Answer, LedgerState, Plan, describe
+from utmost.release.allotment import Allotment, allot, price
+from utmost.release.answers import Answer, Plan, describe
 from utmost.release.arguments import require_releasable
 from utmost.release.budget import Budget
 from utmost.release.contributions import require_id
@@ -38,7 +39,7 @@ class Session(Questions[Answer]):
     Parameters
     ----------
     table : path of a CSV or Parquet file, "file.duckdb#table", "postgresql://user@host/database#table", a pandas,
-        polars or pyarrow frame, or an Ibis table
+        polars or pyarrow frame, a DataFrame of Spark, or an Ibis table
     dataset : the name of its account in the ledger; the same people under two names are protected twice as little
     unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many
     neighbours : "replace" or "add-remove"; no default, because the promise differs
@@ -52,12 +53,13 @@ class Session(Questions[Answer]):
     >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
     >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1, ledger=None)
     >>> print(s.plan.count("age >= 65", privacy=0.5))
-    plan: How many rows have age >= 65?
+    plan: How many rows have age >= 65, as the best guess under a uniform prior?
       privacy: 0.5-DP, add-remove, rows, at most 120
       mechanism: geometric noise with the best remap
       optimal: theorem (gap 0): Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows
       accuracy before: expected absolute error 1.873 on average, 1.919 at worst
       absolute loss: Utmost 1.873, Laplace 1.938, geometric 1.879, Gaussian, delta = 1e-06 6.13
+      note: the answer errs least, and is not unbiased; unbiased=True gives the noisy number, whose error has mean 0
       ledger: epsilon 1 of 1 left
       nothing was read, nothing is spent
     >>> answer = s.count("age >= 65", privacy=0.5)
@@ -164,6 +166,87 @@ class Session(Questions[Answer]):
             )
         return _with_epsilon(question.privacy, TRIED[high])
 
+    def price(self, plans: Sequence[Plan], delta: Number | None = None) -> Price:
+        """What several plans would cost if they were asked together, under the cheapest accounting that is valid.
+
+        Levels that are fixed before any answer may be counted by their sum, by exact composition, as zCDP or as
+        Gaussian privacy: each is a true bound, so the least may be charged. `batch(plans, found.delta)` charges it.
+
+        Parameters
+        ----------
+        plans : list of Plan
+            Made by `session.plan`, each with its level.
+        delta : number, optional
+            How much of an (epsilon, delta) budget's delta they may use; all that is left without it.
+
+        Returns
+        -------
+        Price
+            `cost` by resource, `accounting`, `compared` (the price under the other ways of counting), and `fits`:
+            whether what is left of the budget pays for it.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=um.ApproxDP(3, 1e-6))
+        >>> print(s.price([s.plan.count(f"age >= {age}", privacy=0.1) for age in range(30)]))
+        epsilon 2.34589, delta 1e-06 (exact; sum 3)
+        """
+        return price(self, plans, delta)
+
+    def allot(
+        self,
+        targets: Mapping[Plan, Any],
+        level: Number | None = 0.95,
+        budget: Any = None,
+        delta: Number | None = None,
+    ) -> Allotment:
+        """Levels of least price for questions of which the wanted accuracy is known; or of equal errors for a budget.
+
+        For every question the least level that meets its target is found, for each kind of noise the budget can pay
+        for (geometric, Gaussian, discrete Gaussian); then the kinds are chosen for which the whole batch costs least.
+        Nothing is read or spent until `.ask()`.
+
+        Parameters
+        ----------
+        targets : mapping {plan: error}
+            The error you can live with, in the unit of the answer, for each plan; at which level a plan was made does
+            not matter. A pair (error, probability) has a probability of its own; (loss, None) is an expected loss,
+            which is what choices and means take: for yes or no, the probability of a wrong answer.
+        level : number or None
+            With which probability an answer is off by at most its error, under the prior of the question; of several
+            numbers, each of them on average. None: errors are expected losses.
+        budget : level or number, optional
+            The other way round: what all questions together may spend, such as a part of the account's budget. Then the
+            targets say what errors are relative to, such as the numbers you expect, and all errors are the same
+            fraction of them, the least that this budget pays for; `.targets` says how large they are.
+        delta : number, optional
+            How much of an (epsilon, delta) budget's delta they may use; all that is left without it.
+
+        Returns
+        -------
+        Allotment
+            `.plans` at their levels, `.price`, and `.ask()`, which answers them as one batch.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=20_000), "add-remove", budget=1)
+        >>> old, young = (s.plan.count(w, privacy=1, unbiased=True) for w in ("age >= 65", "age < 20"))
+        >>> print(s.allot({old: 10, young: 50}))
+        allotment of 2: epsilon 0.34372 (sum)
+          0.2844-DP  How many rows have age >= 65?  within 10 with 0.95
+          0.05932-DP  How many rows have age < 20?  within 50 with 0.95
+        >>> even = s.allot({old: 10, young: 50}, budget=0.5)
+        >>> print(even.price, "|", even.targets[0], "|", even.targets[1])
+        epsilon 0.48127 (sum) | within 7.00018 with 0.95 | within 35.0009 with 0.95
+        >>> len(even.ask()), str(s.left)
+        (2, 'epsilon 0.51873 of 1')
+        """
+        return allot(self, targets, level, budget, delta)
+
     def batch(self, plans: Sequence[Plan], delta: Number | None = None, *, fresh: bool = False) -> list[Answer]:
         """Answers to several questions that are declared together, before any of them is answered.
 
@@ -201,16 +284,16 @@ class Session(Questions[Answer]):
             "batch": [{"privacy": str(q.privacy), **self._identity(q)} for q in asked],
             "delta": None if delta is None else str(delta),
         }
-        known = None if _require_fresh(fresh) else self.account.find(public)
-        if known is not None:
-            entry = known
-        else:
-            with self.account.reserve_batch([question.privacy for question in asked], public, delta) as reserved:
-                released = [self._release(question, s) for question, s in zip(asked, statements, strict=True)]
-                entry = reserved.complete(released)
-        state = self._state(entry)
+        again, drawn = _require_fresh(fresh), list[dict[str, Any]]()
+
+        def draw() -> list[dict[str, Any]]:
+            drawn.extend(self._release(question, s) for question, s in zip(asked, statements, strict=True))
+            return drawn
+
+        entry = self.account.ask_batch([question.privacy for question in asked], public, draw, delta, fresh=again)
+        state = self.account.state_after(entry)
         return [
-            Answer(question, self.dataset, released, state, known is not None, self.source)
+            Answer(question, self.dataset, released, state, not drawn, self.source)
             for question, released in zip(asked, entry.answer, strict=True)
         ]
 
@@ -251,7 +334,7 @@ class Session(Questions[Answer]):
             return drawn[0]
 
         entry = self.account.ask(question.privacy, self._identity(question), draw, fresh=again)
-        return Answer(question, self.dataset, entry.answer, self._state(entry), not drawn, self.source)
+        return Answer(question, self.dataset, entry.answer, self.account.state_after(entry), not drawn, self.source)
 
     def _release(self, question: Question, statement: Statement) -> dict[str, Any]:
         """What is released: integers read, placed, drawn; the private point is forgotten."""
@@ -260,14 +343,6 @@ class Session(Questions[Answer]):
     def _identity(self, question: Question) -> dict[str, Any]:
         """Everything that defines a question about this table, as plain data: what the ledger compares."""
         return {**question.identity, "table": self.source.fingerprint}
-
-    def _state(self, entry: Entry) -> LedgerState:
-        spent, left = self.account.spent, self.account.left
-        limits = dict(zip(spent.filter.resources, spent.filter.limits, strict=True))
-        amounts = {
-            name: {"spent": float(amount), "limit": float(limits[name])} for name, amount in spent.amounts().items()
-        }
-        return LedgerState(entry.number, entry.time, str(spent), str(left), amounts, entry.head, self.ledger.kept)
 
     def _repr_html_(self) -> str:
         """The session in a notebook: whose data, who neighbours whom, and the budget; no row is looked at."""
@@ -336,4 +411,4 @@ class Scheduled(Questions[Answer]):
         with self._slots.slot(session._identity(question)) as slot:
             released = session._release(question, statement)
             entry = slot.complete(released)
-        return Answer(question, session.dataset, released, session._state(entry), False, self.source)
+        return Answer(question, session.dataset, released, session.account.state_after(entry), False, self.source)

@@ -11,7 +11,7 @@ import numpy as np
 import utmost as um
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import generator, random_extensions, random_graph, random_question
-from utmost.reproduce.pictures import coloured_graph
+from utmost.reproduce.panels import coloured_graph
 
 RED_BLUE = ("red", "blue")
 

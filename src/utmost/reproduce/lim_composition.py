@@ -12,7 +12,7 @@ import utmost as um
 from utmost.exact.arrays import Floats
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import generator
-from utmost.reproduce.pictures import panels
+from utmost.reproduce.panels import panels
 
 PAIR = um.path(2)
 

@@ -12,7 +12,7 @@ import utmost as um
 from utmost.exact.arrays import Floats
 from utmost.reproduce.entry import Finding, Given
 from utmost.reproduce.instances import generator, random_prior
-from utmost.reproduce.pictures import curves, panels
+from utmost.reproduce.panels import curves, panels
 
 Table: TypeAlias = Callable[[int, int, tuple[float, ...]], Floats]
 

@@ -12,7 +12,7 @@ import utmost as um
 from utmost.exact.arrays import Floats
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import generator, private_mechanism, random_graph
-from utmost.reproduce.pictures import rainbow_graphs
+from utmost.reproduce.panels import rainbow_graphs
 
 COLOURS = ("blue", "red", "green")
 

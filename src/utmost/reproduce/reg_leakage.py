@@ -11,7 +11,7 @@ import numpy as np
 import utmost as um
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import generator, private_mechanism, random_graph, random_prior
-from utmost.reproduce.pictures import curves, panels
+from utmost.reproduce.panels import curves, panels
 from utmost.reproduce.reg_spaces import constraints, regular_prior
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import utmost as um
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import generator, random_prior
-from utmost.reproduce.pictures import curves, panels
+from utmost.reproduce.panels import curves, panels
 from utmost.reproduce.reg_spaces import draw_graphs, same_space
 
 

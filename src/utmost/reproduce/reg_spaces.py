@@ -9,7 +9,7 @@ import numpy as np
 import utmost as um
 from utmost.exact.arrays import Floats
 from utmost.reproduce.instances import random_prior
-from utmost.reproduce.pictures import panels
+from utmost.reproduce.panels import panels
 
 
 def same_space(found: um.Space, family: um.Space) -> bool:

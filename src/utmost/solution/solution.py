@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from utmost.checking import BOUNDED, BOUNDS, CHECKERS, ON_GRAPHS
+from utmost.checking import BOUNDED, CHECKERS, ON_GRAPHS, bound_of, checker_of
 from utmost.errors import BadFile, CannotCertify, InvalidInput, UtmostError
 from utmost.exact import MOST_BITS
 from utmost.exact.saved import NONSENSE, read_checked, write_checked
@@ -107,7 +107,7 @@ def proved_bound(problem: Problem, evidence: Mapping[str, Any]) -> float:
     >>> bool(proved_bound(best.problem, {"prices": best.certificate.evidence["prices"] * 2}) > best.certificate.bound)
     True
     """
-    return BOUNDS[problem.question](problem, evidence)
+    return bound_of(problem.question)(problem, evidence)
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class Solution:
         """Re-prove privacy and optimality from the problem and the mechanism alone; never raises for "no"."""
         problem, claim = self.problem, self.certificate.claim
         privacy, lost = self._check_privacy()
-        expected, checker = CHECKERS[problem.question]
+        expected, checker = CHECKERS[problem.question][0], checker_of(problem.question)
         try:
             if problem.question in ON_GRAPHS:
                 self._require_graph()

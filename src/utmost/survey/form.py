@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.design.local.estimation import Estimate
-from utmost.design.local.kept import keep, read_kept
-from utmost.design.local.responses import read_responses, require_possible
+from utmost.design.local.responses import keep, read_kept, read_responses, require_possible
 from utmost.design.local.shuffle import Shuffled, shuffled
 from utmost.design.local.survey import FORMAT as SURVEY_FORMAT
 from utmost.design.local.survey import Survey, survey

@@ -10,8 +10,8 @@ Pr[truth at w] = the least bound carried to w from any known point along any pat
 from utmost.design.binary.boundary import best_boundary
 from utmost.design.binary.extension import balanced, extend, imposed
 from utmost.design.binary.nearby import CertifiedAnswer, LocalProbability, at
-from utmost.design.binary.question import Boundary, boundary, dominates, hitting_set, is_hitting
 from utmost.design.binary.share_test import NoisyShare, ShareTest, noisy_share, uniformly_most_powerful
+from utmost.design.binary.truth import Boundary, boundary, dominates, hitting_set, is_hitting
 
 __all__ = [
     "Boundary",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from utmost.design.binary.carry import carry
 from utmost.design.binary.extension import carry_from
-from utmost.design.binary.question import Outputs, as_truth, boundary_edges
+from utmost.design.binary.truth import Outputs, as_truth, boundary_edges
 from utmost.design.linear_program import TIGHT
 from utmost.errors import InvalidInput, SolverFailed, TooLarge
 from utmost.exact.arrays import Floats

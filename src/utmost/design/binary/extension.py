@@ -8,7 +8,7 @@ import numpy as np
 
 from utmost.design.binary.carry import Bounds, carry
 from utmost.design.binary.conflict import find_conflict, raise_conflict
-from utmost.design.binary.question import (
+from utmost.design.binary.truth import (
     Mask,
     Outputs,
     Truth,

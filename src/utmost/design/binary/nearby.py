@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from utmost.design.binary.extension import carry_from, extend
-from utmost.design.binary.question import Outputs, as_probability, as_truth, read_known
+from utmost.design.binary.truth import Outputs, as_probability, as_truth, read_known
 from utmost.errors import CannotCertify, InvalidInput, NeedsFloor, TooLarge
 from utmost.exact import LEAST, Enclosed, ExpSum, Number, as_rational, endpoints, held
 from utmost.exact.citations import cites

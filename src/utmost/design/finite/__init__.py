@@ -7,7 +7,7 @@ levels; `geometric` is the classic for counts.
 
 from utmost.design.finite.geometric import geometric
 from utmost.design.finite.optimum import optimal
-from utmost.design.finite.region import (
+from utmost.design.finite.regular_priors import (
     corner_priors,
     corner_shares,
     leakage_bound,

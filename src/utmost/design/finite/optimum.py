@@ -11,7 +11,7 @@ import numpy as np
 from utmost.design.finite.column_generation import generate_columns, mirrored_edges
 from utmost.design.finite.geometric import geometric
 from utmost.design.finite.phi import pure_levels
-from utmost.design.finite.region import regularity
+from utmost.design.finite.regular_priors import regularity
 from utmost.design.finite.tight import column_peaks, with_peaks
 from utmost.design.linear_program import Optimum, best_mechanism, mix_until_private
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel

@@ -15,10 +15,9 @@ from utmost.design.local.converse import (
     price_in_people,
     total_variation_limit,
 )
-from utmost.design.local.decision import Decision, NeymanPearson, decide, neyman_pearson, people_needed
 from utmost.design.local.estimation import Estimate
 from utmost.design.local.information import for_information, information
-from utmost.design.local.linear_program import linear_program
+from utmost.design.local.pattern_program import linear_program
 from utmost.design.local.responses import Responses
 from utmost.design.local.shuffle import Shuffled, shuffled
 from utmost.design.local.simple import (
@@ -37,6 +36,7 @@ from utmost.design.local.simple_ranges import (
 )
 from utmost.design.local.survey import Survey, survey
 from utmost.design.local.testing import divergence_of, for_testing, for_worst_testing
+from utmost.design.local.two_hypotheses import Decision, NeymanPearson, decide, neyman_pearson, people_needed
 
 __all__ = [
     "Decision",

@@ -1,19 +1,31 @@
-"""What a survey's server receives: responses by name or by position, and those that cannot be its own."""
+"""Responses of a survey: drawn exactly, kept on a person's device, read by the server.
+
+A response is a set of categories that favours sets with the true one. One that is kept is given again when the question
+is asked again. The server reads responses by name or by position, and refuses those that cannot be its survey's own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.design.local.frames import as_list, positions_of
-from utmost.errors import InvalidInput
+from utmost.design.local.category_columns import as_list, positions_of
+from utmost.errors import BadFile, InvalidInput
+from utmost.exact.saved import NONSENSE, read_checked, write_checked
+from utmost.mechanism.sampling import WORD, uniform_below, uniform_words
+from utmost.space import label_from_json, label_to_json
 
 BEYOND_DOUBT = 1e-9
 """Responses that are less likely than this, whatever people answered, are not this survey's."""
+ENTRIES_AT_ONCE = 2**22
+FORMAT, VERSION = "utmost-survey-response", 1
+"""Of a file that keeps a response."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +98,65 @@ def require_possible(table: NDArray[np.int64], categories: Sequence[Any], inside
 def _name(part: Any) -> Any:
     """A category as it may come out of a file or an array."""
     return part.item() if isinstance(part, np.generic) else tuple(map(_name, part)) if isinstance(part, list) else part
+
+
+def draw_sets(true: NDArray[np.int64], k: int, size: int, inside: Fraction) -> NDArray[np.int64]:
+    """Sets of `size` of k categories, each a sorted row, that hold the true one with probability `inside`.
+
+    No branch and no order depends on the truth. Uniform sets among the other categories (Floyd's algorithm); where the
+    coin falls inside, one of their members, chosen uniformly, gives way to the true one.
+    """
+    if size == 1:
+        return _draw_rows(true, k, size, inside)
+    rows = max(1, ENTRIES_AT_ONCE // size)
+    parts = [_draw_rows(true[start : start + rows], k, size, inside) for start in range(0, len(true), rows)]
+    return np.concatenate([np.zeros((0, size), dtype=np.int64), *parts])
+
+
+def _draw_rows(true: NDArray[np.int64], k: int, size: int, inside: Fraction) -> NDArray[np.int64]:
+    n = len(true)
+    if inside * k == size:  # responses say nothing, so they must not even look
+        return np.sort(_subsets(n, size, k), axis=1)
+    chosen = _subsets(n, size, k - 1)
+    chosen += chosen >= true[:, None]
+    rest = 2**WORD - int(inside * 2**WORD)
+    hit = uniform_words(WORD, n) >= np.uint64(rest)
+    if size == 1:
+        return np.where(hit, true, chosen[:, 0])[:, None]
+    rows, place = np.arange(n), uniform_below(size, n)
+    chosen[rows, place] = np.where(hit, true, chosen[rows, place])
+    return np.sort(chosen, axis=1)
+
+
+def _subsets(n: int, size: int, among: int) -> NDArray[np.int64]:
+    """Uniform sets of `size` numbers below `among`, a row each, exactly (Floyd): ties take the newest number."""
+    chosen = np.empty((n, size), dtype=np.int64)
+    for i in range(size):
+        newest = among - size + i
+        drawn = uniform_below(newest + 1, n)
+        taken = (chosen[:, :i] == drawn[:, None]).any(axis=1)
+        chosen[:, i] = np.where(taken, newest, drawn)
+    return chosen
+
+
+def read_kept(path: Path, identity: str) -> Any:
+    """The response that a file keeps for this survey; None if there is no file."""
+    if not path.exists():
+        return None
+    content = read_checked(path, FORMAT, VERSION, "kept response")
+    if content.get("survey") != identity:
+        raise BadFile(f"{path} keeps the response to another survey; give every survey a file of its own.")
+    try:
+        return label_from_json(content["response"])
+    except NONSENSE:
+        raise BadFile(f"{path} does not hold a kept response; move it away to answer anew.") from None
+
+
+def keep(path: Path, identity: str, response: Any) -> Any:
+    """Keep a response before it is shown; if another program was quicker, its response is the one that counts."""
+    content = {"format": FORMAT, "version": VERSION, "survey": identity, "response": label_to_json(response)}
+    try:
+        write_checked(path, content, anew=True)
+    except FileExistsError:
+        return read_kept(path, identity)
+    return response

@@ -21,13 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.design.local.alphabet import distributions, pure_level
-from utmost.design.local.decision import Decision, decide_counts
+from utmost.design.local.category_columns import like, positions_of
 from utmost.design.local.estimation import Estimate, estimate_from
-from utmost.design.local.frames import like, positions_of
-from utmost.design.local.kept import keep, read_kept
-from utmost.design.local.responses import Responses, read_responses, require_possible
-from utmost.design.local.sets import draw_sets
+from utmost.design.local.responses import Responses, draw_sets, keep, read_kept, read_responses, require_possible
 from utmost.design.local.simple import subset
+from utmost.design.local.two_hypotheses import Decision, decide_counts
 from utmost.errors import BadFile, InvalidInput, UnknownPoint
 from utmost.exact import as_whole
 from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked

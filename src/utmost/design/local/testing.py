@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.design.local.alphabet import block_response, distributions, pure_level
-from utmost.design.local.linear_program import linear_program
 from utmost.design.local.partitions import best_cuts, best_cuts_of, blocks_of, by_ratio, value_of
+from utmost.design.local.pattern_program import linear_program
 from utmost.design.local.prices import find_prices
 from utmost.errors import InvalidInput
 from utmost.exact import as_whole

@@ -25,7 +25,7 @@ from utmost.mechanism.gaussian import GaussianLaw
 from utmost.mechanism.lattice import MOST_SLACK, BallLaw, IndependentLaw, keeps_gaussian
 from utmost.mechanism.line import require_line_loss
 from utmost.privacy import Level, as_level
-from utmost.privacy.pure_within import pure_within
+from utmost.privacy.pure_part import pure_within
 from utmost.solution import Verification
 from utmost.space.integers import Lattice, Moves
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from utmost.design.noise.ball_laws import ball_laws
-from utmost.mechanism.balls import free
+from utmost.mechanism.integer_balls import free
 from utmost.privacy import ApproxDP, Level, PureDP
 from utmost.space.integers import Lattice, Moves
 

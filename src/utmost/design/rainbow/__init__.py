@@ -14,12 +14,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from utmost.design.binary.question import dominates
+from utmost.design.binary.truth import dominates
 from utmost.design.rainbow.boundaries import best_boundary, lexicographic
 from utmost.design.rainbow.nearby import LocalRow, at
 from utmost.design.rainbow.nearest import nearest
 from utmost.design.rainbow.plurality import Plurality, plurality
-from utmost.design.rainbow.regions import Regions, boundary_space, extend, find_regions, line
+from utmost.design.rainbow.rankings import Regions, boundary_space, extend, find_regions, line
 
 if TYPE_CHECKING:
     from utmost.design.rainbow.candidates import ChoiceFacts, choice_facts

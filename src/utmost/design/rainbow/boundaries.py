@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from utmost.design.linear_program import best_mechanism, mix_until_private
-from utmost.design.rainbow.regions import Regions, find_regions, lines_of, one_concave_level, read_row, solve_inside
+from utmost.design.rainbow.rankings import Regions, find_regions, lines_of, one_concave_level, read_row, solve_inside
 from utmost.errors import InvalidInput, NoExtension, SolverFailed, TooLarge
 from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism, average

@@ -19,7 +19,7 @@ import numpy as np
 
 from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.design.rainbow.plurality import even_boundary, longest_line
-from utmost.design.rainbow.regions import line
+from utmost.design.rainbow.rankings import line
 from utmost.errors import InvalidInput, SolverFailed, UnsupportedLevel, shown
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import find_violation
@@ -41,7 +41,7 @@ from utmost.mechanism.tally_averages import (
     weigh_tallies,
 )
 from utmost.privacy import ApproxDP, Level
-from utmost.privacy.pure_within import pure_within
+from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges

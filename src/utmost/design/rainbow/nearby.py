@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from utmost.design.rainbow.regions import (
+from utmost.design.rainbow.rankings import (
     Rainbow,
     find_regions,
     line,

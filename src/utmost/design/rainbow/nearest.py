@@ -26,7 +26,7 @@ from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import require_private
 from utmost.privacy import ApproxDP, PureDP
-from utmost.privacy.pure_within import pure_within
+from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from utmost.design.rainbow.regions import find_regions, one_concave_level, solve_inside
+from utmost.design.rainbow.rankings import find_regions, one_concave_level, solve_inside
 from utmost.errors import InvalidInput
 from utmost.exact import LEAST, as_whole
 from utmost.exact.citations import cites

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.arguments import Of, as_loss, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, ones, range_of, values
@@ -38,7 +38,7 @@ from utmost.release.groups import LARGEST, grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.options import Option
 from utmost.release.questions.numbers import Vector, require_unbiased
-from utmost.release.questions.question import as_of, asking
+from utmost.release.questions.question import Question, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Moves
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 Columns = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+ONE_GROUP = ("a person counts in one group, that of one of their rows, chosen by a keyed hash",)
 MEANS_HOLD = (
     "average: {}if every unit has a value, the groups are of one size and every mean is as likely, to first order; "
     "worst: the whole range, in a group that nobody is in"
@@ -55,7 +56,7 @@ MEANS_HOLD = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ByKeys(Vector):
+class Grouped(Question):
     """A question that is answered for each of some public keys; the answer is a dict, and a table.
 
     Attributes
@@ -65,8 +66,6 @@ class ByKeys(Vector):
     """
 
     options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
-    parts: ClassVar[tuple[str, ...]]
-    """What the integers of a group are called."""
 
     by: Keys
     where: Where = EVERY_ROW
@@ -74,6 +73,38 @@ class ByKeys(Vector):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.settle(by=require_keys(self.by))
+
+    @abstractmethod
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
+        """The keys, and for each the answer and what is known about it."""
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The keys: what the answers are called."""
+        return tuple(self.by.labels)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
+
+    def plain_value(self, value: Any) -> Any:
+        return [[*key, found] for key, found in zip(self.by.written, value.values(), strict=True)]
+
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        written = self.by.written if intervals else []
+        return [[*key, *ends] for key, ends in zip(written, intervals.values(), strict=True)]
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return self.by.names
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ByKeys(Grouped, Vector):
+    """Numbers for each key: some integers of every group, with one vector of noise."""
+
+    parts: ClassVar[tuple[str, ...]]
+    """What the integers of a group are called."""
 
     @abstractmethod
     def contributions(self, source: Source) -> tuple[Contribution, ...]:
@@ -94,14 +125,6 @@ class ByKeys(Vector):
         raise NotImplementedError
 
     @property
-    def names(self) -> tuple[Any, ...]:
-        return tuple(self.by.labels)
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
-
-    @property
     def space(self) -> Lattice:
         (moves, reach), ends = self.reach_of_row, self.range_of_row
         low, high = (self.most_rows * end for end in ends)
@@ -114,7 +137,7 @@ class ByKeys(Vector):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = dict(zip(self.parts, self.contributions(source), strict=True))
-        return grouped_statement(source, self.terms.unit, self.rows_each, self.by.table, rows, secret)
+        return grouped_statement(source, self.terms.unit, self.rows_each, self.by, rows, secret)
 
     def point(self, found: Mapping[str, Any]) -> Any:
         space = self.space
@@ -134,7 +157,7 @@ class ByKeys(Vector):
     def after(self, released: Mapping[str, Any]) -> After:
         _, lower, upper = self.columns(released)
         ends = zip(lower.tolist(), upper.tolist(), strict=True)
-        return After(dict(zip(self.by.labels, ends, strict=True)), given=BY_LAW)
+        return After(dict(zip(self.by.labels, ends, strict=True)), given=self.by_law)
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
         """The keys, and for each the answer and the ends of its interval."""
@@ -145,16 +168,6 @@ class ByKeys(Vector):
             whole = column.dtype != object
             found = found.append_column(name, pyarrow.array(column if whole else column.astype(np.float64)))
         return found
-
-    def plain_value(self, value: Any) -> Any:
-        return [[*key, found] for key, found in zip(self.by.written, value.values(), strict=True)]
-
-    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        return [[*key, *ends] for key, ends in zip(self.by.written, intervals.values(), strict=True)]
-
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        return self.by.names
 
     def _integers(self, released: Mapping[str, Any], part: str) -> NDArray[Any]:
         """What was released, which may come from a report; beyond 64 bits, as Python's own integers."""
@@ -223,7 +236,7 @@ class CountBy(OneInteger):
     @property
     def notes(self) -> tuple[str, ...]:
         if self.of == "people" and self.terms.unit.rows_each > 1:
-            return ("a person counts in one group, that of one of their rows, chosen by a keyed hash",)
+            return ONE_GROUP
         return ()
 
     def contributions(self, source: Source) -> tuple[Contribution, ...]:
@@ -271,8 +284,12 @@ class SumBy(OfValues, OneInteger):
         _ = self.steps
 
     @property
+    def cut(self) -> str:
+        return cut_to(self.steps)
+
+    @property
     def words(self) -> str:
-        return self._asking(f"What does {self.column} add up to", f", {cut_to(self.steps)}")
+        return self._asking(f"What does {self.column} add up to", f", {self.cut}")
 
     @property
     def reach_of_row(self) -> tuple[Moves, int]:
@@ -311,8 +328,12 @@ class MeanBy(OfValues):
         return self.steps.most - self.steps.least
 
     @property
+    def cut(self) -> str:
+        return cut_to(self.steps)
+
+    @property
     def words(self) -> str:
-        return self._asking(f"What is the mean of {self.column}", f", {cut_to(self.steps)}")
+        return self._asking(f"What is the mean of {self.column}", f", {self.cut}")
 
     @property
     def reach_of_row(self) -> tuple[Moves, int]:
@@ -348,10 +369,6 @@ class MeanBy(OfValues):
         worst = float(self.width) ** (2 if self.loss == "squared" else 1)
         holds = MEANS_HOLD.format("at most this, " if of_pairs(self.solution.mechanism.noise) is None else "")
         return Before(self.loss, self.average, self._scaled(worst), holds=holds)
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        found = super().after(released)
-        return After(found.intervals, given=f"{BY_LAW}, of the values as they are cut and rounded")
 
     def compared(self) -> dict[str, dict[str, float]]:
         from utmost.design.noise.mean import mean_alternatives, mean_losses

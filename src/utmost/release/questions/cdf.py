@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.arguments import Condition, Of, Privacy, as_loss, listed, plain
+from utmost.release.bins import Bins
 from utmost.release.cells import EXACT, edge_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
@@ -104,8 +105,9 @@ class AsksCdf(Asks[Made]):
         ----------
         column : str
             A column of numbers, or of text that is read as numbers. Values are compared as floating-point numbers.
-        edges : list of numbers
-            At most 1000 public numbers in increasing order; never read off the table.
+        edges : list of numbers, or um.bins
+            At most 1000 public numbers in increasing order; never read off the table. ``um.bins(0, 100, 5)`` stands for
+            its edges 0, 5, ..., 100.
         privacy : level or number
             What all counts together may spend, as for `count`.
         where : condition, optional
@@ -144,7 +146,7 @@ class AsksCdf(Asks[Made]):
 
 
 def _edges(edges: Any) -> tuple[Any, ...]:
-    given = listed(edges)
+    given = edges.edges if isinstance(edges, Bins) else listed(edges)
     values = [plain(x) for x in given] if isinstance(given, Sequence) and not isinstance(given, str) else []
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < EXACT for x in values)
     if len(values) > MOST_EDGES:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.arguments import Condition, Of, Privacy, as_loss, plain
+from utmost.release.bins import Bins, bins
 from utmost.release.cells import as_categories, category_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
@@ -38,10 +39,10 @@ class Histogram(Vector):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        listed = tuple((name, tuple(values)) for name, values in self.categories)
+        listed = tuple((name, _settled(values)) for name, values in self.categories)
         other = plain(self.other)
         named = isinstance(other, str) and other.strip()
-        if other is not None and (not named or any(other in values for _, values in listed)):
+        if other is not None and (not named or any(other in _shown(values) for _, values in listed)):
             raise InvalidInput(
                 f"other is {shown(other)}; give a name that is not a category, or None to drop what is unlisted."
             )
@@ -58,7 +59,8 @@ class Histogram(Vector):
     def names(self) -> tuple[str, ...]:
         more = [] if self.other is None else [self.other]
         return tuple(
-            ", ".join(label) for label in product(*([*map(str, values), *more] for _, values in self.categories))
+            ", ".join(label)
+            for label in product(*([*map(str, _shown(values)), *more] for _, values in self.categories))
         )
 
     @property
@@ -70,7 +72,7 @@ class Histogram(Vector):
     def public(self) -> dict[str, Any]:
         return {
             "question": self.name,
-            "categories": [[name, list(values)] for name, values in self.categories],  # in order, which names cells
+            "categories": [[name, _plain(values)] for name, values in self.categories],  # in order, which names cells
             "other": self.other,
             "where": self.where.text,
             "of": self.of,
@@ -125,8 +127,9 @@ class AsksHistogram(Asks[Made]):
         ----------
         column : str, or list of two
             Whose values are counted.
-        categories : list of values, or list of two such lists
-            The public values that have a cell; never read off the table.
+        categories : list of values, um.bins, or list of two of these
+            The public values that have a cell, or the bins that numbers are put into (a bin holds its lower edge and
+            not its upper one); never read off the table.
         privacy : level or number
             What all cells together may spend, as for `count`.
         other : str, optional
@@ -152,6 +155,10 @@ class AsksHistogram(Asks[Made]):
         >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
         >>> list(s.histogram("town", ["Ash", "Briar"], privacy=1, other="elsewhere").value)
         ['Ash', 'Briar', 'elsewhere']
+        >>> table = pyarrow.table({"age": [17, 18, 64, 70] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> list(s.histogram("age", um.bins([0, 18, 65, 120]), privacy=1).value)
+        ['[0, 18)', '[18, 65)', '[65, 120)']
         """
         asked = Histogram(
             terms=self.terms,
@@ -165,10 +172,29 @@ class AsksHistogram(Asks[Made]):
         return self.ask(asked, fresh)
 
 
-def _listed(column: Any, categories: Any) -> list[tuple[str, Sequence[Any]]]:
+def _of_column(column: str, categories: Any) -> Any:
+    return categories if isinstance(categories, Bins) else as_categories(column, categories)
+
+
+def _settled(values: Any) -> Bins | tuple[Any, ...]:
+    """Bins, or the listed categories; both may come from a report."""
+    if isinstance(values, Bins):
+        return values
+    return bins(values["bins"]) if isinstance(values, Mapping) else tuple(values)
+
+
+def _shown(values: Bins | tuple[Any, ...]) -> Sequence[Any]:
+    return values.labels if isinstance(values, Bins) else values
+
+
+def _plain(values: Bins | tuple[Any, ...]) -> Any:
+    return {"bins": list(values.edges)} if isinstance(values, Bins) else list(values)
+
+
+def _listed(column: Any, categories: Any) -> list[tuple[str, Any]]:
     """One or two columns with their categories."""
     if isinstance(column, str):
-        return [(plain(column), as_categories(column, categories))]
+        return [(plain(column), _of_column(column, categories))]
     texts = isinstance(column, Sequence) and all(isinstance(name, str) for name in column)
     names = [plain(name) for name in column] if texts else []
     lists = list(categories.values()) if isinstance(categories, Mapping) else categories
@@ -178,4 +204,4 @@ def _listed(column: Any, categories: Any) -> list[tuple[str, Sequence[Any]]]:
             "a histogram is over one column and its categories, or two columns and a list of categories for each: "
             "histogram(['town', 'agrees'], [['Briar', 'Ash'], ['yes', 'no']], ...)."
         )
-    return [(name, as_categories(name, found)) for name, found in zip(names, lists, strict=True)]
+    return [(name, _of_column(name, found)) for name, found in zip(names, lists, strict=True)]

@@ -130,9 +130,10 @@ class PostgreSQL(Storage):
         return connection
 
     @contextmanager
-    def write(self, dataset: str) -> Iterator[Book]:
+    def write(self, *datasets: str) -> Iterator[Book]:
         with self._transaction():
-            self._run("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", LOCK, dataset)
+            for dataset in sorted(datasets):  # in one order, or two writers would wait for each other
+                self._run("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", LOCK, dataset)
             yield Tables(self._run)
 
     @contextmanager

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import utmost as um
-from utmost.privacy.pure_within import implies, pure_within
+from utmost.privacy.pure_part import implies, pure_within
 
 
 @pytest.mark.parametrize(

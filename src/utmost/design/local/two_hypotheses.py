@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.design.local.alphabet import distributions
-from utmost.design.local.frames import as_list
+from utmost.design.local.category_columns import as_list
 from utmost.errors import InvalidInput
 from utmost.exact import as_whole
 from utmost.exact.arrays import Floats

@@ -1,0 +1,52 @@
+"""Levels as people write them: on a command line, in a file of settings, in a field of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from utmost.errors import InvalidInput, shown
+from utmost.exact import as_rational
+from utmost.privacy.approx import ApproxDP, PureDP
+from utmost.privacy.gaussian import GaussianDP
+from utmost.privacy.level import Level
+from utmost.privacy.zcdp import ZCDP
+
+
+def read_level(text: str, what: str, delta: str = "0") -> Level:
+    """The level that an option names: the one reader of --privacy, --budget and the levels of `utmost compose`.
+
+    Parameters
+    ----------
+    text : "0.5" (an epsilon), "0.5,1e-6" (with a delta), "rho=0.1" (zCDP) or "mu=0.5" (Gaussian)
+    what : the option, for errors
+    delta : the delta of an option of its own, for a text without one
+
+    Examples
+    --------
+    >>> read_level("0.5", "--privacy"), read_level("0.5,1e-6", "--privacy"), read_level("rho=0.1", "--budget")
+    (PureDP(0.5), ApproxDP(0.5, 1e-06), ZCDP(0.1))
+    """
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if equals:
+        if name not in NAMED_LEVELS:
+            raise InvalidInput(
+                f"{what} is {shown(text)}; write an epsilon such as 0.5, or 0.5,1e-6 with a delta, or rho=0.1 (zCDP), "
+                "or mu=0.5 (Gaussian)."
+            )
+        if as_rational(delta, "delta"):
+            raise InvalidInput(f"{what} is {shown(text)}, a level without a delta; drop --delta, or give an epsilon.")
+        return NAMED_LEVELS[name](value)
+    epsilon, comma, own = (part.strip() for part in text.partition(","))
+    if comma and not own:
+        raise InvalidInput(
+            f"{what} is {shown(text)}, with no delta after its comma; write one, or leave the comma out."
+        )
+    if comma and as_rational(delta, "delta"):
+        raise InvalidInput(f"{what} is {shown(text)}, which has a delta of its own; drop --delta.")
+    share = own or delta
+    return ApproxDP(epsilon, share) if as_rational(share, "delta") else PureDP(epsilon)
+
+
+NAMED_LEVELS: dict[str, Callable[[Any], Level]] = {"rho": ZCDP, "mu": GaussianDP}
+"""The levels that a text names by their parameter."""

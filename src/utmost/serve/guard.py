@@ -1,0 +1,209 @@
+"""What every request passes: who asks, how much, how often; and when an answer leaves.
+
+Nothing about a request is written to a log but the kind of an error nobody expected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from utmost.errors import UtmostError
+from utmost.serve.credentials import fits, hash_of, name_in
+from utmost.serve.problems import NO_KEY, UNEXPECTED, Refused, problem_response
+from utmost.serve.settings import Settings, Visitor, is_loopback
+
+Found = TypeVar("Found")
+log = logging.getLogger("utmost.serve")
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+MOST_WAITING = 256
+"""How many questions may wait for a thread before others are sent away."""
+THREADS = 6
+BURST = 5.0
+"""How many seconds' worth of requests somebody may make at once."""
+MOST_COUNTED = 10_000
+"""How many visitors and addresses are counted at a time."""
+
+
+class Rates:
+    """How often each of many may come: so many times a second, and a few seconds' worth at once."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate, self._seen = rate, dict[str, tuple[float, float]]()
+
+    def take(self, who: str) -> None:
+        """Count one request, or refuse it."""
+        now, most = time.monotonic(), self._rate * BURST
+        if len(self._seen) > MOST_COUNTED:
+            self._seen = {name: (left, at) for name, (left, at) in self._seen.items() if now - at < BURST}
+        left, at = self._seen.get(who, (most, now))
+        left = min(most, left + (now - at) * self._rate)
+        self._seen[who] = (max(left - 1, 0.0), now)
+        if left < 1:
+            raise Refused(429, f"more than {self._rate:g} requests a second came from you; wait, and ask again.", 1)
+
+
+class Work:
+    """Runs what takes long in threads; what was begun is finished, also for a client who has gone."""
+
+    def __init__(self, tick: float) -> None:
+        self._tick, self._waiting = tick, 0
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="utmost")
+        self._keys = ThreadPoolExecutor(1, thread_name_prefix="utmost-keys")
+
+    async def run(self, work: Callable[..., Found], *arguments: Any, keys: bool = False) -> Found:
+        """The result of a function, from another thread."""
+        if self._waiting >= MOST_WAITING:
+            raise Refused(429, "too many questions are waiting here; ask again in a few seconds.", 5)
+        self._waiting += 1
+        future = asyncio.get_running_loop().run_in_executor(self._keys if keys else self._pool, work, *arguments)
+        future.add_done_callback(self._done)
+        return await asyncio.shield(future)
+
+    def _done(self, future: Any) -> None:
+        self._waiting -= 1
+        if not future.cancelled():
+            future.exception()  # looked at, so that nobody prints it
+
+    async def run_to_tick(self, work: Callable[..., Found], *arguments: Any) -> Found:
+        """The same, handed over, result or error, at the next tick of the public clock after it is known."""
+        try:
+            return await self.run(work, *arguments)
+        finally:
+            await asyncio.sleep(self._tick - time.time() % self._tick)
+
+    def close(self) -> None:
+        """Wait for what was begun."""
+        self._pool.shutdown(wait=True)
+        self._keys.shutdown(wait=True)
+
+
+class Gate:
+    """Knows visitors by their keys. A wrong key takes as long as a right one, whoever it names."""
+
+    def __init__(self, settings: Settings, work: Work) -> None:
+        self.settings, self._work = settings, work
+        self._nobody = hash_of(secrets.token_urlsafe(32))
+        self._secret, self._known = secrets.token_bytes(32), dict[bytes, str]()
+
+    async def visitor_of(self, key: str) -> Visitor:
+        """Whose key it is; 401 for any other."""
+        mark = hmac.digest(self._secret, key.encode(errors="replace"), "sha256")
+        if mark in self._known:
+            return self.settings.visitors[self._known[mark]]
+        named = self.settings.visitors.get(name_in(key))
+        kept = named.key if named is not None and named.key else self._nobody
+        right = await self._work.run(fits, key, kept, keys=True)
+        if not right or named is None or named.key is None:
+            raise Refused(401, NO_KEY)
+        self._known[mark] = named.name
+        return named
+
+    async def visitor(self, request: Request) -> Visitor:
+        """Who makes a request of the API."""
+        if self.settings.open_to is not None:
+            return self.settings.open_to
+        kind, _, key = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not key.strip():
+            raise Refused(401, NO_KEY)
+        return await self.visitor_of(key.strip())
+
+
+def require_same_site(request: Request) -> None:
+    """Refuse what another site's page sends: a browser says where a request comes from."""
+    origin, host = request.headers.get("origin"), request.headers.get("host", "")
+    if origin is not None and origin.partition("://")[2] != host:
+        raise Refused(403, "this request comes from a page of another site; open this server's own pages.")
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise Refused(403, "this request comes from a page of another site; open this server's own pages.")
+
+
+class Guard:
+    """The outermost layer: bounds what is read, adds headers, and lets no trace of an error out."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app, self._settings = app, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            self._require_host(Request(scope))
+            await self._app(scope, self._bounded(scope, receive), sending)
+        except UtmostError as problem:
+            if not begun:
+                await problem_response(problem)(scope, receive, sending)
+        except Exception as problem:
+            place = problem.__traceback__
+            while place is not None and place.tb_next is not None:
+                place = place.tb_next
+            where = "" if place is None else f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}"
+            log.error("unexpected %s at %s", type(problem).__name__, where)  # its words may hold what was asked
+            if not begun:
+                await problem_response(Refused(500, UNEXPECTED))(scope, receive, sending)
+
+    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
+        """`receive` that refuses more bytes than a request may have."""
+        most, read = self._settings.most_bytes, 0
+        too_long = Refused(413, f"the request is longer than {most} bytes; ask for less at once.")
+        stated = Request(scope).headers.get("content-length", "0")
+
+        async def receiving() -> Message:
+            nonlocal read
+            if stated.isdecimal() and (len(stated) > 12 or int(stated) > most):
+                raise too_long
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > most:
+                raise too_long
+            return message
+
+        return receiving
+
+    def _require_host(self, request: Request) -> None:
+        """Where no keys are asked for, refuse names that another site may have pointed at this machine."""
+        host = request.headers.get("host", "").rpartition(":")
+        name = host[0] if host[1] and host[2].isdecimal() else request.headers.get("host", "")
+        if self._settings.open_to is not None and not is_loopback(name):
+            raise Refused(403, "without keys this server answers to 127.0.0.1 and localhost only; use that address.")
+
+
+Endpoint = Callable[[Request], Awaitable[Any]]

@@ -1,0 +1,63 @@
+"""Errors as `application/problem+json` (RFC 9457): the value, the rule and the remedy, and never an engine's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import JSONResponse
+
+from utmost import errors
+from utmost.errors import BudgetSpent, EngineFailed, LedgerFailed, UtmostError
+
+NOT_YOURS = "there is nothing of this name that you may see; `GET /api/datasets` lists what you may ask about."
+"""Said of what is somebody else's and of what does not exist."""
+NO_KEY = "give your key in the header Authorization, as 'Bearer NAME:...'; whoever keeps the data makes keys."
+UNEXPECTED = (
+    "something went wrong here that is no fault of the question; whoever keeps the data finds its kind in the log."
+)
+
+
+class Refused(UtmostError):
+    """A request that is not let in, for a reason that has a status of its own."""
+
+    def __init__(self, status: int, message: str, retry: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.retry = status, retry
+
+
+def status_of(problem: UtmostError) -> int:
+    """The status that tells a program what kind of error it is."""
+    if isinstance(problem, Refused):
+        return problem.status
+    if isinstance(problem, BudgetSpent):
+        return 409
+    return 503 if isinstance(problem, EngineFailed | LedgerFailed) else 422
+
+
+def problem_response(problem: UtmostError) -> JSONResponse:
+    """The reply that says what is wrong."""
+    status = status_of(problem)
+    headers = {"Retry-After": str(problem.retry)} if isinstance(problem, Refused) and problem.retry else {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    content = {
+        "type": f"urn:utmost:{type(problem).__name__}",
+        "title": " ".join((type(problem).__doc__ or "An error.").split(";")[0].split()),
+        "status": status,
+        "detail": str(problem),
+    }
+    return JSONResponse(content, status, headers, media_type="application/problem+json")
+
+
+def problem_again(content: Any, status: int) -> UtmostError:
+    """The error that a server's reply tells of, as a session would raise it."""
+    kind, detail = "", f"the server answered with status {status} and nothing that says why; is it an Utmost server?"
+    if isinstance(content, dict):
+        kind, detail = str(content.get("type", "")).rpartition(":")[2], str(content.get("detail", detail))
+    found = getattr(errors, kind, None)
+    if status in (400, 401, 403, 404, 405, 413, 415, 429) or not isinstance(found, type):
+        return Refused(status, detail)
+    try:
+        return found(detail) if issubclass(found, UtmostError) else Refused(status, detail)
+    except TypeError:  # an error that carries more than words
+        return UtmostError(detail)

@@ -1,0 +1,254 @@
+"""`utmost.toml`: which tables are served, with which budgets, and who may ask about them."""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from utmost.errors import InvalidInput, shown
+from utmost.privacy import Level, as_level
+from utmost.privacy.written import read_level
+from utmost.release.units import Unit, as_unit, require_neighbours
+from utmost.serve.credentials import require_hash, require_name
+
+COLUMN_FACTS = ("type", "lower", "upper", "grid", "categories", "description")
+
+
+@dataclass(frozen=True)
+class Column:
+    """The public facts of a column: what forms offer and analysts read; nothing of it is taken from rows."""
+
+    type: str | None = None
+    lower: int | float | None = None
+    upper: int | float | None = None
+    grid: int | float | str | None = None
+    categories: tuple[Any, ...] = ()
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table that is served."""
+
+    name: str
+    table: Any
+    unit: Unit
+    neighbours: str
+    budget: Level
+    description: str = ""
+    columns: Mapping[str, Column] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Somebody with a key: an analyst, with a budget for each data set they may ask about; or a custodian.
+
+    Attributes
+    ----------
+    name : as the key says it
+    key : the hash of the key; None only where no keys are asked for
+    budgets : for every data set they may ask about, what they may be told
+    custodian : whether they see everybody's answers and budgets
+    """
+
+    name: str
+    key: str | None
+    budgets: Mapping[str, Level]
+    custodian: bool = False
+
+    def sees(self, dataset: str) -> bool:
+        """Whether a data set is theirs to look at."""
+        return self.custodian or dataset in self.budgets
+
+
+@dataclass(frozen=True)
+class FormPlace:
+    """A survey's form, and the file that its responses are appended to."""
+
+    name: str
+    form: Path
+    responses: Path
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that a server is told.
+
+    Attributes
+    ----------
+    datasets, visitors, forms : by name
+    ledger : the ledger's file or URL, or None: in memory
+    host, port : where it listens
+    tick : answers leave at the next multiple of so many seconds
+    most_bytes : no request is longer
+    rate : how many requests a second one visitor may make; five seconds' worth of them at once
+    most_keys : how many keys one question may be answered by
+    secure : whether browsers reach it by https, through a proxy: then cookies go by no other way
+    """
+
+    datasets: Mapping[str, Dataset]
+    visitors: Mapping[str, Visitor]
+    forms: Mapping[str, FormPlace] = field(default_factory=dict)
+    ledger: Any = None
+    host: str = "127.0.0.1"
+    port: int = 8020
+    tick: float = 1.0
+    most_bytes: int = 2**20
+    rate: float = 20.0
+    most_keys: int = 10_000
+    secure: bool = False
+
+    def __post_init__(self) -> None:
+        if not is_loopback(self.host) and any(visitor.key is None for visitor in self.visitors.values()):
+            raise InvalidInput(
+                f"host is {self.host!r}, which others can reach, and no key is asked for; make keys with `utmost serve "
+                "key NAME`, or listen on 127.0.0.1."
+            )
+
+    @property
+    def open_to(self) -> Visitor | None:
+        """Whom everybody is taken for where no keys are asked for."""
+        return next((visitor for visitor in self.visitors.values() if visitor.key is None), None)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def read_settings(path: str | Path) -> Settings:
+    """The settings in a TOML file; what it does not know it refuses. Names of files are relative to its folder.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "utmost.toml"
+    >>> _ = file.write_text('''
+    ... ledger = "budget.db"
+    ... [dataset.survey]
+    ... table = "survey.csv"
+    ... unit = "rows, at most 25000"
+    ... neighbours = "add-remove"
+    ... budget = 3
+    ... [dataset.survey.columns.age]
+    ... type = "int"
+    ... lower = 18
+    ... upper = 100
+    ... ''')
+    >>> read_settings(file).datasets["survey"].columns["age"].upper
+    100
+    """
+    file = Path(path)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise InvalidInput(f"{file} cannot be read: {problem}; give a TOML file.") from None
+    folder = file.absolute().parent
+    plain = {"ledger": str, "host": str, "port": int, "tick": float, "most_bytes": int, "rate": float}
+    plain |= {"most_keys": int, "secure": bool}
+    _require_known(content, {*plain, "dataset", "analyst", "custodian", "form"}, str(file))
+    given = {name: _of_kind(content[name], kind, name) for name, kind in plain.items() if name in content}
+    datasets = {name: _dataset(name, table, folder) for name, table in _tables(content, "dataset").items()}
+    if not datasets and not content.get("form"):
+        raise InvalidInput(f"{file} names no data set; add one as [dataset.NAME].")
+    if "ledger" in given and "://" not in given["ledger"]:
+        given["ledger"] = str(folder / given["ledger"])
+    if datasets and "ledger" not in given:
+        raise InvalidInput(f'{file} names no ledger; add one, such as ledger = "budget.db": it outlives the process.')
+    visitors = {name: _analyst(name, table, datasets) for name, table in _tables(content, "analyst").items()}
+    for name, table in _tables(content, "custodian").items():
+        _require_known(table, {"key"}, f"[custodian.{name}]")
+        if name in visitors:
+            raise InvalidInput(f"{name!r} is an analyst and a custodian; give one of them another name.")
+        visitors[name] = Visitor(name, require_hash(table.get("key"), f"custodian {name}"), {}, custodian=True)
+    if not visitors:
+        visitors = {"anyone": Visitor("anyone", None, {d.name: d.budget for d in datasets.values()}, custodian=True)}
+    forms = {name: _form(name, table, folder) for name, table in _tables(content, "form").items()}
+    return Settings(datasets, visitors, forms, **given)
+
+
+def _tables(content: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    found = content.get(kind, {})
+    if not isinstance(found, dict) or not all(isinstance(table, dict) for table in found.values()):
+        raise InvalidInput(f"{kind} is {shown(found)}; write each as a table of its own: [{kind}.NAME].")
+    return {require_name(name, f"a {kind}"): table for name, table in found.items()}
+
+
+def _dataset(name: str, table: Mapping[str, Any], folder: Path) -> Dataset:
+    where = f"[dataset.{name}]"
+    _require_known(table, {"table", "unit", "neighbours", "budget", "description", "columns"}, where)
+    for needed in ("table", "unit", "neighbours", "budget"):
+        if needed not in table:
+            raise InvalidInput(f"{where} lacks {needed}; docs/serve.md has an example of each.")
+    place = _of_kind(table["table"], str, f"table of {where}")
+    if "://" not in place:
+        place = str(folder / place)
+    columns = table.get("columns", {})
+    if not isinstance(columns, dict):
+        raise InvalidInput(f"columns of {where} is {shown(columns)}; write [dataset.{name}.columns.COLUMN].")
+    facts = {column: _column(column, facts, where) for column, facts in columns.items()}
+    unit = as_unit(_of_kind(table["unit"], str, f"unit of {where}"))
+    budget = _level(table["budget"], f"the budget of {where}")
+    neighbours = require_neighbours(table["neighbours"])
+    return Dataset(name, place, unit, neighbours, budget, str(table.get("description", "")), facts)
+
+
+def _column(name: str, facts: Any, where: str) -> Column:
+    if not isinstance(facts, dict):
+        raise InvalidInput(f"column {name!r} of {where} is {shown(facts)}; give a table of its public facts.")
+    _require_known(facts, set(COLUMN_FACTS), f"column {name!r} of {where}")
+    categories = facts.get("categories", [])
+    if not isinstance(categories, list) or not all(isinstance(c, str | int | float | bool) for c in categories):
+        raise InvalidInput(f"categories of column {name!r} is {shown(categories)}; list its public values.")
+    ends = [facts.get(end) for end in ("lower", "upper")]
+    if any(end is not None and (isinstance(end, bool) or not isinstance(end, int | float)) for end in ends):
+        raise InvalidInput(f"the range of column {name!r} is {shown(ends)}; give two numbers, lower and upper.")
+    return Column(**{**facts, "categories": tuple(categories)})
+
+
+def _analyst(name: str, table: Mapping[str, Any], datasets: Mapping[str, Dataset]) -> Visitor:
+    where = f"[analyst.{name}]"
+    _require_known(table, {"key", "datasets", "budget"}, where)
+    key = require_hash(table.get("key"), f"analyst {name}")
+    named = table.get("datasets", [])
+    if not isinstance(named, list | dict) or not named:
+        raise InvalidInput(f"datasets of {where} is {shown(named)}; list those {name} may ask about, by name.")
+    for each in named:
+        if each not in datasets:
+            raise InvalidInput(f"{where} names the data set {shown(each)}; there are {', '.join(datasets) or 'none'}.")
+    if isinstance(named, list):
+        if "budget" not in table:
+            raise InvalidInput(f"{where} lacks a budget: what {name} may be told about each of {', '.join(named)}.")
+        named = dict.fromkeys(named, table["budget"])
+    return Visitor(name, key, {each: _level(budget, f"a budget of {where}") for each, budget in named.items()})
+
+
+def _form(name: str, table: Mapping[str, Any], folder: Path) -> FormPlace:
+    _require_known(table, {"form", "responses"}, f"[form.{name}]")
+    places = [_of_kind(table.get(part), str, f"{part} of [form.{name}]") for part in ("form", "responses")]
+    return FormPlace(name, folder / places[0], folder / places[1])
+
+
+def _level(value: Any, what: str) -> Level:
+    return read_level(value, what) if isinstance(value, str) else as_level(value)
+
+
+def _of_kind(value: Any, kind: type, what: str) -> Any:
+    fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
+    if not fits or (isinstance(value, bool) and kind is not bool) or (kind in (int, float) and not 0 < value < 2**40):
+        words = {str: "a text", int: "a whole number above 0", float: "a number above 0", bool: "true or false"}
+        raise InvalidInput(f"{what} is {shown(value)}; give {words[kind]}.")
+    return kind(value)
+
+
+def _require_known(table: Mapping[str, Any], known: set[str], where: str) -> None:
+    odd = [name for name in table if name not in known]
+    if odd:
+        raise InvalidInput(f"{where} has {shown(odd[0])}, which nothing reads; it may have {', '.join(sorted(known))}.")

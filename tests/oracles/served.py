@@ -1,0 +1,96 @@
+"""A server of Utmost on this machine, in a thread of its own, for tests that ask it as anybody would."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import uvicorn
+
+from utmost.serve.app import make_app
+from utmost.serve.credentials import new_key
+from utmost.serve.settings import read_settings
+
+KEYS = {name: new_key(name) for name in ("ada", "bob", "carol")}
+"""Two analysts and a custodian: the key of each, and its hash."""
+ROWS = 400
+
+
+def write_table(folder):
+    """A table of 400 made-up people."""
+    made_up = random.Random(25)
+    lines = [f"{made_up.randrange(18, 90)},{made_up.choice(['Ash', 'Briar'])}" for _ in range(ROWS)]
+    (folder / "people.csv").write_text("age,town\n" + "\n".join(lines) + "\n")
+
+
+def write_settings(folder, more="", tick=0.02, budget=3, own=2, ledger="budget.db", rate=1000):
+    """Settings for the table: `survey`, of which ada and bob may ask, and `hidden`, of which only bob may."""
+    write_table(folder)
+    dataset = 'table = "people.csv"\nunit = "rows, at most 500"\nneighbours = "add-remove"\n'
+    text = f'''
+ledger = "{ledger}"
+tick = {tick}
+rate = {rate}
+{more}
+[dataset.survey]
+description = "Four hundred people who are made up"
+{dataset}budget = {budget}
+[dataset.survey.columns.age]
+type = "int"
+lower = 18
+upper = 90
+description = "in years"
+[dataset.survey.columns.town]
+categories = ["Ash", "Briar"]
+[dataset.hidden]
+{dataset}budget = 1
+[analyst.ada]
+key = "{KEYS["ada"][1]}"
+datasets = ["survey"]
+budget = {own}
+[analyst.bob]
+key = "{KEYS["bob"][1]}"
+datasets = {{ survey = {own}, hidden = 1 }}
+[custodian.carol]
+key = "{KEYS["carol"][1]}"
+'''
+    file = Path(folder) / "utmost.toml"
+    file.write_text(text)
+    return file
+
+
+@contextmanager
+def serving(settings):
+    """The address of a server with these settings, while it runs."""
+    server = uvicorn.Server(uvicorn.Config(make_app(settings), port=0, log_level="critical", access_log=False))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            thread.join(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+@contextmanager
+def survey_server(folder, **more):
+    """The server of `write_settings`."""
+    with serving(read_settings(write_settings(folder, **more))) as url:
+        yield url
+
+
+@contextmanager
+def programs(url):
+    """For every visitor a plain HTTP client with their key, and one without any."""
+    with ExitStack() as all_of_them:
+        keys = {name: {"Authorization": f"Bearer {KEYS[name][0]}"} for name in KEYS} | {"nobody": {}}
+        made = {name: httpx.Client(base_url=url, headers=key, timeout=60) for name, key in keys.items()}
+        yield {name: all_of_them.enter_context(client) for name, client in made.items()}
