@@ -131,9 +131,9 @@ def _one_way_sums(d: int, s: int, slack: int, total: Callable[[int], int], sides
     and the other integers of a vector are free.
     """
     if s < slack:
-        return sides * (2 * s + 1) ** (d - 1) * (total(s) - total(s - 1))
+        return int(sides * (2 * s + 1) ** (d - 1) * (total(s) - total(s - 1)))
     cubes, shared = total(s) - total(slack - 1), total(s - 1) - total(slack - 1)
-    return sides * ((s + slack + 1) ** (d - 1) * cubes - (s + slack) ** (d - 1) * shared)
+    return int(sides * ((s + slack + 1) ** (d - 1) * cubes - (s + slack) ** (d - 1) * shared))
 
 
 def draw_in_ball(shape: Moves, d: int, s: int, slack: int = 0, below: Callable[[int], int] = below) -> Point:
