@@ -24,7 +24,7 @@ from utmost.privacy import Level, level_from_json
 from utmost.release.answers import FORMAT, Answer
 from utmost.release.conditions import where_from_text
 from utmost.release.keys import keys_again
-from utmost.release.questions import BY_KEYS, QUESTIONS
+from utmost.release.questions import BY_KEYS, QUESTIONS, SEVERAL
 from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours
 from utmost.solution import Verification
@@ -89,7 +89,8 @@ def question_again(public: Mapping[str, Any], terms: Terms, level: Level, soluti
 
     A listed prior stands in the solution; the report names it by its fingerprint. `BadFile` for what cannot be one.
     """
-    kind = (BY_KEYS if "by" in public else QUESTIONS).get(str(public.get("question")))
+    known_as = BY_KEYS if "by" in public else SEVERAL if "shares" in public else QUESTIONS
+    kind = known_as.get(str(public.get("question")))
     if kind is None:
         raise BadFile(f"the report asks {public.get('question')!r}, which this version does not know; update Utmost.")
     known = {each.name for each in fields(kind)}
