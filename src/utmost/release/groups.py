@@ -76,7 +76,9 @@ def grouped_statement(
     if unit.id is not None:
         alike = () if _is_one_count(contributions) else tuple(contributions)
         placed = keep_rows(placed.select("who", *contributions, "cell"), ("cell", *alike), rows_each, secret)
-    found = placed.group_by("cell").aggregate(**{name: _clamped(placed[name].sum()) for name in contributions})
+    found = placed.group_by("cell").aggregate(
+        **{name: _clamped(placed[name].sum().fill_null(0)) for name in contributions}
+    )
     return source.statement(found.select("cell", *contributions), listed, size)
 
 

@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 
 from utmost.exact import as_plain
+from utmost.release.accuracy import BY_LAW
 from utmost.release.answers import Answer
 from utmost.release.pictures import bars, belief
 from utmost.release.words import MOST_CELLS, cell_name, known_after, show
@@ -46,9 +47,8 @@ LOSSES = {"absolute": "mean error", "squared": "mean squared error", "zero-one":
 
 def page_of(answers: Sequence[Answer], title: str | None) -> str:
     """One page for one or several answers; of one answer, the question is the title unless one is given."""
-    alone = title is None and len(answers) == 1
-    head = title or (answers[0].question.words if alone else f"{len(answers)} private answers")
-    content = "".join(_section(answer, alone) for answer in answers)
+    head = title_of(answers, title)
+    content = content_of(answers, title)
     datasets = list(dict.fromkeys(answer.dataset for answer in answers))
     named = f"Data set{'s' * (len(datasets) > 1)} {', '.join(datasets)}."
     return (
@@ -59,6 +59,17 @@ def page_of(answers: Sequence[Answer], title: str | None) -> str:
         "<code>utmost verify</code>.</p>"
         f"{content}</main></body></html>\n"
     )
+
+
+def title_of(answers: Sequence[Answer], title: str | None = None) -> str:
+    """What a page of answers is called."""
+    return title or (answers[0].question.words if len(answers) == 1 else f"{len(answers)} private answers")
+
+
+def content_of(answers: Sequence[Answer], title: str | None = None) -> str:
+    """What defends the answers, without the page around it."""
+    alone = title is None and len(answers) == 1
+    return "".join(_section(answer, alone) for answer in answers)
 
 
 def _section(answer: Answer, alone: bool) -> str:
@@ -125,8 +136,8 @@ def _picture(answer: Answer) -> str:
         points, chances = points[keep], chances[keep]
     low, high = answer.interval
     caption = (
-        f"How likely each true value is, given the prior and the answer {show(answer.value)} (dashed); with "
-        f"{answer.after.confidence:.0%} it lies in the shaded range, {show(low)} to {show(high)}."
+        f"How likely each true value is, given the prior and the answer {show(answer.value)} (dashed). Shaded: "
+        f"{show(low)} to {show(high)}, which holds the true value with {answer.after.confidence:.0%}, {BY_LAW}."
     )
     return belief(points.tolist(), chances.tolist(), float(answer.value), (low, high), caption)
 
@@ -179,7 +190,7 @@ def _after(answer: Answer) -> str:
     known = answer.after
     if len(known.intervals) > 1:
         return f"each within its range above with {known.confidence:.0%}, {known.given}"
-    expected = f"; expected loss {known.expected:.6g}" if known.expected is not None else ""
+    expected = f"; expected loss {known.expected:.6g}, given the prior" if known.expected is not None else ""
     return f"{known_after(known)}{expected}"
 
 

@@ -64,6 +64,9 @@ def known_after(after: After) -> str:
     else:
         within = f"with {after.confidence:.0%} each: {first_of(ends, after.intervals)}" if ends else ""
     said = "; ".join(part for part in (right, within) if part)
+    near = ""
+    if after.rows_within is not None:
+        near = f"; with {after.confidence:.0%} fewer than {show(after.rows_within)} rows from being right, {BY_LAW}"
     if not said:
-        return "not known: too few tallies drawn from the prior have this answer"
-    return f"{said}, {'' if after.given.startswith(BY_LAW) else 'given '}{after.given}"
+        return f"not known: too few tallies drawn from the prior have this answer{near}"
+    return f"{said}, {'' if after.given.startswith(BY_LAW) else 'given '}{after.given}{near}"

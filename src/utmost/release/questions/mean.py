@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number
-from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Grid, as_grid, cut_to, distances_to_ends, range_of, statement
@@ -77,8 +77,12 @@ class Mean(Numbers):
         return ("above_lower", "below_upper")
 
     @property
+    def cut(self) -> str:
+        return cut_to(self.steps)
+
+    @property
     def words(self) -> str:
-        return asking(f"What is the mean of {self.column}, {cut_to(self.steps)}", self.where, self.kept)
+        return asking(f"What is the mean of {self.column}, {self.cut}", self.where, self.kept)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -122,7 +126,7 @@ class Mean(Numbers):
 
         ends = mean_interval(self.solution.mechanism, released[self.names[0]], released[self.names[1]], CONFIDENCE)
         low, high = (self._placed(Fraction(end)) for end in ends)
-        return After({self.name: (low, high)}, given=f"{BY_LAW}, of the values as they are cut and rounded")
+        return After({self.name: (low, high)}, given=self.by_law)
 
     def compared(self) -> dict[str, dict[str, float]]:
         from utmost.design.noise.mean import mean_alternatives, mean_losses

@@ -52,8 +52,12 @@ class Sum(Number):
         return self.steps.step
 
     @property
+    def cut(self) -> str:
+        return cut_to(self.steps)
+
+    @property
     def words(self) -> str:
-        return asking(f"What does {self.column} add up to, {cut_to(self.steps)}", self.where, self.kept)
+        return asking(f"What does {self.column} add up to, {self.cut}", self.where, self.kept, self.told)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -136,7 +140,7 @@ class AsksSum(Asks[Made]):
         >>> table = pyarrow.table({"hours": [1, 5, 3, 0] * 25})
         >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
         >>> s.plan.sum("hours", 0, 5, privacy=0.5).question.words
-        'What does hours add up to, values cut to 0..5?'
+        'What does hours add up to, values cut to 0..5, as the best guess under a uniform prior?'
         """
         if by is not None:
             require_nothing_else(prior, unbiased)
