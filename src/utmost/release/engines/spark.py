@@ -53,13 +53,13 @@ class SparkSource(Source):
         known = super().fingerprint
         return hashlib.sha256(json.dumps([known, *self.said]).encode()).hexdigest()[:32] if self.said else known
 
-    def statement(self, query: Any, keys: Any = None, size: int = 1) -> Statement:
+    def statement(self, query: Any, keys: Any = None, size: int = 1, labels: tuple[str, ...] = ()) -> Statement:
         """An aggregation as a frame that Spark has analysed: what fails here fails whatever the rows."""
         self.require_unchanged()
         try:
             made = Frames(self.connection, self.rows, keys).frame(query.op())
             if list(made.columns) == list(query.columns):  # Connect analyses now
-                return SparkStatement("", tuple(query.columns), keys, size, made)
+                return SparkStatement("", tuple(query.columns), keys, size, labels, made)
         except UtmostError:
             raise
         except Exception:  # Spark's words would show the query, and with it the secret
@@ -97,6 +97,11 @@ class SparkSource(Source):
         names = [self.connection.functions.col(quoted(name)).cast("bigint") for name in statement.columns]
         found = np.array(statement.made.select(*names).collect(), dtype=np.int64)  # type: ignore[attr-defined]
         return list(found.reshape(-1, len(statement.columns)).T)
+
+    def all_columns(self, statement: Statement) -> list[Any]:
+        """The columns of a statement whose rows have labels, as lists of one list."""
+        rows = statement.made.collect()  # type: ignore[attr-defined]
+        return [[[row[i] for row in rows]] for i in range(len(statement.columns))]
 
 
 def open_spark(frame: Any, types: Mapping[str, Any] | None = None) -> Source:
