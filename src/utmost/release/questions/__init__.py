@@ -19,13 +19,14 @@ from utmost.release.questions.majority import AsksMajority, Majority, MajorityBy
 from utmost.release.questions.mean import AsksMean, Mean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
 from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
+from utmost.release.questions.quantiles import Quantiles
 from utmost.release.questions.question import Made, Question, Terms
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
 from utmost.release.questions.sum import AsksSum, Sum
 from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
 from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
 
-__all__ = ["BY_KEYS", "DISCOVERED", "QUESTIONS", "Question", "Questions", "Terms"]
+__all__ = ["BY_KEYS", "DISCOVERED", "QUESTIONS", "SEVERAL", "Question", "Questions", "Terms"]
 
 QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
@@ -40,6 +41,8 @@ BY_KEYS: dict[str, type[Question]] = {
     asked.name: asked for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy)
 }
 """Those that take `by`, as they are asked with it."""
+SEVERAL: dict[str, type[Question]] = {Quantiles.name: Quantiles}
+"""Those that take a list in place of one thing, as they are asked with it."""
 
 
 DISCOVERED: dict[str, type[Question]] = {
