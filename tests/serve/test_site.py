@@ -1,12 +1,11 @@
 """The pages without a script: forms, tokens, cookies, headers; and with one, in a real browser."""
 
 import re
-from contextlib import contextmanager
 
 import httpx
 import pytest
 from oracles.browser import CHROMIUM, Browser
-from oracles.served import KEYS, serving, survey_server
+from oracles.served import KEYS, serving, signed_in, survey_server, token_of
 
 import utmost as um
 from utmost.cli.serve import studio_settings
@@ -19,19 +18,6 @@ from utmost.serve.explore import TOPICS
 def url(tmp_path_factory):
     with survey_server(tmp_path_factory.mktemp("site"), own=1) as url:
         yield url
-
-
-def token_of(reply):
-    return re.search(r'name="token" value="([^"]+)"', reply.text)[1]
-
-
-@contextmanager
-def signed_in(url, name):
-    """A browser without a script, signed in."""
-    with httpx.Client(base_url=url, follow_redirects=True, timeout=60) as client:
-        form = {"key": KEYS[name][0], "token": token_of(client.get("/sign-in"))}
-        assert client.post("/sign-in", data=form).status_code == 200
-        yield client
 
 
 def said(reply):
