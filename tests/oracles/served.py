@@ -21,22 +21,23 @@ KEYS = {name: new_key(name) for name in ("ada", "bob", "carol")}
 ROWS = 400
 
 
-def write_table(folder):
+def write_table(folder, towns=("Ash", "Briar")):
     """A table of 400 made-up people."""
     made_up = random.Random(25)
-    lines = [f"{made_up.randrange(18, 90)},{made_up.choice(['Ash', 'Briar'])}" for _ in range(ROWS)]
+    lines = [f"{made_up.randrange(18, 90)},{made_up.choice(towns)}" for _ in range(ROWS)]
     (folder / "people.csv").write_text("age,town\n" + "\n".join(lines) + "\n")
 
 
-def write_settings(folder, more="", tick=0.02, budget=3, own=2, ledger="budget.db", rate=1000, end=""):
+def write_settings(
+    folder, more="", tick=0.02, budget=3, own=2, ledger="budget.db", rate=1000, end="", towns=("Ash", "Briar")
+):
     """Settings for the table: `survey`, of which ada and bob may ask, and `hidden`, of which only bob may."""
-    write_table(folder)
+    write_table(folder, towns)
     dataset = 'table = "people.csv"\nunit = "rows, at most 500"\nneighbours = "add-remove"\n'
     text = f'''
-ledger = "{ledger}"
+ledger = "budget.db"
 tick = {tick}
 rate = {rate}
-{more}
 [dataset.survey]
 description = "Four hundred people who are made up"
 {dataset}budget = {budget}
