@@ -157,6 +157,11 @@ class Question(ABC):
         """How likely each true value is, given the prior and the answer, for a picture; None where there is none."""
         return None
 
+    @property
+    def curve(self) -> dict[str, Any] | None:
+        """What is known before anything is read, as two columns of numbers by name, for a picture; None without one."""
+        return None
+
     def plain_value(self, value: Any) -> Any:
         """The answer as plain data, for JSON."""
         return value
@@ -231,6 +236,17 @@ class Question(ABC):
             return ""
         return f", of at most {unit.rows_each} row{'s' * (unit.rows_each > 1)} per {unit.id}"
 
+    @property
+    def cut(self) -> str:
+        """What is done to values before they take part, in words; empty where nothing is."""
+        return ""
+
+    @property
+    def not_in_it(self) -> str:
+        """That what is said of the truth is about what took part, and what took none; empty where everything did."""
+        parts = [part for part in (self.kept.removeprefix(", of "), self.cut) if part]
+        return f"; of what took part: {', '.join(parts)}" if parts else ""
+
 
 def as_of(of: Any, unit: Unit) -> Of:
     """What is counted: rows, or people where the unit is a person."""
@@ -243,9 +259,9 @@ def as_of(of: Any, unit: Unit) -> Of:
     return "rows" if of == "rows" else "people"
 
 
-def asking(words: str, where: Where, kept: str = "") -> str:
-    """A question in words, about all rows or those of which a condition is true."""
-    return f"{words}{kept}, where {where}?" if where else f"{words}{kept}?"
+def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:
+    """A question in words, about all rows or those of which a condition is true; at the end, how it is answered."""
+    return f"{words}{kept}, where {where}{told}?" if where else f"{words}{kept}{told}?"
 
 
 class Asks(ABC, Generic[Made]):
