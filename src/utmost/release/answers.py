@@ -26,7 +26,7 @@ from utmost.release.arguments import scaled
 from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
 from utmost.release.questions.question import Question
-from utmost.release.questions.share import Share, ShareFinding
+from utmost.release.questions.share import ShareFinding
 from utmost.release.words import compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
 from utmost.solution.solution import solution_to_json
@@ -206,9 +206,10 @@ class Answer:
         ShareFinding
             With `p_value`, exactly uniform if the population's share is theta, and `interval`.
         """
-        if not isinstance(self.question, Share):
+        if self.question.name != "share":
             raise InvalidInput("only shares are tested: ask with s.share(...), then answer.test(0.5).")
-        return self.question.test(self.released, theta, alternative, confidence)
+        found: ShareFinding = self.question.test(self.released, theta, alternative, confidence)  # type: ignore[attr-defined]
+        return found
 
     @property
     def head(self) -> str:
