@@ -19,7 +19,7 @@ from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, read, read_distribution, read_positions
 from utmost.checking.thresholds import least_costs
 from utmost.errors import InvalidInput, TooLarge, shown
-from utmost.exact import endpoints, read_rational
+from utmost.exact import endpoints, read_rational, to_float
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import decay_above, enclose_decay
@@ -263,5 +263,5 @@ def _decay_below(level: ApproxDP) -> Fraction:
 
 def _below(value: Fraction) -> float:
     """A float at or below a rational."""
-    found = float(value)
-    return found if Fraction(found) <= value else math.nextafter(found, -math.inf)
+    found = to_float(value)
+    return found if math.isfinite(found) and Fraction(found) <= value else math.nextafter(found, -math.inf)

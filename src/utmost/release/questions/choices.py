@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from utmost.errors import InvalidInput
 from utmost.release.accuracy import After, Before
 from utmost.release.alternatives import choice_alternatives
 from utmost.release.questions.numbers import prior_name
@@ -57,7 +58,9 @@ class YesOrNo(Question):
         return {"yes": bool(drawn)}
 
     def value(self, released: Mapping[str, Any]) -> bool:
-        return bool(released["yes"])
+        if not isinstance(released["yes"], bool):
+            raise InvalidInput("what is released is yes or no: true or false.")
+        return released["yes"]
 
     def before(self) -> Before:
         return Before("zero-one", self.solution.value, float(self.solution.mechanism.wrong.max()))
