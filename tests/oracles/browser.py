@@ -38,10 +38,10 @@ class Browser:
         self.process = subprocess.Popen(["bash", "-c", command], pass_fds=(there, back), **quiet)
         os.close(there)
         os.close(back)
-        self.number, self.session, self.rest, self.requests = 0, None, b"", []
+        self.number, self.session, self.rest, self.requests, self.said = 0, None, b"", [], []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Network"):
+        for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
         return self
 
@@ -72,6 +72,8 @@ class Browser:
                 return found["result"]
             if found.get("method") == "Network.requestWillBeSent":
                 self.requests.append(found["params"]["request"]["url"])
+            if found.get("method") == "Log.entryAdded":
+                self.said.append(found["params"]["entry"]["text"])
 
     def _message(self):
         while b"\0" not in self.rest:

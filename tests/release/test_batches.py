@@ -94,12 +94,13 @@ def test_the_budget_as_text_html_and_picture():
     assert "epsilon 4 of 10 left" in shown
     assert "batch of 2" in shown
     assert "2 slots of 1-DP" in shown
+    assert "     1-DP  count: n > 1\n     1-DP  quantile: x" in shown
     page = s.budget._repr_html_()
     assert "&lt;b&gt;" in page
     assert "<b>'" not in page
     picture = ET.fromstring(s.budget.picture())
-    bars = [r for r in picture.iter("{http://www.w3.org/2000/svg}rect") if "opacity" not in r.attrib]
-    assert len(bars) == 3
+    bars = [r for r in picture.iter("{http://www.w3.org/2000/svg}rect") if r.attrib.get("class") == "ours"]
+    assert [bar[0].text.partition(":")[0] for bar in bars] == ["1. count", "2. batch of 2", "3. schedule"]
     assert sum(float(b.attrib["width"]) for b in bars) == pytest.approx(580 * 0.6, abs=4)
 
 

@@ -44,6 +44,7 @@ COMMANDS = {
     "budget": ("budget:budget", "Accounts of privacy budgets: open, show, check."),
     "party": ("party:app", "Several parties, one bit each, one function."),
     "serve": ("serve:serve", "Keep tables for analysts: an HTTP API and pages; `serve key NAME` makes a key."),
+    "studio": ("serve:studio", "Open the pages on this machine, on the demonstration's table, without keys."),
     "survey": ("survey:app", "Design a private survey, respond, estimate."),
 }
 """Where each command lives and what the list of commands says of it; modules are loaded when their command is run."""

@@ -51,6 +51,15 @@ class Blocks(ExactMechanism):
         """A private answer: drawn exactly from the weights of the point's block."""
         return bool(draw(self.weights[self.block(point)], self.bits, 1)[0])
 
+    def sample_many(self, points: Any) -> NDArray[np.bool_]:
+        """A private answer about each of many integers, with draws of their own."""
+        blocks = np.clip((np.asarray(points) - self.first_yes) // self.width + self.no, 0, len(self.weights) - 1)
+        found = np.empty(len(blocks), dtype=bool)
+        for block in np.unique(blocks).tolist():
+            here = np.flatnonzero(blocks == block)
+            found[here] = draw(self.weights[block], self.bits, len(here)).astype(bool)
+        return found
+
     def block(self, point: int) -> int:
         """Which block an integer lies in."""
         return min(max((point - self.first_yes) // self.width + self.no, 0), len(self.weights) - 1)

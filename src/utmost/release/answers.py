@@ -24,7 +24,7 @@ from utmost.privacy import ApproxDP, Level
 from utmost.release.accuracy import After, Before
 from utmost.release.arguments import scaled
 from utmost.release.conditions.reading import readings
-from utmost.release.questions.by import ByKeys
+from utmost.release.questions.by import Grouped
 from utmost.release.questions.question import Question
 from utmost.release.words import estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
@@ -166,7 +166,7 @@ class Answer:
     @cached_property
     def table(self) -> pyarrow.Table:
         """Of an answer by keys: an Arrow table of the keys, with the columns value, lower and upper."""
-        if not isinstance(self.question, ByKeys):
+        if not isinstance(self.question, Grouped):
             raise InvalidInput("only answers by keys are tables: ask with by=um.keys(...), or use answer.value.")
         return self.question.table(self.released)
 
@@ -261,10 +261,10 @@ def _level_in_words(level: Level) -> dict[str, Any]:
 def proved_private(question: Question) -> Check:
     """The proof of privacy of what will be drawn; `CannotCertify` if it fails: nothing unproved is released."""
     found = question.solution
-    check: Check = found.mechanism.prove(question.space, question.privacy)
+    check: Check = found.mechanism.prove(question.space, question.proved_level)
     if not check.passed:
         raise CannotCertify(f"the mechanism is not proved private ({check.detail}); ask at another level.")
-    return check
+    return replace(check, detail="; ".join(filter(None, (check.detail, question.composition))))
 
 
 def plain_after(question: Question, after: After) -> dict[str, Any]:
@@ -275,7 +275,7 @@ def plain_after(question: Question, after: After) -> dict[str, Any]:
 def fits(question: Question) -> tuple[Check, ...]:
     """Whether a solution is one for the question: the same integers, moves, level, loss, prior, quantile."""
     problem = question.solution.problem
-    same = problem.space == question.space and problem.privacy == question.privacy
+    same = problem.space == question.space and problem.privacy == question.proved_level
     asked = {
         name: getattr(question, name) for name in ("loss", "prior", "unbiased", "border") if hasattr(question, name)
     }

@@ -10,8 +10,6 @@ from typing import Any
 from utmost.accounting.entries import Entry, Left, Spent
 from utmost.release.pictures import spending
 
-MOST_LISTED = 20
-
 
 @dataclass(frozen=True)
 class Budget:
@@ -41,32 +39,50 @@ class Budget:
 
     def __str__(self) -> str:
         lines = [f"{self.dataset}: {self.left} left"]
-        hidden = len(self.entries) - MOST_LISTED
-        lines += [f"  ({hidden} earlier entries)"] if hidden > 0 else []
-        lines += [f"  {e.number}. {levels_of(e)}  {asked(e)}{_unfinished(e)}" for e in self.entries[-MOST_LISTED:]]
+        for entry in self.entries:
+            lines.append(f"  {entry.number}. {levels_of(entry)}  {asked(entry)}{_unfinished(entry)}")
+            lines += [f"     {level}  {words}".rstrip() for level, words in parts_of(entry)]
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{e.number}</td><td>{html.escape(levels_of(e))}</td>"
-            f"<td>{html.escape(asked(e) + _unfinished(e))}</td></tr>"
-            for e in self.entries[-MOST_LISTED:]
-        )
-        table = f"<table><tr><th>entry</th><th>spent</th><th>asked</th></tr>{rows}</table>" if rows else ""
-        head = f"<p><b>{html.escape(self.dataset)}</b>: {html.escape(str(self.left))} left</p>"
-        return f"<div>{head}{self.picture()}{table}</div>"
+        rows = ""
+        for e in self.entries:
+            cost = ", ".join(f"{name} {float(amount):.6g}" for name, amount in e.cost.items())
+            cells = [(str(e.number), levels_of(e), cost, asked(e) + _unfinished(e))]
+            cells += [("", level, "", words) for level, words in parts_of(e)]
+            rows += "".join(f"<tr>{''.join(f'<td>{html.escape(c)}</td>' for c in row)}</tr>" for row in cells)
+        head = "<tr><th>entry</th><th>level</th><th>charged</th><th>asked</th></tr>"
+        table = f"<table>{head}{rows}</table>" if rows else ""
+        first = f"<p><b>{html.escape(self.dataset)}</b>: {html.escape(str(self.left))} left</p>"
+        return f"<div>{first}{self.picture()}{table}</div>"
 
     def picture(self) -> str:
-        """A bar for every resource of the budget, what each entry took of it marked; as SVG text."""
+        """A bar for every resource of the budget: what each entry took of it, its question shown where one points."""
         limits = zip(self.left.filter.resources, self.left.filter.limits, strict=True)
         shares = {}
         for name, limit in limits:
             whole = float(limit)
-            taken = [float(e.cost[name]) / whole if whole > 0 else 0.0 for e in self.entries]
+            taken = [
+                (
+                    f"{e.number}. {asked(e)}: {name} {float(e.cost[name]):.6g}",
+                    float(e.cost[name]) / whole if whole else 0.0,
+                )
+                for e in self.entries
+            ]
             shares[f"{name}, of {limit}"] = taken
         return spending(shares)
+
+
+def parts_of(entry: Entry) -> list[tuple[str, str]]:
+    """The questions inside a batch or a schedule, each with its level: (level, words)."""
+    question: Any = entry.question
+    if entry.slots:
+        return [("", _words(asked)) for asked, _ in entry.used]
+    if isinstance(question, dict) and isinstance(question.get("batch"), list):
+        return [(str(part.get("privacy", "")), _words(part)) for part in question["batch"] if isinstance(part, dict)]
+    return []
 
 
 def levels_of(entry: Entry) -> str:
@@ -82,7 +98,10 @@ def _unfinished(entry: Entry) -> str:
 
 def asked(entry: Entry) -> str:
     """The question of an entry in a few words; a question asked by somebody else as it was given."""
-    question: Any = entry.question
+    return _words(entry.question)
+
+
+def _words(question: Any) -> str:
     if not isinstance(question, dict):
         return str(question)
     if "batch" in question:

@@ -97,8 +97,8 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any] | Bins], o
     size = math.prod(sizes)
     if size > MOST_CELLS:
         raise InvalidInput(
-            f"these categories make {size} cells, and at most {MOST_CELLS} are counted by a histogram; list fewer, or "
-            "ask count(by=um.keys(...)), which counts up to a million."
+            f"these categories make {size} cells, and at most {MOST_CELLS} are counted at once; list fewer, or ask "
+            "count(by=um.keys(...)), which counts up to a million."
         )
     keys: dict[str, Any] = {}
     literals: dict[str, Any] = {}

@@ -14,14 +14,14 @@ hash as those of a histogram, among the rows that are in a listed group.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from utmost.errors import InvalidInput
-from utmost.release.cells import bin_column, bin_number
+from utmost.release.cells import Cells, bin_column, bin_number
 from utmost.release.conditions import nearest_single
 from utmost.release.conditions.row_wise import kind_of
 from utmost.release.contributions import Contribution, keep_rows, require_id
@@ -45,7 +45,7 @@ def grouped_statement(
     keys: Keys,
     contributions: Mapping[str, Contribution],
     secret: bytes,
-    within: Within | None = None,
+    within: Cells | None = None,
 ) -> Statement:
     """The sums of contributions for each key, as a statement for `Source.integer_columns`; nothing is read yet.
 
@@ -64,7 +64,7 @@ def grouped_statement(
     table = source.table.select(
         **({"who": source.table[unit.id]} if unit.id is not None else {}),
         **{name: value for part in parts for name, value in part.columns.items()},
-        **({} if within is None else {"inside": within.value}),
+        **({} if within is None else within.keys),
         **{name: part.column for name, part in contributions.items()},
     )
     table = table.filter(_any_present(table, contributions))
@@ -84,7 +84,7 @@ def _placed(
     source: Source,
     table: Any,
     parts: Sequence[Dimension],
-    within: Within | None,
+    within: Cells | None,
     contributions: Mapping[str, Contribution],
     grouped: bool,
 ) -> tuple[Any, Any]:
@@ -97,7 +97,7 @@ def _placed(
     others = {name: table[name] for name in table.columns if name == "who" or name in contributions}
     binned = {part.place: part.number(table) for part in parts if part.cuts is not None}
     raw = {name: table[name] for part in parts if part.cuts is None for name in part.columns}
-    inner = {} if within is None else {"inside": within.number(table.inside)}
+    inner = {} if within is None else {"inside": within.number(table)}
     table = table.select(**others, **binned, **raw, **inner)
     if grouped:
         names = [*binned, *raw, *inner]
@@ -208,22 +208,6 @@ class Dimension:
             found.append(mine.isnull() == key.isnull())
             found.append(mine.fill_null(nothing) == key.fill_null(nothing))
         return found
-
-
-@dataclass(frozen=True)
-class Within:
-    """Cells that a group is divided into.
-
-    Attributes
-    ----------
-    value : what decides about the cell, as a column of the table
-    number : the cell's number as a function of that column; null for a row in none
-    size : how many cells there are
-    """
-
-    value: Any = field(repr=False)
-    number: Callable[[Any], Any]
-    size: int
 
 
 def dimensions(source: Source, keys: Keys) -> list[Dimension]:

@@ -46,9 +46,8 @@ LOSSES = {"absolute": "mean error", "squared": "mean squared error", "zero-one":
 
 def page_of(answers: Sequence[Answer], title: str | None) -> str:
     """One page for one or several answers; of one answer, the question is the title unless one is given."""
-    alone = title is None and len(answers) == 1
-    head = title or (answers[0].question.words if alone else f"{len(answers)} private answers")
-    content = "".join(_section(answer, alone) for answer in answers)
+    head = title_of(answers, title)
+    content = content_of(answers, title)
     datasets = list(dict.fromkeys(answer.dataset for answer in answers))
     named = f"Data set{'s' * (len(datasets) > 1)} {', '.join(datasets)}."
     return (
@@ -59,6 +58,17 @@ def page_of(answers: Sequence[Answer], title: str | None) -> str:
         "<code>utmost verify</code>.</p>"
         f"{content}</main></body></html>\n"
     )
+
+
+def title_of(answers: Sequence[Answer], title: str | None = None) -> str:
+    """What a page of answers is called."""
+    return title or (answers[0].question.words if len(answers) == 1 else f"{len(answers)} private answers")
+
+
+def content_of(answers: Sequence[Answer], title: str | None = None) -> str:
+    """What defends the answers, without the page around it."""
+    alone = title is None and len(answers) == 1
+    return "".join(_section(answer, alone) for answer in answers)
 
 
 def _section(answer: Answer, alone: bool) -> str:
@@ -94,10 +104,11 @@ def _value(answer: Answer) -> str:
     """The answer in large letters; several counts as a table, each with the interval that holds the truth."""
     if not isinstance(answer.value, Mapping):
         return f'<p class="value">{html.escape(show(answer.value))}</p>'
-    head = _columns(*answer.question.key_columns, "released", f"from ({answer.after.confidence:.0%})", "to")
+    ends_of = [f"from ({answer.after.confidence:.0%})", "to"] if answer.intervals else []
+    head = _columns(*answer.question.key_columns, "released", *ends_of)
     rows = ""
     for name, count in islice(answer.value.items(), MOST_CELLS):
-        ends = "".join(f"<td>{show(end)}</td>" for end in answer.intervals[name])
+        ends = "".join(f"<td>{show(end)}</td>" for end in answer.intervals.get(name, ()))
         cells = f'<td class="released">{show(count)}</td>{ends}'
         parts = name if isinstance(name, tuple) else (name,)
         keys = "".join(f'<th scope="row" class="words">{html.escape(cell_name(part))}</th>' for part in parts)
@@ -111,7 +122,7 @@ def _picture(answer: Answer) -> str:
     """What is known after a number was released; several counts side by side."""
     if isinstance(answer.value, Mapping):
         shown = {_short(cell_name(name)): float(n) for name, n in islice(answer.value.items(), MOST_BARS + 1)}
-        few = len(shown) == len(answer.value) <= MOST_BARS
+        few = len(shown) == len(answer.value) <= MOST_BARS and answer.question.one_kind
         return bars(shown, "The released numbers.") if few else ""
     known = answer.question.belief(answer.released)
     if known is None or answer.interval is None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 WIDE, HIGH = 640, 180
+SHADES = (1, 0.7, 0.85, 0.55)
 OURS, OTHERS, INK = "#4271ae", "#b8bcc4", "currentColor"
 
 
@@ -56,18 +57,22 @@ def bars(values: Mapping[str, float], caption: str, strong: str | None = None) -
     return _captioned(caption, body, 24 + 30 * len(values))
 
 
-def spending(shares: Mapping[str, Sequence[float]]) -> str:
-    """For every resource of a budget a bar, filled from the left by what each entry took."""
+def spending(shares: Mapping[str, Sequence[tuple[str, float]]]) -> str:
+    """For every resource of a budget a bar, filled from the left by what each named entry took, in turning shades."""
     body, wide = "", WIDE - 60
     for i, (name, taken) in enumerate(shares.items()):
         y, at = 26 + 56 * i, 30.0
-        body += _text(30, y - 8, f"{name}: {max(0.0, 1 - sum(taken)):.1%} left", "start")
+        rest = max(0.0, 1 - sum(share for _, share in taken))
+        body += _text(30, y - 8, f"{name}: {rest:.1%} left", "start")
         body += f'<rect x="30" y="{y}" width="{wide}" height="22" class="others" fill="{OTHERS}" opacity="0.4"/>'
-        for share in taken:
+        for place, (who, share) in enumerate(taken):
             long = wide * min(share, 1.0)
             body += (
-                f'<rect x="{at:.1f}" y="{y}" width="{max(long - 1, 0.5):.1f}" height="22" class="ours" fill="{OURS}"/>'
+                f'<rect x="{at:.1f}" y="{y}" width="{max(long - 1, 0.5):.1f}" height="22" class="ours" fill="{OURS}" '
+                f'opacity="{SHADES[place % len(SHADES)]}"><title>{html.escape(who)}</title></rect>'
             )
+            if long > 40:
+                body += _text(at + long / 2, y + 16, who.partition(".")[0], "middle")
             at += long
     return _svg("What was spent of the budget", body, 8 + 56 * len(shares))
 

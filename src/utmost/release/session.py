@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from utmost.accounting import Account, Ledger, Schedule
+from utmost.accounting import Account, Ledger, Price, Schedule
 from utmost.accounting.entries import Left, Spent
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
+from utmost.release.allotment import Allotment, allot, price
 from utmost.release.answers import Answer, Plan, describe
 from utmost.release.arguments import require_releasable
 from utmost.release.budget import Budget
@@ -163,6 +164,87 @@ class Session(Questions[Answer]):
                 "accuracy."
             )
         return _with_epsilon(question.privacy, TRIED[high])
+
+    def price(self, plans: Sequence[Plan], delta: Number | None = None) -> Price:
+        """What several plans would cost if they were asked together, under the cheapest accounting that is valid.
+
+        Levels that are fixed before any answer may be counted by their sum, by exact composition, as zCDP or as
+        Gaussian privacy: each is a true bound, so the least may be charged. `batch(plans, found.delta)` charges it.
+
+        Parameters
+        ----------
+        plans : list of Plan
+            Made by `session.plan`, each with its level.
+        delta : number, optional
+            How much of an (epsilon, delta) budget's delta they may use; all that is left without it.
+
+        Returns
+        -------
+        Price
+            `cost` by resource, `accounting`, `compared` (the price under the other ways of counting), and `fits`:
+            whether what is left of the budget pays for it.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=um.ApproxDP(3, 1e-6))
+        >>> print(s.price([s.plan.count(f"age >= {age}", privacy=0.1) for age in range(30)]))
+        epsilon 2.34589, delta 1e-06 (exact; sum 3)
+        """
+        return price(self, plans, delta)
+
+    def allot(
+        self,
+        targets: Mapping[Plan, Any],
+        level: Number | None = 0.95,
+        budget: Any = None,
+        delta: Number | None = None,
+    ) -> Allotment:
+        """Levels of least price for questions of which the wanted accuracy is known; or of equal errors for a budget.
+
+        For every question the least level that meets its target is found, for each kind of noise the budget can pay
+        for (geometric, Gaussian, discrete Gaussian); then the kinds are chosen for which the whole batch costs least.
+        Nothing is read or spent until `.ask()`.
+
+        Parameters
+        ----------
+        targets : mapping {plan: error}
+            The error you can live with, in the unit of the answer, for each plan; at which level a plan was made does
+            not matter. A pair (error, probability) has a probability of its own; (loss, None) is an expected loss,
+            which is what choices and means take: for yes or no, the probability of a wrong answer.
+        level : number or None
+            With which probability an answer is off by at most its error, under the prior of the question; of several
+            numbers, each of them on average. None: errors are expected losses.
+        budget : level or number, optional
+            The other way round: what all questions together may spend, such as a part of the account's budget. Then the
+            targets say what errors are relative to, such as the numbers you expect, and all errors are the same
+            fraction of them, the least that this budget pays for; `.targets` says how large they are.
+        delta : number, optional
+            How much of an (epsilon, delta) budget's delta they may use; all that is left without it.
+
+        Returns
+        -------
+        Allotment
+            `.plans` at their levels, `.price`, and `.ask()`, which answers them as one batch.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=20_000), "add-remove", budget=1)
+        >>> old, young = (s.plan.count(w, privacy=1, unbiased=True) for w in ("age >= 65", "age < 20"))
+        >>> print(s.allot({old: 10, young: 50}))
+        allotment of 2: epsilon 0.34372 (sum)
+          0.2844-DP  How many rows have age >= 65?  within 10 with 0.95
+          0.05932-DP  How many rows have age < 20?  within 50 with 0.95
+        >>> even = s.allot({old: 10, young: 50}, budget=0.5)
+        >>> print(even.price, "|", even.targets[0], "|", even.targets[1])
+        epsilon 0.48127 (sum) | within 7.00018 with 0.95 | within 35.0009 with 0.95
+        >>> len(even.ask()), str(s.left)
+        (2, 'epsilon 0.51873 of 1')
+        """
+        return allot(self, targets, level, budget, delta)
 
     def batch(self, plans: Sequence[Plan], delta: Number | None = None, *, fresh: bool = False) -> list[Answer]:
         """Answers to several questions that are declared together, before any of them is answered.

@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from utmost.serve.api import Api
 from utmost.serve.desk import Desk
 from utmost.serve.guard import Gate, Guard, Work
 from utmost.serve.settings import Settings
+from utmost.serve.site import Site
 
 
 def make_app(settings: Settings) -> Guard:
@@ -36,11 +38,12 @@ def make_app(settings: Settings) -> Guard:
         work.close()
         desk.close()
 
-    api, site = Api(desk, gate, work), Starlette(routes=[], lifespan=lifespan)
+    api, site = Api(desk, gate, work), Site(desk, gate, work)
+    pages = Starlette(routes=site.routes, lifespan=lifespan, exception_handlers={HTTPException: site.not_found})
 
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
         of_api = scope["type"] == "http" and scope["path"].startswith("/api/")
-        await (api if of_api else site)(scope, receive, send)
+        await (api if of_api else pages)(scope, receive, send)
 
     return Guard(both, settings)
 

@@ -8,9 +8,12 @@ one transaction.
 from __future__ import annotations
 
 import copy
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from threading import Lock
 from typing import Any
 
@@ -19,9 +22,11 @@ from utmost.accounting.entries import Entry
 from utmost.accounting.held import HeldAccount
 from utmost.errors import InvalidInput, UtmostError, shown
 from utmost.exact.saved import NONSENSE
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP
 from utmost.release.answers import Answer, Plan, describe
 from utmost.release.budget import Budget
 from utmost.release.engines import open_table
+from utmost.release.questions import Question
 from utmost.release.session import Session
 from utmost.serve.problems import NOT_YOURS, Refused
 from utmost.serve.settings import Dataset, Settings, Visitor
@@ -57,6 +62,7 @@ class _Open:
         )
         self.plan_lock, self.read_lock = Lock(), Lock()
         self.plans: OrderedDict[str, Plan] = OrderedDict()
+        self.curves: OrderedDict[str, list[tuple[Level, float]]] = OrderedDict()
 
 
 class Desk:
@@ -83,17 +89,32 @@ class Desk:
         """One of them; whether another exists is not said."""
         return self._of(visitor, name).dataset
 
-    def columns(self, visitor: Visitor, name: str) -> dict[str, str]:
-        """The columns of the table and their types: the schema is public."""
+    def column_types(self, visitor: Visitor, name: str) -> dict[str, Any]:
+        """The columns of the table and their Ibis types: the schema is public."""
         source = self._of(visitor, name).planning.source
         kinds = source.table.schema().items()
-        return {column: str(kind) for column, kind in kinds if column not in source.refused}
+        return {column: kind for column, kind in kinds if column not in source.refused}
+
+    def columns(self, visitor: Visitor, name: str) -> dict[str, str]:
+        """The columns and their types in words."""
+        return {column: str(kind) for column, kind in self.column_types(visitor, name).items()}
 
     def plan(self, visitor: Visitor, name: str, asked: Asked) -> Plan:
         """What an answer would be like, with what is left of both budgets."""
         opened = self._of(visitor, name)
         plan = self._planned(opened, asked)
         return Plan(plan.question, plan.dataset, self.left(visitor, name), plan.source)
+
+    def errors_near(self, visitor: Visitor, name: str, asked: Asked) -> list[tuple[Level, float]]:
+        """The expected error at levels around the one that is asked for: as many as half a second allows."""
+        opened = self._of(visitor, name)
+        question = self._planned(opened, asked).question
+        with opened.plan_lock:
+            if asked.text not in opened.curves:
+                opened.curves[asked.text] = _errors_near(question)
+                if len(opened.curves) > MOST_PLANS:
+                    opened.curves.popitem(last=False)
+            return opened.curves[asked.text]
 
     def left(self, visitor: Visitor, name: str) -> str:
         """What is left of the data set's budget, and of the visitor's own, in words."""
@@ -212,6 +233,36 @@ class Desk:
             if len(opened.plans) > MOST_PLANS:
                 opened.plans.popitem(last=False)
             return plan
+
+
+def _errors_near(question: Question) -> list[tuple[Level, float]]:
+    found, until = [(question.privacy, question.average)], time.monotonic() + 0.5
+    for factor in ("2", "1/2", "4", "1/4", "8", "1/8"):
+        if time.monotonic() > until:
+            break
+        level = _stronger(question.privacy, Fraction(factor))
+        if level is not None:
+            with suppress(UtmostError):  # a level that no mechanism is made for
+                found.append((level, question.at(level).average))
+    return sorted(found, key=lambda each: strength(each[0]))
+
+
+def strength(level: Level) -> float:
+    """The number that a level is known by: its epsilon, mu or rho."""
+    name = "mu" if isinstance(level, GaussianDP) else "rho" if isinstance(level, ZCDP) else "epsilon"
+    return float(getattr(level, name))
+
+
+def _stronger(level: Level, factor: Fraction) -> Level | None:
+    """A level of the same kind with so many times its epsilon, mu or rho."""
+    number = Fraction(str(strength(level))) * factor
+    if isinstance(level, GaussianDP):
+        return GaussianDP(number)
+    if isinstance(level, ZCDP):
+        return ZCDP(number)
+    if isinstance(level, ApproxDP):
+        return ApproxDP(number, level.delta) if level.delta > 0 else PureDP(number)
+    return None
 
 
 def _own_name(visitor: str, dataset: str) -> str:

@@ -110,8 +110,7 @@ def _uniform(line: Line, level: Level, loss: str, unbiased: bool) -> Solution:
 def _best(line: Line, level: Level, loss: str, prior: Floats | None, unbiased: bool) -> Solution:
     reach = max(line.reach, 1)
     if unbiased:
-        noise = min(_noises(level, reach, loss), key=lambda law: law.mean(loss))
-        return _proved(NoisyLine(line, noise, loss, prior, "none"), level)
+        return _proved(NoisyLine(line, best_line_noise(line, level, loss), loss, prior, "none"), level)
     if reach == 1 and not _is_pure(level) and not isinstance(level, ZCDP) and loss in ("absolute", "squared"):
         found = _chains(line, level, loss, prior)
         if found is not None:
@@ -124,6 +123,11 @@ def _best(line: Line, level: Level, loss: str, prior: Floats | None, unbiased: b
     if table is not None and table.expected(loss) < best.expected(loss):
         best = table
     return _proved(best, level, prices)
+
+
+def best_line_noise(line: Line, level: Level, loss: str) -> Any:
+    """The law of the best noise for an unbiased answer, with no proof: for a search over many levels."""
+    return min(_noises(level, max(line.reach, 1), loss), key=lambda law: law.mean(loss))
 
 
 def line_prior(line: Line, prior: Any) -> Floats | None:

@@ -13,25 +13,28 @@ from utmost.release.questions.count import AsksCount, Count
 from utmost.release.questions.counts import AsksCounts, Counts
 from utmost.release.questions.histogram import AsksHistogram, Histogram
 from utmost.release.questions.left_out import AsksLeftOut, LeftOut
-from utmost.release.questions.majority import AsksMajority, Majority
+from utmost.release.questions.majority import AsksMajority, Majority, MajorityBy
 from utmost.release.questions.mean import AsksMean, Mean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
-from utmost.release.questions.quantile import AsksQuantile, Quantile
+from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
 from utmost.release.questions.question import Made, Question, Terms
 from utmost.release.questions.sum import AsksSum, Sum
-from utmost.release.questions.threshold import AsksThreshold, Threshold
+from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
+from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
 
 __all__ = ["BY_KEYS", "QUESTIONS", "Question", "Questions", "Terms"]
 
 QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
     for asked in (
-        *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
+        *(Count, Sum, Mean, Variance, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
         *(Clamped, LeftOut),
     )
 }
 """Every question by its name, in the order in which they are listed to people."""
-BY_KEYS: dict[str, type[Question]] = {asked.name: asked for asked in (CountBy, SumBy, MeanBy)}
+BY_KEYS: dict[str, type[Question]] = {
+    asked.name: asked for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy)
+}
 """Those that take `by`, as they are asked with it."""
 
 
@@ -39,6 +42,7 @@ class Questions(
     AsksCount[Made],
     AsksSum[Made],
     AsksMean[Made],
+    AsksVariance[Made],
     AsksMajority[Made],
     AsksThreshold[Made],
     AsksCounts[Made],

@@ -38,7 +38,7 @@ from utmost.release.groups import LARGEST, grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.options import Option
 from utmost.release.questions.numbers import Vector, require_unbiased
-from utmost.release.questions.question import as_of, asking
+from utmost.release.questions.question import Question, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Moves
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 Columns = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+ONE_GROUP = ("a person counts in one group, that of one of their rows, chosen by a keyed hash",)
 MEANS_HOLD = (
     "average: {}if every unit has a value, the groups are of one size and every mean is as likely, to first order; "
     "worst: the whole range, in a group that nobody is in"
@@ -55,7 +56,7 @@ MEANS_HOLD = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ByKeys(Vector):
+class Grouped(Question):
     """A question that is answered for each of some public keys; the answer is a dict, and a table.
 
     Attributes
@@ -65,8 +66,6 @@ class ByKeys(Vector):
     """
 
     options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
-    parts: ClassVar[tuple[str, ...]]
-    """What the integers of a group are called."""
 
     by: Keys
     where: Where = EVERY_ROW
@@ -74,6 +73,38 @@ class ByKeys(Vector):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.settle(by=require_keys(self.by))
+
+    @abstractmethod
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
+        """The keys, and for each the answer and what is known about it."""
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The keys: what the answers are called."""
+        return tuple(self.by.labels)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
+
+    def plain_value(self, value: Any) -> Any:
+        return [[*key, found] for key, found in zip(self.by.written, value.values(), strict=True)]
+
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        written = self.by.written if intervals else []
+        return [[*key, *ends] for key, ends in zip(written, intervals.values(), strict=True)]
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return self.by.names
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ByKeys(Grouped, Vector):
+    """Numbers for each key: some integers of every group, with one vector of noise."""
+
+    parts: ClassVar[tuple[str, ...]]
+    """What the integers of a group are called."""
 
     @abstractmethod
     def contributions(self, source: Source) -> tuple[Contribution, ...]:
@@ -92,14 +123,6 @@ class ByKeys(Vector):
     def range_of_row(self) -> tuple[int, int]:
         """Between which integers, 0 among them, what a row adds lies."""
         raise NotImplementedError
-
-    @property
-    def names(self) -> tuple[Any, ...]:
-        return tuple(self.by.labels)
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
 
     @property
     def space(self) -> Lattice:
@@ -145,16 +168,6 @@ class ByKeys(Vector):
             whole = column.dtype != object
             found = found.append_column(name, pyarrow.array(column if whole else column.astype(np.float64)))
         return found
-
-    def plain_value(self, value: Any) -> Any:
-        return [[*key, found] for key, found in zip(self.by.written, value.values(), strict=True)]
-
-    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        return [[*key, *ends] for key, ends in zip(self.by.written, intervals.values(), strict=True)]
-
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        return self.by.names
 
     def _integers(self, released: Mapping[str, Any], part: str) -> NDArray[Any]:
         """What was released, which may come from a report; beyond 64 bits, as Python's own integers."""
@@ -223,7 +236,7 @@ class CountBy(OneInteger):
     @property
     def notes(self) -> tuple[str, ...]:
         if self.of == "people" and self.terms.unit.rows_each > 1:
-            return ("a person counts in one group, that of one of their rows, chosen by a keyed hash",)
+            return ONE_GROUP
         return ()
 
     def contributions(self, source: Source) -> tuple[Contribution, ...]:

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput
+from utmost.privacy import Level
 from utmost.release.arguments import Condition, Prior, Privacy, as_loss, line_prior
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import statement, votes
 from utmost.release.options import CONDITION
 from utmost.release.questions.choices import YesOrNo
+from utmost.release.questions.choices_by import YesOrNoBy
 from utmost.release.questions.numbers import prior_text
-from utmost.release.questions.question import Asks, Made
+from utmost.release.questions.question import Asks, Made, Terms
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
 
@@ -56,6 +58,20 @@ class Majority(YesOrNo):
         return statement(source, self.terms.unit, self.rows_each, rows, secret)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MajorityBy(YesOrNoBy):
+    """Whether a condition is true of more rows of a group than it is false of."""
+
+    name = "majority"
+    summary = "whether more rows of each group have a condition than not"
+
+    def made(self, terms: Terms, level: Level) -> Majority:
+        return Majority(terms=terms, privacy=level, where=self.where, loss=self.loss, prior=self.prior)
+
+    def grouped(self, source: Source) -> dict[str, Any]:
+        return {"contributions": {"yes": votes(source, self.where.given)}}
+
+
 class AsksMajority(Asks[Made]):
     """`majority`, of a session or a plan."""
 
@@ -66,6 +82,7 @@ class AsksMajority(Asks[Made]):
         *,
         loss: str = "zero-one",
         prior: Prior = None,
+        by: Any = None,
         fresh: bool = False,
     ) -> Made:
         """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote.
@@ -80,13 +97,17 @@ class AsksMajority(Asks[Made]):
             The answer is right or wrong.
         prior : sequence of probabilities, optional
             How likely each difference, yes less no, is thought to be, in increasing order. Uniform without it.
+        by : um.keys, optional
+            Answer once for every public key. Where rows come or go all groups together cost what one costs; a person
+            with k rows pays for k steps in all groups, and twice as many where rows are replaced.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 
         Returns
         -------
         Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is True or False; a tie is no.
+            `answer.value` is True or False; a tie is no. By keys it is {key: True or False}, and `answer.table` an
+            Arrow table that has how likely each is right.
 
         Examples
         --------
@@ -96,5 +117,7 @@ class AsksMajority(Asks[Made]):
         >>> s.majority("agrees = 'yes'", privacy=5).value
         True
         """
-        asked = Majority(terms=self.terms, privacy=self.level(privacy), where=self.where(where), loss=loss, prior=prior)
-        return self.ask(asked, fresh)
+        asked = {"privacy": self.level(privacy), "where": self.where(where), "loss": loss, "prior": prior}
+        if by is not None:
+            return self.ask(MajorityBy(terms=self.terms, by=by, **asked), fresh)
+        return self.ask(Majority(terms=self.terms, **asked), fresh)

@@ -35,6 +35,10 @@ ADDED = (
 )
 
 
+SHORT = 1000
+"""A line of fewer points is short: its ends matter to how accurate a best guess is."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Numbers(Question):
     """A question whose answer is made of integers with noise.
@@ -63,6 +67,16 @@ class Numbers(Question):
     def before(self) -> Before:
         return Before(self.loss, self.average, self._scaled(self.solution.mechanism.worst(self.loss)))
 
+    @property
+    def is_released(self) -> bool:
+        """Whether the answer is what is released, and errs as its noise does; else it is made of it, as a mean is."""
+        return type(self).average is Numbers.average
+
+    def off_by_more(self, error: Fraction) -> float:
+        if not self.is_released:
+            return super().off_by_more(error)
+        return float(self.solution.mechanism.expected(f"within {error // self.step}"))
+
     def compared(self) -> dict[str, dict[str, float]]:
         losses = shown_with(self.loss)
         ours = {each: self.solution.mechanism.expected(each) for each in losses}
@@ -77,7 +91,10 @@ class Numbers(Question):
         raise NotImplementedError
 
     def _scaled(self, value: float) -> float:
-        return scaled(self.loss, value, float(self.step))
+        return self._scaled_as(self.loss, value)
+
+    def _scaled_as(self, loss: str, value: float) -> float:
+        return scaled(loss, value, float(self.step))
 
     def _within(self, released: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
         """An interval for every released integer from the noise's own law: whatever the table holds."""
@@ -102,6 +119,14 @@ class Number(Numbers):
     @property
     def space(self) -> Line:
         raise NotImplementedError
+
+    def searched(self, loss: str) -> float | None:
+        """By the noise alone: the best guess errs less on average, and on a long line hardly so."""
+        from utmost.design.noise.line import best_line_noise
+
+        if not self.is_released or not (self.unbiased or (self.prior is None and self.space.points >= SHORT)):
+            return None
+        return self._scaled_as(loss, best_line_noise(self.space, self.privacy, self.loss).mean(loss))
 
     def point(self, found: Mapping[str, int]) -> int:
         return self.space.clamp(found[self.names[0]])
@@ -146,6 +171,13 @@ class Vector(Numbers):
     @property
     def space(self) -> Lattice:
         raise NotImplementedError
+
+    def searched(self, loss: str) -> float | None:
+        from utmost.design.noise.vectors import best_vector_noise
+
+        if not self.is_released:
+            return None
+        return self._scaled_as(loss, best_vector_noise(self.space, self.privacy, self.loss).mean(loss))
 
     def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
         return self.space.clamp([found[f"c{i}"] for i in range(self.space.dimension)])
@@ -238,6 +270,19 @@ class Chained(Vector):
     @property
     def average(self) -> float:
         return self._sums((self.loss,))[self.loss] if self.added else super().average
+
+    @property
+    def is_released(self) -> bool:
+        return not self.added
+
+    def searched(self, loss: str) -> float | None:
+        return None if self.chain else super().searched(loss)
+
+    def off_by_more(self, error: Fraction) -> float:
+        if not self.added:
+            return super().off_by_more(error)
+        loss = f"within {error // self.step}"
+        return self._sums((loss,))[loss]
 
     def before(self) -> Before:
         if not self.added:

@@ -6,14 +6,18 @@ the n rows at or below it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+import numpy as np
+
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
+from utmost.privacy import Level
 from utmost.release.accuracy import After
 from utmost.release.arguments import (
     Condition,
@@ -28,13 +32,20 @@ from utmost.release.arguments import (
 )
 from utmost.release.cells import range_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
+from utmost.release.contributions import ones
+from utmost.release.keys import MOST_CELLS
 from utmost.release.options import CANDIDATES, COLUMN, OF, SHARE, WHERE
+from utmost.release.questions.by import ONE_GROUP
 from utmost.release.questions.choices import Candidate
-from utmost.release.questions.question import Asks, Made, as_of, asking
+from utmost.release.questions.choices_by import ChoiceBy
+from utmost.release.questions.numbers import prior_name
+from utmost.release.questions.question import Asks, Made, Terms, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Tallies
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from utmost.solution import Solution
 
 LOSSES = ("absolute", "zero-one", "rank")
@@ -112,6 +123,86 @@ class Quantile(Candidate):
         return tally_statement(source, self.terms.unit, self.rows_each, cells, self.where.given, secret)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class QuantileBy(ChoiceBy):
+    """Which candidate is the q-quantile of a column in each group."""
+
+    name = "quantile"
+    summary = "the median or another quantile of a column in each group"
+
+    column: str
+    q: Any
+    candidates: Any
+    loss: str = "absolute"
+    of: Of = "rows"
+
+    def __post_init__(self) -> None:
+        self.settle(of=as_of(self.of, self.terms.unit))
+        super().__post_init__()
+        made = self.of_one_group()
+        self.settle(column=made.column, q=made.q, candidates=made.candidates)
+        if self.by.size * len(self.candidates) > MOST_CELLS:
+            raise InvalidInput(
+                f"{self.by.size:,} keys with {len(self.candidates):,} candidates each are more than {MOST_CELLS:,} "
+                "cells, the most that are counted at once; list fewer keys, or fewer candidates."
+            )
+
+    def made(self, terms: Terms, level: Level) -> Quantile:
+        asked = {"column": self.column, "q": self.q, "candidates": self.candidates, "where": self.where}
+        return Quantile(terms=terms, privacy=level, loss=self.loss, prior=self.prior, **asked)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return {**super().public, "of": self.of}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return super().notes + (ONE_GROUP if self.of == "people" and self.terms.unit.rows_each > 1 else ())
+
+    def grouped(self, source: Source) -> dict[str, Any]:
+        cells = range_cells(source, self.column, [float(x) for x in self.candidates])
+        return {"contributions": {"rows": ones(source, self.where.given)}, "within": cells}
+
+    def point(self, found: Mapping[str, Any]) -> Any:
+        return np.clip(found["rows"], 0, self.most_rows).reshape(self.by.size, len(self.candidates))
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        return {"place": [int(each) for each in drawn]}
+
+    def values_of(self, released: Mapping[str, Any]) -> list[Any]:
+        return [self.candidates[place] for place in self._places(released)]
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        ends = [self._ends[place] for place in self._places(released)]
+        given = f"a {prior_name(self.prior)} prior and its answer"
+        return After(dict(zip(self.by.labels, ends, strict=True)), given=given)
+
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
+        """The keys, and for each the answer and the ends of its interval."""
+        import pyarrow
+
+        places = self._places(released)
+        ends = [self._ends[place] for place in places]
+        found = self.by.table.append_column("value", pyarrow.array([self.candidates[place] for place in places]))
+        found = found.append_column("lower", pyarrow.array([low for low, _ in ends]))
+        return found.append_column("upper", pyarrow.array([high for _, high in ends]))
+
+    @cached_property
+    def _ends(self) -> list[tuple[Any, Any]]:
+        """For each candidate that may be named, where the quantile then lies; all of them where that is not known."""
+        from utmost.design.rainbow import choice_facts
+
+        facts, last = choice_facts(self.solution), len(self.candidates) - 1
+        found = [facts.interval(place) or (0, last) for place in range(last + 1)]
+        return [(self.candidates[low], self.candidates[high]) for low, high in found]
+
+    def _places(self, released: Mapping[str, Any]) -> list[int]:
+        found = self._listed(released, "place", int)
+        if not all(0 <= place < len(self.candidates) for place in found):
+            raise InvalidInput(f"a released place is none of the {len(self.candidates)} candidates.")
+        return found
+
+
 class AsksQuantile(Asks[Made]):
     """`quantile`, of a session or a plan."""
 
@@ -126,6 +217,7 @@ class AsksQuantile(Asks[Made]):
         of: Of = "rows",
         loss: str = "absolute",
         prior: TallyPrior = None,
+        by: Any = None,
         fresh: bool = False,
     ) -> Made:
         """Which candidate is the q-quantile of a column (q = 0.5: the median), values rounded to the nearest candidate.
@@ -148,6 +240,8 @@ class AsksQuantile(Asks[Made]):
             How far the named value is from the quantile; whether it is it; how many rows it is off.
         prior : {tally: probability}, optional
             A tally is the rows at each candidate; uniform over all tallies without it.
+        by : um.keys, optional
+            Answer once for every public key, as for `majority`; keys times candidates are at most a million.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 
@@ -164,18 +258,18 @@ class AsksQuantile(Asks[Made]):
         >>> s.quantile("age", 0.5, range(20, 81, 20), privacy=8).value
         40
         """
-        asked = Quantile(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            column=column,
-            q=q,
-            candidates=candidates,
-            where=self.where(where),
-            of=of,
-            loss=loss,
-            prior=prior,
-        )
-        return self.ask(asked, fresh)
+        asked = {
+            "terms": self.terms,
+            "privacy": self.level(privacy),
+            "column": column,
+            "q": q,
+            "candidates": candidates,
+            "where": self.where(where),
+            "of": of,
+            "loss": loss,
+            "prior": prior,
+        }
+        return self.ask(Quantile(**asked) if by is None else QuantileBy(by=by, **asked), fresh)
 
 
 def _share(q: Number) -> Fraction:

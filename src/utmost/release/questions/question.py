@@ -19,6 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -63,6 +64,8 @@ class Question(ABC):
     """What it asks, in half a line, for a list of questions."""
     options: ClassVar[tuple[Option, ...]]
     """Its parameters, beside `privacy`, in the order of the method's."""
+    one_kind: ClassVar[bool] = True
+    """Whether several numbers of an answer measure the same, so that a picture may set them side by side."""
 
     terms: Terms
     privacy: Level
@@ -122,6 +125,22 @@ class Question(ABC):
         """The expected loss under the prior, in the unit of the answer; `before` says more, and takes longer."""
         return self.solution.value
 
+    def searched(self, loss: str) -> float | None:
+        """A loss quickly, with no proof, for a search over levels: at least the answer's; None where nothing is quick.
+
+        Parameters
+        ----------
+        loss : of the answer, such as "absolute"; "within k" is in steps of what is released
+        """
+        return None
+
+    def off_by_more(self, error: Fraction) -> float:
+        """The probability that the answer will be off by more than this, under the prior, in the unit of the answer."""
+        raise InvalidInput(
+            f"how far off a {self.name} is with a probability is not known before it is answered; name the expected "
+            "loss you can live with instead: (loss, None)."
+        )
+
     @abstractmethod
     def before(self) -> Before:
         """How accurate an answer will be, from the prior and the mechanism."""
@@ -173,6 +192,16 @@ class Question(ABC):
     def draw(self, point: Any) -> dict[str, Any]:
         """What is released at a private point: the only place where it and randomness meet."""
         return self.released(self.solution.sample(point))
+
+    @property
+    def proved_level(self) -> Level:
+        """The level that the solution keeps on its space: what is spent, or one of several shares of it."""
+        return self.privacy
+
+    @property
+    def composition(self) -> str:
+        """Why the level that is proved keeps the one that is spent, where these are not about the same."""
+        return ""
 
     @property
     def proved_of(self) -> str:

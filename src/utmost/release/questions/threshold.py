@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
+from utmost.privacy import Level
 from utmost.release.arguments import Condition, Of, Prior, Privacy, as_loss, line_prior, plain
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones, statement
 from utmost.release.options import ANY_CONDITION, AT_LEAST, OF
+from utmost.release.questions.by import ONE_GROUP
 from utmost.release.questions.choices import YesOrNo
+from utmost.release.questions.choices_by import YesOrNoBy
 from utmost.release.questions.numbers import prior_text
-from utmost.release.questions.question import Asks, Made, as_of
+from utmost.release.questions.question import Asks, Made, Terms, as_of
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
 
@@ -74,6 +77,40 @@ class Threshold(YesOrNo):
         return statement(source, self.terms.unit, self.rows_each, rows, secret)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ThresholdBy(YesOrNoBy):
+    """Whether a condition is true of at least so many rows, or people, of a group."""
+
+    name = "threshold"
+    summary = "whether at least so many rows of each group have a condition"
+
+    at_least: int
+    of: Of = "rows"
+
+    def __post_init__(self) -> None:
+        self.settle(of=as_of(self.of, self.terms.unit))
+        super().__post_init__()
+
+    def made(self, terms: Terms, level: Level) -> Threshold:
+        asked = {"where": self.where, "at_least": self.at_least, "loss": self.loss, "prior": self.prior}
+        return Threshold(terms=terms, privacy=level, **asked)
+
+    @property
+    def words(self) -> str:
+        return super().words.replace(" rows", f" {self.of}", 1)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return {**super().public, "of": self.of}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return super().notes + (ONE_GROUP if self.of == "people" and self.terms.unit.rows_each > 1 else ())
+
+    def grouped(self, source: Source) -> dict[str, Any]:
+        return {"contributions": {"yes": ones(source, self.where.given)}}
+
+
 class AsksThreshold(Asks[Made]):
     """`threshold`, of a session or a plan."""
 
@@ -86,6 +123,7 @@ class AsksThreshold(Asks[Made]):
         of: Of = "rows",
         loss: str = "zero-one",
         prior: Prior = None,
+        by: Any = None,
         fresh: bool = False,
     ) -> Made:
         """Whether a condition is true of at least so many rows (or people).
@@ -104,13 +142,15 @@ class AsksThreshold(Asks[Made]):
             The answer is right or wrong.
         prior : sequence of probabilities, optional
             How likely each count is thought to be, in increasing order. Uniform without it.
+        by : um.keys, optional
+            Answer once for every public key, as for `majority`.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 
         Returns
         -------
         Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is True or False.
+            `answer.value` is True or False; by keys {key: True or False}.
 
         Examples
         --------
@@ -120,13 +160,13 @@ class AsksThreshold(Asks[Made]):
         >>> s.threshold("age >= 65", 20, privacy=9).value
         True
         """
-        asked = Threshold(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            where=self.where(where),
-            at_least=at_least,
-            of=of,
-            loss=loss,
-            prior=prior,
-        )
-        return self.ask(asked, fresh)
+        asked = {
+            "terms": self.terms,
+            "privacy": self.level(privacy),
+            "where": self.where(where),
+            "at_least": at_least,
+            "of": of,
+            "loss": loss,
+            "prior": prior,
+        }
+        return self.ask(Threshold(**asked) if by is None else ThresholdBy(by=by, **asked), fresh)

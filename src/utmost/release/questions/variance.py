@@ -1,0 +1,346 @@
+"""The question: how far values lie from their mean: the variance of a column, and its standard deviation.
+
+Three integers are released with one vector of noise: the sums of (W - u)^2, of 2 u (W - u) and of u^2, where u is how
+far a value lies above the lower end of its range, in steps, and W the width of the range. Each is 0 or more and they
+add up to W^2 wherever the value lies. So a row that comes or goes makes W^2 moves of "any" kind, one that is replaced
+W^2 exchanges: the noise is made for that. A count, a sum and a sum of squares would pay for the row three times.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.errors import InvalidInput, shown
+from utmost.exact import Number, show_rational
+from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
+from utmost.release.conditions import EVERY_ROW, Where
+from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, range_of, statement
+from utmost.release.keys import Keys
+from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
+from utmost.release.questions.by import Columns, OfValues
+from utmost.release.questions.numbers import Numbers
+from utmost.release.questions.question import Asks, Made, asking
+from utmost.release.source import Source, Statement, as_column
+from utmost.space.integers import Lattice, Moves
+
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
+PARTS = ("lower_squares", "products", "upper_squares")
+"""The sums of (W - u)^2, 2 u (W - u) and u^2."""
+MOST_WIDTH = 2**24
+"""How many steps a range may have, so that squares of steps stay far below 2^63."""
+HOLDS = (
+    "average: of the variance, if every unit has a value and values are spread evenly over the range, to first order; "
+    "worst: the largest variance there can be, if nobody has a value"
+)
+GIVEN = f"{BY_LAW}, of the values as they are cut and rounded, divided by how many there are"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Variance(Numbers):
+    """The variance and the standard deviation of a column clamped to a range."""
+
+    name = "variance"
+    summary = "the variance and standard deviation of a column"
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE)
+    one_kind: ClassVar = False
+
+    column: str
+    lower: Any
+    upper: Any
+    grid: Any = 1
+    where: Where = EVERY_ROW
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(column=as_column(self.column), loss=as_loss(self.loss, ("absolute", "squared")))
+        require_width(self.steps)
+
+    @cached_property
+    def steps(self) -> Grid:
+        """The public range of a value, and the steps it is rounded to."""
+        return as_grid(self.lower, self.upper, self.grid)
+
+    @property
+    def step(self) -> Fraction:
+        return self.steps.step**2
+
+    @property
+    def reach(self) -> int:
+        """What a row adds to the three integers together."""
+        return (self.steps.most - self.steps.least) ** 2
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return PARTS
+
+    @property
+    def words(self) -> str:
+        return asking(f"What is the variance of {self.column}, {cut_to(self.steps)}", self.where, self.kept)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        ranges = {"column": self.column, **range_of(self.steps), "where": self.where.text}
+        return {"question": self.name, **ranges, "loss": self.loss, "prior": "uniform"}
+
+    @property
+    def space(self) -> Lattice:
+        moves: Moves = "any" if self.terms.neighbours == "add-remove" else "exchange"
+        return Lattice(3, moves, self.reach * self.rows_each, 0, self.reach * self.most_rows)
+
+    def design(self) -> Solution:
+        from utmost.design.noise.vectors import best_vector
+
+        return best_vector(self.space, self.privacy, self.loss)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        rows = dict(zip(PARTS, squares(source, self.column, self.steps, self.where.given), strict=True))
+        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+
+    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
+        return self.space.clamp([found[name] for name in PARTS])
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        return {name: int(x) for name, x in zip(PARTS, drawn, strict=True)}
+
+    def value(self, released: Mapping[str, Any]) -> dict[str, float]:
+        a, b, c = (_whole(released[name]) for name in PARTS)
+        rows = a + b + c
+        relative = Fraction(4 * a * c - b * b, rows * rows) if rows > 0 else Fraction(1, 3)
+        variance = float(min(max(relative, Fraction(0)), Fraction(1)) * self._half**2)
+        return {"variance": variance, "standard deviation": math.sqrt(variance)}
+
+    @property
+    def average(self) -> float:
+        from utmost.design.noise.variance import variance_losses
+
+        return self._placed(self.loss, variance_losses(self.solution.mechanism.noise, self.reach, self.most_rows))
+
+    def before(self) -> Before:
+        return Before(self.loss, self.average, self._placed(self.loss, {"absolute": 1.0, "squared": 1.0}), holds=HOLDS)
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        from utmost.design.noise.variance import variance_interval
+
+        a, b, c = (_whole(released[name]) for name in PARTS)
+        low, high = variance_interval(self.solution.mechanism, (a, b, c), CONFIDENCE)
+        ends = float(self._half**2) * low, float(self._half**2) * high
+        return After({"variance": ends, "standard deviation": (math.sqrt(ends[0]), math.sqrt(ends[1]))}, given=GIVEN)
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        from utmost.design.noise.variance import variance_alternatives, variance_losses
+
+        losses = {"Utmost": variance_losses(self.solution.mechanism.noise, self.reach, self.most_rows)}
+        losses |= variance_alternatives(self.privacy, self.rows_each, self.most_rows)
+        wanted = [loss for loss in shown_with(self.loss) if loss in ("absolute", "squared")]
+        return {name: {loss: self._placed(loss, by) for loss in wanted} for name, by in losses.items()}
+
+    @property
+    def proved_of(self) -> str:
+        return "the three sums it is made of"
+
+    @property
+    def _half(self) -> Fraction:
+        return (self.steps.upper - self.steps.lower) / 2
+
+    def _placed(self, loss: str, losses: Mapping[str, float]) -> float:
+        """A loss of the variance on -1..1, in the unit of the answer."""
+        return scaled(loss, losses[loss], float(self._half**2))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VarianceBy(OfValues):
+    """The variance of a column in each group, from three integers each."""
+
+    name = "variance"
+    summary = "the variance of a column in each group"
+    parts = PARTS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(loss=as_loss(self.loss, ("absolute", "squared")))
+        require_width(self.steps)
+
+    @property
+    def step(self) -> Fraction:
+        return self.steps.step**2
+
+    @property
+    def reach(self) -> int:
+        """What a row adds to the three integers of its group together."""
+        return (self.steps.most - self.steps.least) ** 2
+
+    @property
+    def words(self) -> str:
+        return self._asking(f"What is the variance of {self.column}", f", {cut_to(self.steps)}")
+
+    @property
+    def reach_of_row(self) -> tuple[Moves, int]:
+        return ("any" if self.terms.neighbours == "add-remove" else "exchange"), self.reach
+
+    @property
+    def range_of_row(self) -> tuple[int, int]:
+        return 0, self.reach
+
+    def design(self) -> Solution:
+        from utmost.design.noise.vectors import best_vector
+
+        return best_vector(self.space, self.privacy, self.loss, independent=True)  # sums of noises have a known law
+
+    def contributions(self, source: Source) -> tuple[Contribution, ...]:
+        return squares(source, self.column, self.steps, self.where.given)
+
+    def columns(self, released: Mapping[str, Any]) -> Columns:
+        from utmost.design.noise.variance import variance_intervals
+
+        a, b, c = (self._integers(released, part).astype(object) for part in self.parts)
+        rows = a + b + c
+        known = np.asarray(rows > 0, dtype=bool)
+        relative = np.asarray((4 * a * c - b * b) / np.where(known, rows, 1) ** 2, dtype=np.float64)
+        relative = np.where(known, np.clip(relative, 0.0, 1.0), 1 / 3)  # as if spread evenly, where nobody seems to be
+        low, high = variance_intervals(self.solution.mechanism, a, b, c, CONFIDENCE)
+        return self._placed(relative), self._placed(low), self._placed(high)
+
+    @property
+    def average(self) -> float:
+        return self.losses["Utmost"][self.loss]
+
+    def before(self) -> Before:
+        worst = scaled(self.loss, 1.0, self._half**2)
+        return Before(self.loss, self.average, worst, holds=HOLDS.replace("values are", "groups are alike, values are"))
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        return After(super().after(released).intervals, given=GIVEN)
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        from utmost.design.noise.variance import variance_alternatives, variance_losses
+
+        rows = self.most_rows / self.by.size
+        losses = {"Utmost": variance_losses(self.solution.mechanism.noise, self.reach, rows)}
+        losses |= variance_alternatives(self.privacy, self.rows_each, rows)
+        wanted = [loss for loss in shown_with(self.loss) if loss in ("absolute", "squared")]
+        return {
+            name: {loss: scaled(loss, found[loss], self._half**2) for loss in wanted} for name, found in losses.items()
+        }
+
+    @property
+    def proved_of(self) -> str:
+        return "the sums they are made of"
+
+    @property
+    def _half(self) -> float:
+        return float(self.steps.upper - self.steps.lower) / 2
+
+    def _placed(self, relative: NDArray[np.float64]) -> NDArray[np.float64]:
+        return relative * self._half**2
+
+
+class AsksVariance(Asks[Made]):
+    """`variance`, of a session or a plan."""
+
+    def variance(
+        self,
+        column: str,
+        lower: Number,
+        upper: Number,
+        privacy: Privacy = None,
+        *,
+        grid: Number = 1,
+        where: Condition = None,
+        loss: str = "absolute",
+        by: Keys | None = None,
+        fresh: bool = False,
+    ) -> Made:
+        """The variance of a column and its standard deviation, values clamped to lower..upper and rounded to the grid.
+
+        The variance is the mean squared distance from the mean: divided by how many values there are, not by one less.
+        Nulls take no part.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers, or of text that is read as numbers.
+        lower, upper : numbers
+            The public range of a value, multiples of the grid, lower below upper; what lies outside counts as the
+            nearer end. It must not be read off the table.
+        privacy : level or number
+            What this answer may spend, as for `count`.
+        grid : number
+            The step that values are rounded to, half up; a range of at most 2^24 steps.
+        where : condition, optional
+            Only rows with this condition take part.
+        loss : "absolute" or "squared"
+            What the noise is best for.
+        by : um.keys, optional
+            Answer once for every public key, as for `count`; all groups together cost `privacy`. Then the values are
+            variances.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        Answer (of a session) or Plan (of `session.plan`)
+            `answer.value` is a dict with "variance" and "standard deviation"; `answer.intervals` holds, for each, an
+            interval with that of the clamped values with 95 %, whatever the table holds.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> found = s.variance("age", 0, 100, privacy=1)
+        >>> 0 <= found.value["standard deviation"] <= 50
+        True
+        """
+        given: dict[str, Any] = {
+            "terms": self.terms,
+            "privacy": self.level(privacy),
+            "column": column,
+            "lower": lower,
+            "upper": upper,
+            "grid": grid,
+            "where": self.where(where),
+            "loss": loss,
+        }
+        return self.ask(Variance(**given) if by is None else VarianceBy(by=by, **given), fresh)
+
+
+def squares(source: Source, column: str, grid: Grid, where: Any) -> tuple[Contribution, ...]:
+    """(W - u)^2, 2 u (W - u) and u^2 of a value u steps above the lower end of a range of W steps."""
+    above, below = distances_to_ends(source, column, grid, where)
+    most = above.most**2
+    return (
+        Contribution(above.taking_part, below.value * below.value, 0, most),
+        Contribution(above.taking_part, 2 * above.value * below.value, 0, most // 2),
+        Contribution(above.taking_part, above.value * above.value, 0, most),
+    )
+
+
+def require_width(grid: Grid) -> None:
+    """Refuse a range of one value, whose variance is 0, and one of too many steps to square."""
+    width = grid.most - grid.least
+    if not width:
+        raise InvalidInput(
+            f"lower and upper are both {show_rational(grid.lower)}, so the variance is 0; give a wider range."
+        )
+    if width > MOST_WIDTH:
+        raise InvalidInput(
+            f"the range has {width} steps of {show_rational(grid.step)}, and steps are squared: at most 2^24; choose "
+            f"a coarser grid, such as {show_rational(grid.step * 10 ** len(str(width // MOST_WIDTH)))}."
+        )
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:  # it may come from a report
+        raise InvalidInput(f"what was released is {shown(value)}; it is a whole number.")
+    return value

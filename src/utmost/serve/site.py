@@ -1,0 +1,381 @@
+"""The pages: what people see. Every page works without a script; with it, plans and pictures follow each change.
+
+Pages are made on the server from templates in `pages/`; nothing is fetched from elsewhere. Whoever has signed in is
+known by a signed cookie; what changes anything comes by POST with a token made for that cookie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from utmost.errors import UtmostError
+from utmost.release.answers import Plan
+from utmost.release.budget import asked as asked_words
+from utmost.release.budget import levels_of
+from utmost.release.page import STYLE, content_of, page_of, title_of
+from utmost.release.pictures import bars
+from utmost.release.questions import QUESTIONS
+from utmost.release.words import measured
+from utmost.serve.api import report_page
+from utmost.serve.credentials import LASTS, Signer
+from utmost.serve.desk import Desk, strength
+from utmost.serve.drawings import curve, number
+from utmost.serve.explore import TOPICS
+from utmost.serve.fields import as_python, asked_by, examples, fields_of
+from utmost.serve.guard import Gate, Rates, Work, require_same_site
+from utmost.serve.problems import Refused, status_of
+from utmost.serve.settings import Visitor
+from utmost.serve.wire import Asked
+
+PAGES = Path(__file__).with_name("pages")
+DATASET = "/datasets/{dataset}"
+SIGN_IN = "this is no key that opens anything here; give it as it was shown to you, NAME:..."
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Who looks at a page: the visitor, if known, and the cookie that the browser has or is given."""
+
+    visitor: Visitor | None
+    cookie: str
+    is_new: bool
+
+
+Shows = Callable[["Site", Request, Visit], Awaitable[Response]]
+
+
+class Site:
+    """The pages of a desk."""
+
+    def __init__(self, desk: Desk, gate: Gate, work: Work, signer: Signer | None = None) -> None:
+        self.desk, self.gate, self.work, self.settings = desk, gate, work, desk.settings
+        self._signer, self._rates = signer or Signer(), Rates(desk.settings.rate)
+        self._name = "__Host-utmost" if self.settings.secure else "utmost"
+        self._pages = Environment(loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined)
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """Every page, with its method."""
+        return [Route(path, self._endpoint(shows), methods=[way]) for way, path, shows in ROUTES]
+
+    def _endpoint(self, shows: Shows) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            visit = self._visit(request)
+            try:
+                who = visit.visitor.name if visit.visitor else f"at {request.client.host if request.client else ''}"
+                self._rates.take(who)
+                if request.method == "POST":
+                    await self._require_own_form(request, visit)
+                reply = await shows(self, request, visit)
+            except UtmostError as problem:
+                reply = self.problem(visit, problem)
+            if visit.is_new:
+                self._keep(reply, visit.cookie)
+            return reply
+
+        return endpoint
+
+    def _visit(self, request: Request) -> Visit:
+        cookie = request.cookies.get(self._name, "")
+        said = self._signer.read(cookie) if cookie else None
+        if said is None:
+            return Visit(self.settings.open_to, self._signer.cookie(""), True)
+        return Visit(self.settings.open_to or self.settings.visitors.get(said["name"]), cookie, False)
+
+    def _keep(self, reply: Response, cookie: str) -> None:
+        secure = self.settings.secure
+        reply.set_cookie(self._name, cookie, LASTS, path="/", secure=secure, httponly=True, samesite="lax")
+
+    async def _require_own_form(self, request: Request, visit: Visit) -> None:
+        require_same_site(request)
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/x-www-form-urlencoded":
+            raise Refused(415, "send a form of this server's own pages.")
+        request.state.form = _query((await request.body()).decode("utf-8", "replace"))
+        if visit.is_new or not self._signer.allows(visit.cookie, request.state.form.pop("token", None)):
+            raise Refused(403, "this form is not one that this browser was given, or too old; open the page anew.")
+
+    def _page(self, template: str, visit: Visit, status: int = 200, **content: Any) -> HTMLResponse:
+        text = self._pages.get_template(template).render(
+            visitor=visit.visitor,
+            keyless=self.settings.open_to is not None,
+            token=self._signer.token(visit.cookie),
+            **content,
+        )
+        return HTMLResponse(text, status)
+
+    def problem(self, visit: Visit, problem: UtmostError) -> HTMLResponse:
+        """The page that says what is wrong."""
+        status = status_of(problem)
+        return self._page("problem.html", visit, status, code=status, words=str(problem), title="That did not work")
+
+    async def datasets(self, request: Request, visit: Visit) -> Response:
+        """The data sets that the visitor may see."""
+        if visit.visitor is None:
+            return RedirectResponse("/sign-in", 303)
+        visitor = visit.visitor
+        left = {d.name: self.desk.left(visitor, d.name) for d in self.desk.datasets(visitor)}
+        return self._page("datasets.html", visit, datasets=self.desk.datasets(visitor), left=left, title="Data sets")
+
+    async def sign_in_page(self, request: Request, visit: Visit) -> Response:
+        """Where a key is given."""
+        return self._page("sign_in.html", visit, problem="", title="Sign in")
+
+    async def sign_in(self, request: Request, visit: Visit) -> Response:
+        """A key for a cookie."""
+        try:
+            visitor = await self.gate.visitor_of(request.state.form.get("key", "").strip())
+        except Refused as problem:
+            words = SIGN_IN if problem.status == 401 else str(problem)
+            return self._page("sign_in.html", visit, problem.status, problem=words, title="Sign in")
+        reply = RedirectResponse("/", 303)
+        self._keep(reply, self._signer.cookie(visitor.name))
+        return reply
+
+    async def sign_out(self, request: Request, visit: Visit) -> Response:
+        """The cookie is forgotten."""
+        reply = RedirectResponse("/sign-in", 303)
+        self._keep(reply, self._signer.cookie(""))
+        return reply
+
+    async def ask_page(self, request: Request, visit: Visit) -> Response:
+        """A form for a question, and its plan where the form is filled."""
+        given = _query(request.url.query)
+        return await self._asking(request, visit, given, planned="privacy" in given)
+
+    async def look(self, request: Request, visit: Visit) -> Response:
+        """The same, for a browser without a script."""
+        return await self._asking(request, visit, request.state.form, planned=True)
+
+    async def ask(self, request: Request, visit: Visit) -> Response:
+        """The answer, at the next tick; or the form again, with what is wrong."""
+        visitor, name = _known(visit), request.path_params["dataset"]
+        self.desk.dataset(visitor, name)
+        given = request.state.form
+        try:
+            asked = await self.work.run(self._asked, visitor, name, given)
+            answer = await self.work.run_to_tick(self.desk.ask, visitor, name, asked)
+        except Refused:
+            raise
+        except UtmostError as problem:
+            return await self._asking(request, visit, given, True, problem)
+        return RedirectResponse(f"/datasets/{name}/answers/{answer.ledger.entry}", 303)
+
+    async def _asking(
+        self, request: Request, visit: Visit, given: dict[str, str], planned: bool, problem: UtmostError | None = None
+    ) -> Response:
+        visitor, name = _known(visit), request.path_params["dataset"]
+        dataset = self.desk.dataset(visitor, name)
+        columns = await self.work.run(self.desk.columns, visitor, name)
+        question = given.get("question", "count")
+        if question not in QUESTIONS:
+            raise Refused(404, f"there is no question of this name; there are {', '.join(QUESTIONS)}.")
+        plan = await self._plan_html(visit, name, {**given, "question": question}) if planned else ""
+        return self._page(
+            "ask.html",
+            visit,
+            200 if problem is None else status_of(problem),
+            dataset=dataset,
+            columns=columns,
+            questions=QUESTIONS,
+            question=question,
+            fields=fields_of(question, dataset, columns, given),
+            examples=examples(dataset),
+            left=self.desk.left(visitor, name),
+            plan=plan,
+            problem="" if problem is None else str(problem),
+            may_ask=name in visitor.budgets,
+            title=f"Ask {name}",
+        )
+
+    async def plan(self, request: Request, visit: Visit) -> Response:
+        """The plan alone, for the page's script."""
+        _known(visit)
+        return HTMLResponse(await self._plan_html(visit, request.path_params["dataset"], _query(request.url.query)))
+
+    async def _plan_html(self, visit: Visit, name: str, given: dict[str, str]) -> Markup:
+        """A plan as a piece of a page; what cannot be planned is said in its place."""
+        visitor = _known(visit)
+        template = self._pages.get_template("plan.html")
+        try:
+            asked = await self.work.run(self._asked, visitor, name, given)
+            made = await self.work.run(self._planned, visitor, name, asked)
+        except Refused:
+            raise
+        except UtmostError as problem:
+            return Markup(template.render(problem=str(problem), plan=None))
+        scheme = "https" if self.settings.secure else "http"
+        code = as_python(asked, name, f"{scheme}://{self.settings.host}:{self.settings.port}")
+        return Markup(template.render(problem="", code=code, **made))
+
+    def _asked(self, visitor: Visitor, name: str, given: dict[str, str]) -> Asked:
+        dataset = self.desk.dataset(visitor, name)
+        kinds = self.desk.column_types(visitor, name)
+        question = given.get("question", "")
+        if question not in QUESTIONS:
+            raise Refused(404, f"there is no question of this name; there are {', '.join(QUESTIONS)}.")
+        return asked_by(question, dataset, kinds, given)
+
+    def _planned(self, visitor: Visitor, name: str, asked: Asked) -> dict[str, Any]:
+        plan, near = self.desk.plan(visitor, name, asked), self.desk.errors_near(visitor, name, asked)
+        return {"plan": plan, "pictures": Markup(_curve(plan, near) + _compared(plan)), **_facts(plan)}
+
+    async def answer(self, request: Request, visit: Visit) -> Response:
+        """An answer, defended."""
+        name, number = request.path_params["dataset"], request.path_params["number"]
+        answers = await self.work.run(self.desk.answers, _known(visit), name, number)
+        content = await self.work.run(content_of, answers)
+        return self._page(
+            "answer.html", visit, dataset=name, number=number, content=Markup(content), title=title_of(answers)
+        )
+
+    async def report(self, request: Request, visit: Visit) -> Response:
+        """The report by itself, to be kept."""
+        name, number = request.path_params["dataset"], request.path_params["number"]
+        answers = await self.work.run(self.desk.answers, _known(visit), name, number)
+        return report_page(await self.work.run(page_of, answers, None))
+
+    async def report_data(self, request: Request, visit: Visit) -> Response:
+        """The same as JSON, which `utmost verify` proves again."""
+        name, number = request.path_params["dataset"], request.path_params["number"]
+        answers = await self.work.run(self.desk.answers, _known(visit), name, number)
+        texts = await self.work.run(lambda: [answer.to_json() for answer in answers])
+        text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        kept_as = f'attachment; filename="{name}-{number}.json"'
+        return Response(text, media_type="application/json", headers={"Content-Disposition": kept_as})
+
+    async def budget(self, request: Request, visit: Visit) -> Response:
+        """Who spent what on what."""
+        visitor, name = _known(visit), request.path_params["dataset"]
+        whole, each = await self.work.run(self.desk.budget, visitor, name)
+        given = await self.work.run(self.desk.given, visitor, name)
+        rows = [
+            {
+                "number": one.entry.number,
+                "time": one.entry.time[:16].replace("T", " "),
+                "whose": ", ".join(one.whose) or "beside the table",
+                "level": levels_of(one.entry),
+                "asked": asked_words(one.entry),
+                "readable": one.entry.state == "done" and bool(one.asked),
+            }
+            for one in reversed(given)
+        ]
+        pictures = {"all who ask": whole, **each}
+        shown = {who: (str(b.left), Markup(b.picture())) for who, b in pictures.items()}
+        return self._page("budget.html", visit, dataset=name, shown=shown, rows=rows, title=f"Budget of {name}")
+
+    async def explore(self, request: Request, visit: Visit) -> Response:
+        """The theories, without a table."""
+        return self._page("explore.html", visit, topics=TOPICS, title="Explore")
+
+    async def topic(self, request: Request, visit: Visit) -> Response:
+        """One theory with its sliders."""
+        topic, values, shown = await self._topic(request)
+        return self._page(
+            "topic.html", visit, topics=TOPICS, topic=topic, values=values, shown=shown, title=topic.title
+        )
+
+    async def topic_shown(self, request: Request, visit: Visit) -> Response:
+        """What it shows, alone, for the page's script."""
+        _, _, shown = await self._topic(request)
+        return HTMLResponse(self._pages.get_template("shown.html").render(shown=shown))
+
+    async def _topic(self, request: Request) -> tuple[Any, dict[str, Any], Any]:
+        topic = TOPICS.get(request.path_params["topic"])
+        if topic is None:
+            raise Refused(404, f"there is no topic of this name; there are {', '.join(TOPICS)}.")
+        values = topic.read(_query(request.url.query))
+        return topic, values, await self.work.run(topic.show, values)
+
+    async def style(self, request: Request, visit: Visit) -> Response:
+        """The style of all pages."""
+        return Response(style_text(), media_type="text/css")
+
+    async def script(self, request: Request, visit: Visit) -> Response:
+        """The one script."""
+        return Response((PAGES / "page.js").read_text(encoding="utf-8"), media_type="text/javascript")
+
+    async def not_found(self, request: Request, problem: Exception) -> Response:
+        """Any other address."""
+        status = problem.status_code if isinstance(problem, HTTPException) else 404
+        return self.problem(self._visit(request), Refused(status, "there is no such page; begin at the first one."))
+
+
+ROUTES: tuple[tuple[str, str, Shows], ...] = (
+    ("GET", "/", Site.datasets),
+    ("GET", "/sign-in", Site.sign_in_page),
+    ("POST", "/sign-in", Site.sign_in),
+    ("POST", "/sign-out", Site.sign_out),
+    ("GET", DATASET, Site.ask_page),
+    ("GET", f"{DATASET}/plan", Site.plan),
+    ("POST", f"{DATASET}/look", Site.look),
+    ("POST", f"{DATASET}/ask", Site.ask),
+    ("GET", f"{DATASET}/budget", Site.budget),
+    ("GET", f"{DATASET}/answers/{{number:int}}", Site.answer),
+    ("GET", f"{DATASET}/answers/{{number:int}}/report", Site.report),
+    ("GET", f"{DATASET}/answers/{{number:int}}/report.json", Site.report_data),
+    ("GET", "/explore", Site.explore),
+    ("GET", "/explore/{topic}", Site.topic),
+    ("GET", "/explore/{topic}/shown", Site.topic_shown),
+    ("GET", "/style.css", Site.style),
+    ("GET", "/page.js", Site.script),
+)
+"""Every page: its method, its path, and what shows it."""
+
+
+@cache
+def style_text() -> str:
+    """The report's style, and what pages have beside it."""
+    return STYLE + (PAGES / "style.css").read_text(encoding="utf-8")
+
+
+def _known(visit: Visit) -> Visitor:
+    if visit.visitor is None:
+        raise Refused(401, "sign in first: this page is for those who have a key.")
+    return visit.visitor
+
+
+def _query(text: str) -> dict[str, str]:
+    """The fields of a form or query, the last of those with one name."""
+    try:
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
+    except ValueError:
+        raise Refused(422, "the form has more than a hundred fields, or is unreadable; use the page's own.") from None
+
+
+def _curve(plan: Plan, near: list[tuple[Any, float]]) -> str:
+    if len(near) < 2:
+        return ""
+    levels, errors = [strength(level) for level, _ in near], [error for _, error in near]
+    name = {"GaussianDP": "μ", "ZCDP": "ρ"}.get(type(plan.privacy).__name__, "ε")
+    chosen = (strength(plan.privacy), plan.question.average)
+    what = measured(plan.before.loss)
+    return curve({"": (levels, errors)}, name, what, f"The {what} by what is spent.", chosen, logarithmic=True)
+
+
+def _compared(plan: Plan) -> str:
+    loss = plan.before.loss
+    drawn = {name: by[loss] for name, by in plan.question.losses.items() if loss in by}
+    return bars(drawn, f"Against the usual alternatives: {measured(loss)}; less is better.", "Utmost")
+
+
+def _facts(plan: Plan) -> dict[str, Any]:
+    before, certificate = plan.before, plan.solution.certificate
+    return {
+        "error": f"{number(before.average)} on average, {number(before.worst)} at {before.worst_among or 'worst'}",
+        "measured": measured(before.loss),
+        "optimal": f"{certificate.claim}: {certificate.reason}",
+        "notes": [*plan.question.notes, *plan.readings],
+    }

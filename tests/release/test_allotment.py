@@ -1,0 +1,170 @@
+"""Levels for wanted accuracies, and what they cost: against the laws of noise and plain sums."""
+
+import math
+import time
+from fractions import Fraction
+
+import pytest
+from oracles.tables import as_table
+from scipy.stats import norm
+
+import utmost as um
+from utmost.errors import BudgetSpent, InvalidInput
+
+LISTED = [("a", 1.0, 1, True), ("b", 4.0, 2, False)] * 8
+
+
+def opened(budget=1, at_most=20_000, neighbours="add-remove"):
+    return um.Session(as_table(LISTED), "survey", um.rows(at_most=at_most), neighbours, budget=budget)
+
+
+def geometric_tail(epsilon, t):
+    """Pr[|X| > t] for Pr[X = k] proportional to e^(-epsilon |k|)."""
+    a = math.exp(-epsilon)
+    return 2 * a ** (t + 1) / (1 + a)
+
+
+def test_the_least_level_of_each_kind():
+    """Within 10 with 95 %: epsilon .28434851242, rounded Gaussian sigma 5.3572412977, discrete 5.3650113866."""
+    for budget, size in (
+        (1, lambda level: float(level.epsilon) / 0.28434851242),
+        (um.GaussianDP(1), lambda level: float(level.mu) * 5.3572412977),
+        (um.ZCDP(1), lambda level: math.sqrt(2 * float(level.rho)) * 5.3650113866),
+    ):
+        s = opened(budget)
+        found = s.allot({s.plan.count("n > 1", privacy=1, unbiased=True): 10})
+        assert 1 <= size(found.plans[0].privacy) < 1.0011
+    assert geometric_tail(0.28434851242, 10) == pytest.approx(0.05)
+    assert 2 * norm.sf(10.5 / 5.3572412977) == pytest.approx(0.05)
+
+
+def test_every_target_is_met_and_hardly_more():
+    """At its level an answer errs as wanted, at one a percent smaller it does not; the true mechanisms say so."""
+    s = opened(10, at_most=300)
+    plans = {
+        s.plan.count("n > 1", privacy=1): 7,
+        s.plan.count("n > 1", privacy=1, unbiased=True): (4, 0.9),
+        s.plan.sum("n", 0, 5, privacy=1, unbiased=True): (20, None),
+        s.plan.histogram("id", ["a", "b"], privacy=1): 3,
+        s.plan.cdf("n", [1, 2, 3, 4], privacy=1): 12,
+        s.plan.mean("n", 0, 5, privacy=1): ("0.05", None),
+        s.plan.mean("n", 0, 5, privacy=1, by=um.keys(id=["a", "b"])): ("0.05", None),
+        s.plan.variance("n", 0, 5, privacy=1): ("0.1", None),
+        s.plan.majority("ok", privacy=1): ("0.01", None),
+    }
+    found = s.allot(plans)
+    assert float(found.price.cost["epsilon"]) == pytest.approx(sum(float(p.privacy.epsilon) for p in found.plans))
+    for plan, target in zip(found.plans, found.targets, strict=True):
+
+        def missed(question, target=target):
+            return (
+                question.average / target.error
+                if target.level is None
+                else question.off_by_more(target.error) / (1 - target.level)
+            )
+
+        assert missed(plan.question) <= 1
+        assert missed(plan.question.at(um.PureDP(Fraction(plan.privacy.epsilon) * Fraction(99, 100)))) > 1
+
+
+def test_a_best_guess_on_a_long_line_errs_no_more_than_its_noise():
+    """What the search looks at on lines of 1000 points and more bounds the expected loss and the chance of an error."""
+    for level, t in ((um.PureDP(0.3), 9), (um.PureDP(0.05), 30), (um.GaussianDP(0.2), 9), (um.ZCDP(0.02), 9)):
+        s = opened(100, at_most=1200)
+        question = s.plan.count("n > 1", privacy=level).question
+        for by_noise, really in (
+            (question.searched("absolute"), question.average),
+            (question.searched(f"within {t}"), question.off_by_more(Fraction(t))),
+        ):
+            assert 0.95 * by_noise < really <= by_noise
+
+
+def test_a_price_is_the_least_of_the_ways_to_count():
+    """Of thirty counts: the sum, or exact composition at the delta that is left."""
+    s = opened(um.ApproxDP(3, "1e-6"))
+    plans = [s.plan.count(f"n > {i}", privacy=0.1) for i in range(30)]
+    found = s.price(plans)
+    assert float(found.cost["epsilon"]) == pytest.approx(um.compose(0.1, 30).epsilon(1e-6))
+    assert found.fits
+    s.batch(plans[:3], delta="5e-7")
+    after = s.price(plans)
+    assert after.delta == Fraction(1, 2 * 10**6)
+    assert float(after.cost["epsilon"]) == pytest.approx(um.compose(0.1, 30).epsilon(5e-7))
+    assert not s.price(plans * 2).fits
+
+
+def test_asking_an_allotment_spends_its_price():
+    """And not more; what is left no longer pays for it, which it says beforehand."""
+    s = opened(um.ApproxDP(3, "1e-6"))
+    targets = {s.plan.count(f"n > {i}", privacy=1, unbiased=True): 20 + i for i in range(30)}
+    found = s.allot(targets)
+    assert found.fits
+    assert found.price.accounting == "gaussian"
+    answers = found.ask()
+    spent = {name: float(amount) for name, amount in s.spent.amounts().items()}
+    assert spent == pytest.approx({name: float(amount) for name, amount in found.price.cost.items()})
+    assert len(answers) == 30
+    assert all(answer.verify() for answer in answers[:2])
+    again = s.allot(targets, delta="1e-7")
+    assert not again.fits
+    with pytest.raises(BudgetSpent):
+        again.ask()
+
+
+def test_a_budget_in_equal_relative_errors_out():
+    """All errors are the same share of the sizes given, and cost the budget to a percent, never more."""
+    for account, part, resource in (
+        (1, 0.5, "epsilon"),
+        (um.ZCDP(1), um.ZCDP("0.25"), "rho"),
+        (um.GaussianDP(1), um.GaussianDP("0.5"), "mu²"),
+        (um.ApproxDP(2, "1e-6"), um.ApproxDP(1, "1e-7"), "epsilon"),
+        (um.ApproxDP(2, "1e-6"), 1, "epsilon"),
+    ):
+        s = opened(account)
+        sizes = {s.plan.count(f"n > {i}", privacy=1, unbiased=True): size for i, size in enumerate((1000, 4000, 9000))}
+        found = s.allot(sizes, level=None, budget=part)
+        shares = [target.error / size for target, size in zip(found.targets, sizes.values(), strict=True)]
+        assert shares[0] == pytest.approx(shares[1]) == pytest.approx(shares[2])
+        limit = {"epsilon": 0.5 if part == 0.5 else 1, "rho": 0.25, "mu²": 0.25}[resource]
+        assert 0.99 * limit < float(found.price.cost[resource]) <= limit
+        for plan, target in zip(found.plans, found.targets, strict=True):
+            assert plan.question.average <= target.error
+
+
+def test_fifty_questions_take_less_than_two_seconds():
+    """Of processor time; their prices order as they do in the literature: Gaussian below zCDP below the sum."""
+    s = opened(um.ApproxDP(9, "1e-6"))
+    targets = {s.plan.count(f"n > {i}", privacy=1): 5 + (37 * i) % 195 for i in range(50)}
+    start = time.process_time()
+    found = s.allot(targets)
+    assert time.process_time() - start < 2
+    compared = found.price.compared
+    assert compared["gaussian"] < compared["zcdp"] < compared["sum"]
+
+
+def test_allotments_used_wrongly():
+    """Nothing is searched for what cannot be wanted."""
+    s, other = opened(), opened()
+    count = s.plan.count("n > 1", privacy=1)
+    for targets, more, words in (
+        ({}, {}, "the targets are"),
+        ([count], {}, "the targets are"),
+        ({"count": 3}, {}, "'count' is no plan"),
+        ({count: 0}, {}, "a target is 0; give the error"),
+        ({count: (1, 2, 3)}, {}, "give an error, or a pair"),
+        ({count: 3}, {"level": 1}, "level is 1; give the probability"),
+        ({count: 3}, {"budget": um.ZCDP(1)}, "a level of another kind"),
+        ({count: 3}, {"budget": 0}, "above 0 and finite"),
+        ({count: 3}, {"delta": 1e-6}, "leave delta out"),
+        ({other.plan.count("n > 1", privacy=1): 3}, {}, "another session"),
+        ({count: ("1e-80", None)}, {}, "no level up to 100 meets expected loss 1e-80"),
+        ({s.plan.mean("n", 0, 5, privacy=1): 3}, {}, "name the expected loss"),
+        ({s.plan.mean("n", 0, 5, privacy=1, by=um.keys(id=["a"])): 3}, {}, "name the expected loss"),
+        ({s.plan.majority("ok", privacy=1): 3}, {}, "name the expected loss"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            s.allot(targets, **more)
+    for plans in ([], "count", [count, 1]):
+        with pytest.raises(InvalidInput, match="plan"):
+            s.price(plans)
+    assert str(s.left) == "epsilon 1 of 1"

@@ -1,0 +1,197 @@
+"""The pages without a script: forms, tokens, cookies, headers; and with one, in a real browser."""
+
+import re
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from oracles.browser import CHROMIUM, Browser
+from oracles.served import KEYS, serving, survey_server
+
+import utmost as um
+from utmost.cli.serve import studio_settings
+from utmost.release.proof import load_answers
+from utmost.release.questions import QUESTIONS
+from utmost.serve.explore import TOPICS
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    with survey_server(tmp_path_factory.mktemp("site"), own=1) as url:
+        yield url
+
+
+def token_of(reply):
+    return re.search(r'name="token" value="([^"]+)"', reply.text)[1]
+
+
+@contextmanager
+def signed_in(url, name):
+    """A browser without a script, signed in."""
+    with httpx.Client(base_url=url, follow_redirects=True, timeout=60) as client:
+        form = {"key": KEYS[name][0], "token": token_of(client.get("/sign-in"))}
+        assert client.post("/sign-in", data=form).status_code == 200
+        yield client
+
+
+def said(reply):
+    """The content of a page, without what stands around it."""
+    return reply.text.partition("<main")[2]
+
+
+def test_a_person_without_a_script(url, tmp_path):
+    """Sign in, plan, ask, read the report, be refused with a remedy, see the budget."""
+    with signed_in(url, "ada") as ada:
+        page = ada.get("/datasets/survey")
+        form = {"question": "sum", "column": "age", "privacy": "0.5", "token": token_of(page)}
+        planned = ada.post("/datasets/survey/look", data=form)
+        assert "What does age add up to, values cut to 18..90?" in planned.text  # the range comes from the facts
+        assert "epsilon 1 of 1 for you, epsilon 3 of 3 for all" in planned.text
+        answer = ada.post("/datasets/survey/ask", data=form)
+        assert answer.url.path == "/datasets/survey/answers/1"
+        assert "Against the usual alternatives" in answer.text
+        kept = tmp_path / "report.json"
+        kept.write_text(ada.get("/datasets/survey/answers/1/report.json").text)
+        assert all(found for _, found in load_answers(kept))
+        refused = ada.post("/datasets/survey/ask", data={**form, "privacy": "0.6"})
+        assert refused.status_code == 409
+        assert "your own budget does not pay for 0.6-DP" in refused.text
+        assert "ask at a smaller level" in refused.text
+        assert "epsilon 0.5 of 1 left" in ada.get("/datasets/survey/budget").text
+        assert ada.get("/datasets/survey?question=count&where=nothing+%3E+3&privacy=1").status_code == 200
+    with signed_in(url, "carol") as carol:
+        assert ">ada<" in carol.get("/datasets/survey/budget").text
+        assert "A custodian looks on" in carol.get("/datasets/survey").text
+
+
+def test_every_question_has_a_form(url):
+    """As soon as it is declared: with a field for each of its parameters."""
+    with signed_in(url, "bob") as bob:
+        for name, question in QUESTIONS.items():
+            page = bob.get(f"/datasets/survey?question={name}")
+            assert page.status_code == 200
+            for option in question.options:
+                assert option.name == "of" or f'name="{option.name}"' in page.text, (name, option.name)
+
+
+def test_forged_cookies_and_tokens(url):
+    """A cookie that was not signed here is none; a form needs the token of its cookie; other sites send nothing."""
+    with signed_in(url, "ada") as ada, signed_in(url, "bob") as bob:
+        other = token_of(bob.get("/datasets/survey"))
+        mine = token_of(ada.get("/datasets/survey"))
+        form = {"question": "count", "privacy": "0.1"}
+        for wrong in ({}, {"token": other}, {"token": mine[:-1] + ("A" if mine[-1] != "A" else "B")}):
+            assert ada.post("/datasets/survey/ask", data={**form, **wrong}).status_code == 403
+        for header in ({"Origin": "https://elsewhere.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}):
+            assert ada.post("/datasets/survey/ask", data={**form, "token": mine}, headers=header).status_code == 403
+        cookie = ada.cookies["utmost"]
+        body, _, mark = cookie.partition(".")
+        for forged in (f"{body}.", f"{body}.{mark[:-2]}", f"{body[:-4]}AAAA.{mark}", "x", "." * 50):
+            reply = httpx.get(f"{url}/datasets/survey", cookies={"utmost": forged})
+            assert reply.status_code == 401
+            assert said(reply) == said(httpx.get(f"{url}/datasets/none"))
+        assert said(ada.get("/datasets/hidden")) == said(ada.get("/datasets/x"))
+        assert ada.get("/datasets/hidden").status_code == 403
+
+
+def test_headers_and_cookies(url):
+    """A strict policy on every page; the cookie is out of a script's reach."""
+    reply = httpx.get(f"{url}/sign-in")
+    policy = reply.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    cookie = reply.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
+    assert httpx.get(f"{url}/nothing").headers["content-security-policy"] == policy
+    assert "<script>" not in reply.text
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_the_python_of_a_topic_runs_and_says_what_the_page_says(name, capsys):
+    """Three lines, which print the number that stands on the page; and every proof holds."""
+    topic = TOPICS[name]
+    shown = topic.show(topic.read({}))
+    assert shown.code.count("\n") == 2
+    assert all(passed for _, passed, _ in shown.proof)
+    exec(shown.code, {})
+    printed = capsys.readouterr().out
+    number = re.search(r"\d+\.\d+", shown.facts[0][1])[0]
+    assert re.search(re.escape(number[:5]), printed), (number, printed)
+
+
+def test_sliders_take_no_nonsense():
+    """What lies outside a slider's range, or is no number, is refused."""
+    for text in ("0", "nan", "1e9", "x", "inf"):
+        with pytest.raises(um.errors.InvalidInput, match="from 3 to 501"):
+            TOPICS["majority"].read({"people": text})
+
+
+def test_the_studio_needs_no_key_and_answers_to_this_machine_only(tmp_path):
+    """On loopback, everything is the visitor's; a name that points here from elsewhere is refused."""
+    with serving(studio_settings(tmp_path, 8020)) as url:
+        assert "survey-2026" in httpx.get(url).text
+        assert httpx.get(f"{url}/api/datasets").json()["custodian"]
+        for path in ("/", "/api/datasets"):
+            assert httpx.get(f"{url}{path}", headers={"Host": "evil.example"}).status_code == 403
+        sent = {"question": "count", "privacy": 0.1}
+        elsewhere = {"Origin": "https://evil.example"}
+        assert httpx.post(f"{url}/api/datasets/survey-2026/ask", json=sent, headers=elsewhere).status_code == 403
+        with um.Client(url) as client:
+            assert client.count("age >= 65", 0.5).verify()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install Debian's package chromium to run this")
+def test_two_analysts_and_a_custodian_in_a_browser(tmp_path):
+    """Plans follow the slider; answers, a refusal with its remedy, the report, the budget; desktop and phone."""
+    with survey_server(tmp_path, own=1) as url, Browser() as browser:
+
+        def sign_in(name):
+            browser.visit(f"{url}/sign-in")
+            browser.run(f"document.querySelector('#key').value = {KEYS[name][0]!r}")
+            browser.run("document.querySelector('form.card button').click()")
+            browser.wait("location.pathname === '/' && document.querySelector('article')")
+
+        def change(field, value):
+            browser.run(
+                f"(field => {{ field.value = {value!r}; field.dispatchEvent(new Event('input', {{bubbles: true}})) }})"
+                f"(document.querySelector({field!r}))"
+            )
+
+        def ask(where, privacy):
+            browser.visit(f"{url}/datasets/survey?question=count")
+            browser.wait("document.querySelector('#shown dl')")
+            before = browser.run("document.querySelector('#shown').innerText")
+            for name, value in (("where", where), ("privacy", privacy)):
+                change(f"[name={name}]", value)
+            browser.wait(f"document.querySelector('#shown').innerText.includes({where!r})")
+            assert browser.run("document.querySelector('#shown').innerText") != before
+            assert browser.run("document.querySelector('#shown svg circle') !== null")
+            browser.run("document.querySelector('form[data-follow] .button').click()")
+            done = "location.pathname.includes('/answers/') || document.querySelector('[role=alert]')"
+            browser.wait(f"document.readyState === 'complete' && document.querySelector('h1') && ({done})")
+
+        browser.size(1200, 900)
+        sign_in("ada")
+        ask("age >= 65", "0.7")
+        assert "How many rows have age >= 65?" in browser.run("document.querySelector('h1').innerText")
+        ask("age >= 30", "0.5")
+        refusal = browser.run("document.querySelector('[role=alert]').innerText")
+        assert "your own budget does not pay for 0.5-DP" in refusal
+        assert "ask at a smaller level" in refusal
+        browser.size(390, 800, phone=True, dark=True)
+        sign_in("bob")
+        ask("age >= 65", "0.7")
+        browser.visit(f"{url}/explore/majority")
+        change("[name=people]", "11")
+        browser.wait("document.querySelector('#shown pre').innerText.includes('um.counts(11)')")
+        for path in ("/", "/datasets/survey", "/datasets/survey/budget", "/explore", "/explore/winner"):
+            browser.visit(f"{url}{path}")
+            assert browser.run("document.documentElement.scrollWidth") <= 390, path
+        sign_in("carol")
+        browser.visit(f"{url}/datasets/survey/budget")
+        words = browser.run("document.body.innerText")
+        assert "ada, bob" in words
+        assert "epsilon 2.3 of 3 left" in words
+        assert {address.split("/")[2] for address in browser.requests if address.startswith("http")} == {url[7:]}
+        assert not [words for words in browser.said if "Content Security Policy" in words]
