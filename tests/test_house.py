@@ -27,6 +27,7 @@ SAME_THING = {
     "patterns": "patterns of letters: what they carry, and the bound on all",
     "plurality": "the winner of a vote: its design, and the question",
     "survey": "a survey: what it is, and the command that runs it",
+    "variance": "the variance: its noise, and the question",
     "window": "errors in a window: the evidence, and the check of it",
 }
 """Names that several modules have, because they are about one thing: in each of the layers, what that layer does."""

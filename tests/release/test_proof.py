@@ -143,8 +143,8 @@ def test_no_extreme_forgery_makes_a_checker_fail(name):
             for value in EXTREME:
                 changed = copy.deepcopy(content)
                 put(changed, path, value)
-                if path[-1] == "gap" or (path[0] == "released" and value is True):
-                    is_verified(changed)  # a gap below rounding, and true for a 1, are what they were
+                if path[-1] == "gap":
+                    is_verified(changed)  # a gap below rounding is what it was
                 else:
                     assert not shows_something_else(changed, answer), (path, value)
 
@@ -206,3 +206,19 @@ def test_the_solution_of_another_question_is_refused():
     assert [check.name for check in answer.verify().checks if not check.passed] == ["question"]
     del quarter["solution"]["problem"]["data"]["q"]
     assert not answer_from_json({**median, "solution": quarter["solution"]}).verify()
+
+
+def test_the_solution_of_another_threshold_by_keys_is_refused():
+    """The groups' border is part of the question, as it is where nothing is grouped."""
+    by = um.keys(town=["Ash", "Briar"])
+    low, high = (json.loads(opened().threshold("age >= 40", n, 1, by=by).to_json()) for n in (20, 30))
+    answer = answer_from_json({**low, "solution": high["solution"]})
+    assert "question" in [check.name for check in answer.verify().checks if not check.passed]
+
+
+def test_a_mistake_of_ours_is_an_error(monkeypatch):
+    """It is not reported as numbers that do not fit, which would blame the report."""
+    content = json.loads(QUESTIONS["count"](opened()).to_json())
+    monkeypatch.setattr("utmost.release.questions.count.Count.compared", lambda question: question.no_such_thing)
+    with pytest.raises(AttributeError):
+        _proved(content)

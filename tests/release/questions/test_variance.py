@@ -1,4 +1,7 @@
-"""Variances: the right sums, moves of any neighbours as declared, and reports that prove themselves."""
+"""Variances: the right sums, moves of any neighbours as declared, and reports that prove themselves.
+
+Covers `design/noise/combined`.
+"""
 
 import math
 

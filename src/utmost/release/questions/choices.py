@@ -46,6 +46,10 @@ class YesOrNo(Question):
         """The least integer of which the answer is yes."""
         raise NotImplementedError
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "prior": self.prior, "border": self.border}
+
     def design(self) -> Solution:
         from utmost.design.binary.line import best_yes_or_no
 
@@ -58,9 +62,11 @@ class YesOrNo(Question):
         return {"yes": bool(drawn)}
 
     def value(self, released: Mapping[str, Any]) -> bool:
+        return bool(released["yes"])
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
         if not isinstance(released["yes"], bool):
             raise InvalidInput("what is released is yes or no: true or false.")
-        return released["yes"]
 
     def before(self) -> Before:
         return Before("zero-one", self.solution.value, float(self.solution.mechanism.wrong.max()))
@@ -100,6 +106,10 @@ class Candidate(Question):
         raise NotImplementedError
 
     @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "prior": self.prior}
+
+    @property
     def candidates_in_order(self) -> tuple[Any, ...]:
         """What may be named."""
         raise NotImplementedError
@@ -110,6 +120,11 @@ class Candidate(Question):
 
     def released(self, drawn: Any) -> dict[str, Any]:
         return {"place": int(drawn)}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        place = released["place"]
+        if type(place) is not int or not 0 <= place < len(self.candidates_in_order):
+            raise InvalidInput("what is released is the place of a candidate.")
 
     def value(self, released: Mapping[str, Any]) -> Any:
         return self.candidates_in_order[released["place"]]

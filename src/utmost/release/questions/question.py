@@ -100,6 +100,11 @@ class Question(ABC):
     def space(self) -> Unlisted:
         """Where the statistic lies, and how far one neighbour moves it."""
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        """What the problem of its solution must hold beside space and level: one for anything else is refused."""
+        return {"loss": self.loss} if hasattr(self, "loss") else {}
+
     @abstractmethod
     def design(self) -> Solution:
         """The mechanism with the least expected loss known, with its proof; made of public parameters alone."""
@@ -115,6 +120,12 @@ class Question(ABC):
     @abstractmethod
     def released(self, drawn: Any) -> dict[str, Any]:
         """What was drawn, by name: what the ledger keeps."""
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        """Refuse what cannot have been released, before anything is made of it: a report may hold anything."""
+        for value in released.values():
+            if not all(isinstance(part, int | str) for part in (value if isinstance(value, list) else [value])):
+                raise InvalidInput("what is released is made of whole numbers, yes or no, and texts.")
 
     @abstractmethod
     def value(self, released: Mapping[str, Any]) -> Any:
