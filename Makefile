@@ -62,8 +62,8 @@ wheel: $(ENV) ## Build the wheel into dist/ and run its demonstration in a clean
 lock: | python ## Resolve the newest versions into requirements.lock and bench.lock
 	rm -rf build/lock-venv
 	$(PYTHON) -m venv build/lock-venv
-	build/lock-venv/bin/python $(PIP_INSTALL) -e '.[all,postgres,dev]'
-	{ echo '# Made by `make lock` from the extras all, postgres and dev in pyproject.toml; not edited by hand.'; \
+	build/lock-venv/bin/python $(PIP_INSTALL) -e '.[all,postgres,spark,dev]'
+	{ echo '# Made by `make lock` from the extras all, postgres, spark and dev in pyproject.toml; not edited by hand.'; \
 	  build/lock-venv/bin/python -m pip freeze --exclude-editable; } > build/requirements.lock
 	mv build/requirements.lock requirements.lock
 	rm -rf build/lock-venv

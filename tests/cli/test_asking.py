@@ -72,7 +72,7 @@ def test_everything_is_asked_for(table):
     shown, code, left = in_terminal([], [str(a) for a in answers])
     assert code == 0, shown
     assert not left
-    assert "How many rows have town = 'Ash'?  8" in shown
+    assert "How many rows have town = 'Ash', as the best guess under a uniform prior?  8" in shown
     assert "say one of" in shown
     assert "give a whole number" in shown
     assert "in memory: lost with this process" in shown
@@ -82,7 +82,7 @@ def test_an_empty_condition_takes_every_row(table, tmp_path):
     """Given or typed; a ledger that is named is kept."""
     shown, code, left = in_terminal([table, *COMMON, "--count", ""], [])
     assert (code, left) == (0, []), shown
-    assert "How many rows are there?  12" in shown
+    assert "How many rows are there, as the best guess under a uniform prior?  12" in shown
     typed = ["threshold", "", "7", str(tmp_path / "kept.db")]
     shown, code, left = in_terminal([table, *COMMON], typed)
     assert (code, left) == (0, []), shown

@@ -3,8 +3,11 @@
 from fractions import Fraction
 
 import numpy as np
+import pyarrow
 import pytest
 
+import utmost as um
+from utmost.design.noise.line import best_on_line
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.layer_noise import LayerNoise
 from utmost.mechanism.layers import LayerLaw
@@ -86,3 +89,28 @@ def test_long_lines_by_pieces_of_the_staircase():
         wanted = 2 * float((steps * noise.tail(t)) @ (5001 - t)) / 5001
         assert mechanism.expected(loss) == pytest.approx(wanted, rel=1e-10)
         assert mechanism.worst(loss) == pytest.approx(2 * float(steps @ noise.tail(t)), rel=1e-9)
+
+
+def test_the_worst_says_where_it_was_sought():
+    """Everywhere where that is feasible or proved; else among points whose number is stated."""
+    short, long = Line(0, 300, 3), Line(0, 3 * 10**6, 2000)
+    assert best_on_line(short, 1.0).mechanism.worst_among("absolute") == ""
+    wide = best_on_line(long, 0.5).mechanism
+    assert wide.guesses
+    assert wide.worst_among("absolute").startswith("the worst of ")
+    assert wide.worst("absolute") >= max(wide.risk(x, "absolute") for x in (0, 1000, long.last // 2))
+    cut = NoisyLine(
+        Line(0, 5 * 10**6, 2 * 10**6), LayerNoise(LayerLaw(Fraction(9, 10), 10**6, 3 * 10**5)), "absolute", None, "cut"
+    )
+    assert cut.worst_among("absolute") == ""  # the middle, by a proof
+    assert "points tried" in cut.worst_among("squared")
+    for loss in ("absolute", "squared", "within 4000000"):
+        assert all(cut.worst(loss) >= cut.risk(x, loss) * (1 - 1e-9) for x in (0, 10**6, 25 * 10**5)), loss
+
+
+def test_a_question_says_where_its_worst_was_sought():
+    """A sum over millions of steps: in the plan's lines too."""
+    table = pyarrow.table({"x": [1.0]})
+    plan = um.Session(table, "d", um.rows(at_most=3000), "add-remove", budget=1).plan.sum("x", 0, 1000, "0.5")
+    assert plan.before.worst_among in str(plan)
+    assert plan.before.worst_among.endswith("points tried")

@@ -3,7 +3,25 @@
 from dataclasses import dataclass
 from typing import Any
 
+from oracles.lattices import numbers_by_key
+
+import utmost as um
+from utmost.release.holders import Found
 from utmost.release.questions import Question, Questions, Terms
+
+CONDITIONS = (
+    "n >= 0",
+    "x > 2.5",
+    "n < 4.5",
+    "n BETWEEN -2 AND 5.5",
+    "NOT x <= 0.5",
+    "x = 2.25 OR ok",
+    "id IN ('a', 'a|b', '')",
+    "id LIKE 'a%'",
+    "id <> 'b' AND n IS NOT NULL",
+    "ok IS NULL",
+    "x >= -1e299",
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +53,8 @@ class Asked:
         point = self.question.point(self.source.found(statement))
         if isinstance(point, list):
             return {"tally": point}
+        if isinstance(point, Found):
+            return numbers_by_key(point)
         names = getattr(self.question, "names", ("yes",))
         return dict(zip(names, point if isinstance(point, tuple) else (point,), strict=True))
 
@@ -99,3 +119,32 @@ def clamped(setting, column, lower, upper, privacy, where=None, loss="absolute")
 
 def left_out(setting, where, privacy, loss="absolute"):
     return Asking(setting).left_out(where, privacy, loss=loss)
+
+
+def keys(setting, column, keys_each=1):
+    return Asking(setting).keys(column, um.ApproxDP(1, 0.01), keys_each=keys_each)
+
+
+def every_question(source, unit, neighbours):
+    """Every kind of question, in many conditions."""
+    setting = Setting(source, unit, neighbours)
+    yield from (count(setting, where, 1, "rows", "absolute", None) for where in CONDITIONS)
+    yield count(setting, lambda t: t.id.startswith("a") | t.id.endswith("b"), 1, "rows", "absolute", None)
+    yield total(setting, "x", -2, 5, "0.5", "ok", 1, "absolute", None)
+    yield total(setting, "x", -3, 6, 3, None, 1, "absolute", None)
+    yield total(setting, "n", 2, 7, 1, None, 1, "absolute", None)
+    yield total(setting, "n", -4, 8, "0.1", "x < 5", 1, "absolute", None)
+    yield mean(setting, "x", -2, 5, "0.5", "n < 5 OR ok", 1, "absolute")
+    yield majority(setting, "x > 0", 1, "zero-one", None)
+    yield threshold(setting, "ok IS NULL OR x <= 2.5", 2, 1, "rows", "zero-one", None)
+    yield counts(setting, ["n >= 0", "x > 1", "ok"], 1, "rows", "absolute")
+    yield counts(setting, ["n >= 0", "n > 3 OR n IS NULL", "n IS NULL"], 1)
+    yield counts(setting, ["n >= 0", "n > 3"], 1)
+    yield counts(setting, ["n >= 3", "n < 0"], 1)
+    yield cdf(setting, "x", [-1, 0, 2.5], 1)
+    yield histogram(setting, "id", ["a", "a|b"], 1, "elsewhere", None, "rows", "absolute")
+    yield histogram(setting, ["ok", "n"], [[True, False], [1, 2]], 1, None, "x > 0", "rows", "absolute")
+    yield histogram(setting, "x", [0.5, 2.25, 0], 1, None, None, "rows", "absolute")
+    yield plurality(setting, "n", [1, -1, 0], 1, None, "rows", "zero-one", None)
+    yield quantile(setting, "x", "1/2", [-2, 0.5, 4], 1, None, "rows", "absolute", None)
+    yield quantile(setting, "n", "1/3", [-2, 1, 5], 1, "ok", "rows", "absolute", None)

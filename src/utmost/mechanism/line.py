@@ -17,6 +17,8 @@ from utmost.space.integers import Line, unlisted_from_json
 
 MOST_WORK = 10**6
 MOST_LISTED = 10**7
+ROUNDING = 1e-9
+"""By which share a tail in floats may be too small."""
 
 
 class LineMechanism(ExactMechanism):
@@ -55,14 +57,34 @@ class LineMechanism(ExactMechanism):
     def posterior(self, value: int) -> tuple[Integers, Floats]:
         """What to believe after an answer: points and their probabilities, from the prior."""
 
+    @abstractmethod
+    def interval(self, value: int, confidence: float) -> tuple[int, int]:
+        """Ends between which the point lies: whatever it is, with at least this probability over what is released.
+
+        These are the points at which an answer as low, and one as high, is not too unlikely (Neyman 1937). The ends
+        rest on no prior, unlike `posterior`, and always hold the released value.
+        """
+
     def risk(self, point: int, loss: str) -> float:
         """The expected loss at one point."""
         released, chances = self.law(point)
         return float(chances @ cost(loss, released - point))
 
     def worst(self, loss: str) -> float:
-        """The expected loss at the worst point; on long lines of wide laws, the worst of some hundred points."""
-        return _worst(self, loss)
+        """The expected loss at the worst point, or at the worst of those that `worst_among` names."""
+        return _worst(self, loss)[0]
+
+    def worst_among(self, loss: str) -> str:
+        """Among which points the worst was sought: empty for all of them; on long lines of wide laws, some hundred."""
+        return _worst(self, loss)[1]
+
+    def hardest(self, loss: str) -> tuple[float, str]:
+        """Both, worked out anew."""
+        last = self.line.points - 1
+        farthest = last if self.prior is not None else min(last, self._settled)
+        each = len(self.law(self.line.first + farthest)[0])
+        positions, among = spread_out(farthest, max(20, MOST_WORK // each))
+        return max(self.risk(self.line.first + position, loss) for position in positions), among
 
     @property
     def _settled(self) -> int:
@@ -70,18 +92,19 @@ class LineMechanism(ExactMechanism):
         return self.line.points - 1
 
 
-@lru_cache(maxsize=64)
-def _worst(mechanism: LineMechanism, loss: str) -> float:
-    """Kept for as many mechanisms as designs are: asked of the same one at every answer, it takes half a second."""
-    last = mechanism.line.points - 1
-    farthest = last if mechanism.prior is not None else min(last, mechanism._settled)
-    positions: Any = range(farthest + 1)
-    each = len(mechanism.law(mechanism.line.first + farthest)[0])
-    if (farthest + 1) * each > MOST_WORK:
-        few = max(20, MOST_WORK // each)
-        spread = [np.linspace(0, farthest, few // 2), np.geomspace(1, farthest, few // 2)]
-        positions = np.unique(np.concatenate(spread).astype(np.int64)).tolist()
-    return max(mechanism.risk(mechanism.line.first + position, loss) for position in positions)
+@lru_cache(maxsize=256)
+def _worst(mechanism: LineMechanism, loss: str) -> tuple[float, str]:
+    """Kept for a few losses of as many mechanisms as designs are: asked at every answer, it takes half a second."""
+    return mechanism.hardest(loss)
+
+
+def spread_out(farthest: int, most: int) -> tuple[list[int], str]:
+    """All positions from 0 on, or so many of them, denser at the near end; and in words that these are not all."""
+    if farthest < most:
+        return list(range(farthest + 1)), ""
+    spread = [np.linspace(0, farthest, most // 2), np.geomspace(1, farthest, most // 2)]
+    positions = np.unique(np.concatenate(spread).astype(np.int64)).tolist()
+    return positions, f"the worst of {len(positions)} points tried"
 
 
 def weigh(line: Line, points: Integers, likelihood: Floats, prior: Floats | None) -> tuple[Integers, Floats]:
@@ -89,6 +112,19 @@ def weigh(line: Line, points: Integers, likelihood: Floats, prior: Floats | None
     weighted = likelihood if prior is None else likelihood * prior[points - line.first]
     total = weighted.sum()
     return points, weighted / total if total > 0 else np.full(len(points), 1 / len(points))
+
+
+def not_too_unlikely(
+    points: Integers, as_low: Floats, as_high: Floats, value: int, confidence: float
+) -> tuple[int, int]:
+    """The first and the last point at which answers as low, and as high, as `value` are not too unlikely.
+
+    At any point, answers in a tail of probability (1 - confidence)/2 leave it out on either side, so it is held with
+    at least this confidence. Sums in floats get the benefit of their rounding.
+    """
+    least = (1 - confidence) / 2 * (1 - ROUNDING)
+    held = points[(as_low > least) & (as_high > least)]
+    return int(held.min(initial=value)), int(held.max(initial=value))
 
 
 def plain_prior(prior: Floats | None) -> list[float] | None:

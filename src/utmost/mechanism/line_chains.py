@@ -29,7 +29,16 @@ from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.canonical import require_canonical
 from utmost.mechanism.certification import Check
 from utmost.mechanism.draws import Uniform
-from utmost.mechanism.line import MOST_LISTED, LineMechanism, cost, plain_prior, read_line, require_line_loss, weigh
+from utmost.mechanism.line import (
+    MOST_LISTED,
+    LineMechanism,
+    cost,
+    not_too_unlikely,
+    plain_prior,
+    read_line,
+    require_line_loss,
+    weigh,
+)
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
 from utmost.space.integers import Line, unlisted_to_json
 
@@ -112,6 +121,15 @@ class ChainLine(LineMechanism):
         return chain_costs(self.level, found, np.diff(cost(loss, np.arange(self._reach + 1))), self.line, self.prior)
 
     def posterior(self, value: int) -> tuple[Integers, Floats]:
+        positions, as_high, higher = self._around(value)
+        return weigh(self.line, positions + self.line.first, np.maximum(as_high - higher, 0.0), self.prior)
+
+    def interval(self, value: int, confidence: float) -> tuple[int, int]:
+        positions, as_high, higher = self._around(value)
+        return not_too_unlikely(positions + self.line.first, 1 - higher, as_high, value, confidence)
+
+    def _around(self, value: int) -> tuple[Integers, Floats, Floats]:
+        """The positions near an answer, and at each the chances of an answer as high, and of a higher one."""
         place, near, last = value - self.line.first, self._reach, self.line.points - 1
         positions = np.arange(max(0, place - near), min(last, place + near) + 1)
 
@@ -120,7 +138,7 @@ class ChainLine(LineMechanism):
                 return np.full(len(positions), float(t <= 0))
             return moved(self.level, np.full(len(positions), self.starts[t - 1]), positions - t + 1)
 
-        return weigh(self.line, positions + self.line.first, np.maximum(tail(place) - tail(place + 1), 0.0), self.prior)
+        return positions, tail(place), tail(place + 1)
 
     @cached_property
     def _reach(self) -> int:

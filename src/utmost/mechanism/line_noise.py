@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -32,7 +32,16 @@ from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.certification import Check
 from utmost.mechanism.gaussian_noise import GaussianNoise
 from utmost.mechanism.layer_noise import LayerNoise
-from utmost.mechanism.line import LineMechanism, cost, plain_prior, read_line, require_line_loss, tolerance, weigh
+from utmost.mechanism.line import (
+    LineMechanism,
+    cost,
+    plain_prior,
+    read_line,
+    require_line_loss,
+    spread_out,
+    tolerance,
+    weigh,
+)
 from utmost.privacy import Level
 from utmost.space.integers import Line, unlisted_to_json
 
@@ -41,6 +50,8 @@ NOISES: dict[str, Any] = {law.kind: law for law in (LayerNoise, CanonicalLaw, Ga
 MOST_GUESSED = 2_000_000
 """How wide noise may be whose best guesses are tabled; wider noise is cut off at the ends instead."""
 MOST_TABLE, CHUNK = 2 * 10**8, 2**20
+TRIED = 40
+"""At how many points the worst of very wide noise that is cut off is sought, where no theorem says where it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,17 +135,30 @@ class NoisyLine(LineMechanism):
             likelihood += times * self.noise.probability(positions - output)
         return weigh(self.line, positions + self.line.first, likelihood, self.prior)
 
+    def interval(self, value: int, confidence: float) -> tuple[int, int]:
+        """As far around the noisy numbers that lead to an answer as the noise goes with this probability.
+
+        A noisy number beyond an end stands for all that are folded onto it, which lie farther out still.
+        """
+        half, place = _half_width(self, confidence), value - self.line.first
+        if self.remap == "none":
+            return value - half, value + half
+        outputs = self._preimage(place) if self.guesses else np.array([place])
+        ends = int(outputs.min()) - half, int(outputs.max()) + half
+        low, high = (self.line.clamp(self.line.first + end) for end in ends)
+        return min(low, value), max(high, value)
+
     def risk(self, point: int, loss: str) -> float:
         if self.remap == "none":
             return self.noise.mean(loss)
         return super().risk(point, loss)
 
-    def worst(self, loss: str) -> float:
+    def hardest(self, loss: str) -> tuple[float, str]:
         if self.remap == "none":
-            return self.noise.mean(loss)
+            return self.noise.mean(loss), ""
         if not self.guesses:
             return _worst_cut_off(self._last, self.noise, loss)
-        return super().worst(loss)
+        return super().hardest(loss)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -221,6 +245,12 @@ class NoisyLine(LineMechanism):
         return np.asarray(found if len(found) else np.array([min(max(position, 0), self._last)]))
 
 
+@lru_cache(maxsize=64)
+def _half_width(mechanism: NoisyLine, confidence: float) -> int:
+    """Kept for as many mechanisms as designs are: it is the same at every answer."""
+    return mechanism.noise.half_width(confidence)
+
+
 def expected_cut_off(last: int, noise: Noise, loss: str, prior: Floats | None = None) -> float:
     """The expected loss of symmetric noise that is cut off at the ends 0 and `last` of a line.
 
@@ -234,16 +264,24 @@ def expected_cut_off(last: int, noise: Noise, loss: str, prior: Floats | None = 
     return 2 * _step_sums(min(last, noise.wide), noise, loss, last + 1, 1) / (last + 1)
 
 
-def _worst_cut_off(last: int, noise: Noise, loss: str) -> float:
-    """The same at the worst point: where both ends are far, or, on short lines, the largest H(x) + H(last - x)."""
-    if last >= 2 * noise.wide or last > CHUNK:
-        low = last // 2
-        return _step_sums(min(low, noise.wide), noise, loss, 1, 0) + _step_sums(
-            min(last - low, noise.wide), noise, loss, 1, 0
-        )
+def _worst_cut_off(last: int, noise: Noise, loss: str) -> tuple[float, str]:
+    """The same at the worst point, and among which it was sought.
+
+    That is where both ends are far, as H no longer grows there; for the absolute loss always the middle, since the
+    steps of H are tails, which fall; else the largest H(x) + H(last - x), by symmetry in the lower half.
+    """
+
+    def at(x: int) -> float:
+        return sum(_step_sums(min(side, noise.wide), noise, loss, 1, 0) for side in (x, last - x))
+
+    if last >= 2 * noise.wide or loss == "absolute":
+        return at(last // 2), ""
+    if last > CHUNK:
+        positions, among = spread_out(last // 2, TRIED)
+        return max(at(position) for position in positions), among
     both = _one_side(last, noise, loss)
     here = both[np.minimum(np.arange(last + 1), len(both) - 1)]
-    return float((here + here[::-1]).max())
+    return float((here + here[::-1]).max()), ""
 
 
 def _one_side(last: int, noise: Noise, loss: str) -> Floats:

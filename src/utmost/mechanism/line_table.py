@@ -13,7 +13,15 @@ from utmost.errors import CannotCertify, InvalidInput, TooLarge
 from utmost.exact import MOST_BITS
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import CertifiedMechanism, Check
-from utmost.mechanism.line import LineMechanism, cost, plain_prior, read_line, require_line_loss, weigh
+from utmost.mechanism.line import (
+    LineMechanism,
+    cost,
+    not_too_unlikely,
+    plain_prior,
+    read_line,
+    require_line_loss,
+    weigh,
+)
 from utmost.mechanism.rounding import Weights
 from utmost.mechanism.sampling import WORD, draw
 from utmost.privacy import Level
@@ -73,6 +81,11 @@ class TableLine(LineMechanism):
     def posterior(self, value: int) -> tuple[Integers, Floats]:
         points = self.line.first + np.arange(self.line.points)
         return weigh(self.line, points, self.matrix[:, value - self.line.first], self.prior)
+
+    def interval(self, value: int, confidence: float) -> tuple[int, int]:
+        place, points = value - self.line.first, self.line.first + np.arange(self.line.points)
+        as_low, as_high = self.matrix[:, : place + 1].sum(axis=1), self.matrix[:, place:].sum(axis=1)
+        return not_too_unlikely(points, as_low, as_high, value, confidence)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -10,11 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 CONFIDENCE = 0.95
-ROUNDING = 1e-12
-"""By how much sums of probabilities may differ and still be taken for equal."""
 BY_LAW = "whatever the table holds"
 """What an interval from the noise's own law rests on: nothing but the noise."""
 
@@ -49,10 +45,12 @@ class After:
     ----------
     intervals : for every number of the answer, between which ends its true value lies with this confidence
     confidence : of each interval
-    given : what the intervals or the probability rest on
+    given : what the intervals or the probability rest on, and what they are about
     probability_right : of yes or no and of candidates, how likely the answer is right; None where it is not known
     standard_error : of that probability, where it is estimated
-    expected : the expected loss given the answer
+    expected : the expected loss given the prior and the answer
+    rows_within : of candidates, whatever the table holds: with this confidence the named one is fewer rows than this
+        from being right; None where nothing is known
     """
 
     intervals: Mapping[Any, tuple[Any, Any]] = field(default_factory=dict)
@@ -61,27 +59,4 @@ class After:
     probability_right: float | None = None
     standard_error: float = 0.0
     expected: float | None = None
-
-
-def shortest_interval(points: Any, chances: Any, confidence: float = CONFIDENCE) -> tuple[int, int]:
-    """The fewest points in a row among which the truth lies with this probability, points being consecutive integers.
-
-    Of equally few the likeliest, then the middle ones. At an end, where what is believed falls to one side, this holds
-    the end; an interval with as much left out below as above would leave out the very value that was released.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shortest_interval(np.arange(4), np.array([0.6, 0.36, 0.03, 0.01]))
-    (0, 1)
-    """
-    sums = np.concatenate([[0.0], np.cumsum(chances)])
-    least = confidence * sums[-1]
-    ends = np.searchsorted(sums, (sums[:-1] + least) * (1 - ROUNDING), side="left")
-    starts = np.flatnonzero(ends < len(sums))
-    sizes = ends[starts] - starts
-    starts = starts[sizes == sizes.min()]
-    held = sums[ends[starts]] - sums[starts]
-    likeliest = starts[held >= held.max() * (1 - ROUNDING)]
-    start = likeliest[len(likeliest) // 2]
-    return int(points[start]), int(points[ends[start] - 1])
+    rows_within: float | None = None

@@ -38,8 +38,8 @@ class Session(Questions[Answer]):
 
     Parameters
     ----------
-    table : path of a CSV or Parquet file, "file.duckdb#table", "postgresql://user@host/database#table", a pandas,
-        polars or pyarrow frame, or an Ibis table
+    table : path of a CSV or Parquet file, "file.duckdb#table", "postgresql://user@host/database#table",
+        "sc://host:15002#database.table", a pandas, polars or pyarrow frame, a DataFrame of Spark, or an Ibis table
     dataset : the name of its account in the ledger; the same people under two names are protected twice as little
     unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many
     neighbours : "replace" or "add-remove"; no default, because the promise differs
@@ -53,12 +53,13 @@ class Session(Questions[Answer]):
     >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
     >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1, ledger=None)
     >>> print(s.plan.count("age >= 65", privacy=0.5))
-    plan: How many rows have age >= 65?
+    plan: How many rows have age >= 65, as the best guess under a uniform prior?
       privacy: 0.5-DP, add-remove, rows, at most 120
       mechanism: geometric noise with the best remap
       optimal: theorem (gap 0): Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows
       accuracy before: expected absolute error 1.873 on average, 1.919 at worst
       absolute loss: Utmost 1.873, Laplace 1.938, geometric 1.879, Gaussian, delta = 1e-06 6.13
+      note: the answer errs least, and is not unbiased; unbiased=True gives the noisy number, whose error has mean 0
       ledger: epsilon 1 of 1 left
       nothing was read, nothing is spent
     >>> answer = s.count("age >= 65", privacy=0.5)

@@ -7,19 +7,7 @@ import weakref
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracles.questions import (
-    Setting,
-    cdf,
-    count,
-    counts,
-    histogram,
-    majority,
-    mean,
-    plurality,
-    quantile,
-    threshold,
-    total,
-)
+from oracles.questions import Setting, count, every_question, histogram, total
 from oracles.tables import UNITS, as_table, tables
 
 import utmost as um
@@ -30,19 +18,6 @@ from utmost.release.source import FAILED
 
 SECRET = b"s" * 32
 FOREIGN = "CREATE FOREIGN DATA WRAPPER odd_wrapper; CREATE SERVER odd_server FOREIGN DATA WRAPPER odd_wrapper"
-CONDITIONS = (
-    "n >= 0",
-    "x > 2.5",
-    "n < 4.5",
-    "n BETWEEN -2 AND 5.5",
-    "NOT x <= 0.5",
-    "x = 2.25 OR ok",
-    "id IN ('a', 'a|b', '')",
-    "id LIKE 'a%'",
-    "id <> 'b' AND n IS NOT NULL",
-    "ok IS NULL",
-    "x >= -1e299",
-)
 
 
 @pytest.fixture(scope="module")
@@ -66,31 +41,6 @@ def put(connection, listed):
         cursor.executemany("INSERT INTO survey VALUES (%s, %s, %s, %s)", listed)
 
 
-def questions(source, unit, neighbours):
-    """Every kind of question, in many conditions."""
-    setting = Setting(source, unit, neighbours)
-    yield from (count(setting, where, 1, "rows", "absolute", None) for where in CONDITIONS)
-    yield count(setting, lambda t: t.id.startswith("a") | t.id.endswith("b"), 1, "rows", "absolute", None)
-    yield total(setting, "x", -2, 5, "0.5", "ok", 1, "absolute", None)
-    yield total(setting, "x", -3, 6, 3, None, 1, "absolute", None)
-    yield total(setting, "n", 2, 7, 1, None, 1, "absolute", None)
-    yield total(setting, "n", -4, 8, "0.1", "x < 5", 1, "absolute", None)
-    yield mean(setting, "x", -2, 5, "0.5", "n < 5 OR ok", 1, "absolute")
-    yield majority(setting, "x > 0", 1, "zero-one", None)
-    yield threshold(setting, "ok IS NULL OR x <= 2.5", 2, 1, "rows", "zero-one", None)
-    yield counts(setting, ["n >= 0", "x > 1", "ok"], 1, "rows", "absolute")
-    yield counts(setting, ["n >= 0", "n > 3 OR n IS NULL", "n IS NULL"], 1)
-    yield counts(setting, ["n >= 0", "n > 3"], 1)
-    yield counts(setting, ["n >= 3", "n < 0"], 1)
-    yield cdf(setting, "x", [-1, 0, 2.5], 1)
-    yield histogram(setting, "id", ["a", "a|b"], 1, "elsewhere", None, "rows", "absolute")
-    yield histogram(setting, ["ok", "n"], [[True, False], [1, 2]], 1, None, "x > 0", "rows", "absolute")
-    yield histogram(setting, "x", [0.5, 2.25, 0], 1, None, None, "rows", "absolute")
-    yield plurality(setting, "n", [1, -1, 0], 1, None, "rows", "zero-one", None)
-    yield quantile(setting, "x", "1/2", [-2, 0.5, 4], 1, None, "rows", "absolute", None)
-    yield quantile(setting, "n", "1/3", [-2, 1, 5], 1, "ok", "rows", "absolute", None)
-
-
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables, st.sampled_from([0, 1, 2]))
 def test_every_question_has_the_same_point_and_space(server, opened, listed, which):
@@ -98,7 +48,7 @@ def test_every_question_has_the_same_point_and_space(server, opened, listed, whi
     put(server[0], listed)
     local = engines.open_table(as_table(listed))
     for here, there in zip(
-        questions(local, UNITS[which], "replace"), questions(opened, UNITS[which], "replace"), strict=True
+        every_question(local, UNITS[which], "replace"), every_question(opened, UNITS[which], "replace"), strict=True
     ):
         one, other = here.question, there.question
         assert here.private_point(SECRET) == there.private_point(SECRET), one.words

@@ -1,7 +1,4 @@
-"""Variances: the right sums, moves of any neighbours as declared, and reports that prove themselves.
-
-Covers `design/noise/combined`.
-"""
+"""Variances: the right sums, moves of any neighbours as declared, and reports that prove themselves."""
 
 import math
 

@@ -11,6 +11,7 @@ from utmost.release.questions.cdf import AsksCdf, Cdf
 from utmost.release.questions.clamped import AsksClamped, Clamped
 from utmost.release.questions.count import AsksCount, Count
 from utmost.release.questions.counts import AsksCounts, Counts
+from utmost.release.questions.discovered import CountDiscovered, MeanDiscovered, SumDiscovered
 from utmost.release.questions.histogram import AsksHistogram, Histogram
 from utmost.release.questions.left_out import AsksLeftOut, LeftOut
 from utmost.release.questions.majority import AsksMajority, Majority, MajorityBy
@@ -18,17 +19,18 @@ from utmost.release.questions.mean import AsksMean, Mean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
 from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
 from utmost.release.questions.question import Made, Question, Terms
+from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
 from utmost.release.questions.sum import AsksSum, Sum
 from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
 from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
 
-__all__ = ["BY_KEYS", "QUESTIONS", "Question", "Questions", "Terms"]
+__all__ = ["BY_KEYS", "DISCOVERED", "QUESTIONS", "Question", "Questions", "Terms"]
 
 QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
     for asked in (
         *(Count, Sum, Mean, Variance, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
-        *(Clamped, LeftOut),
+        *(Clamped, LeftOut, ShownKeys),
     )
 }
 """Every question by its name, in the order in which they are listed to people."""
@@ -36,6 +38,12 @@ BY_KEYS: dict[str, type[Question]] = {
     asked.name: asked for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy)
 }
 """Those that take `by`, as they are asked with it."""
+
+
+DISCOVERED: dict[str, type[Question]] = {
+    asked.name: asked for asked in (CountDiscovered, SumDiscovered, MeanDiscovered, ShownKeys)
+}
+"""Those about keys that nobody listed."""
 
 
 class Questions(
@@ -52,5 +60,6 @@ class Questions(
     AsksQuantile[Made],
     AsksClamped[Made],
     AsksLeftOut[Made],
+    AsksKeys[Made],
 ):
     """All questions, each with the same arguments in `session`, in `session.plan` and in a schedule."""

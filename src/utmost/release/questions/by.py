@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Floats
-from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.arguments import Of, as_loss, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, ones, range_of, values
@@ -166,7 +166,7 @@ class ByKeys(Grouped, Vector):
     def after(self, released: Mapping[str, Any]) -> After:
         _, lower, upper = self.columns(released)
         ends = zip(lower.tolist(), upper.tolist(), strict=True)
-        return After(dict(zip(self.by.labels, ends, strict=True)), given=BY_LAW)
+        return After(dict(zip(self.by.labels, ends, strict=True)), given=self.by_law)
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
         """The keys, and for each the answer and the ends of its interval."""
@@ -293,8 +293,12 @@ class SumBy(OfValues, OneInteger):
         _ = self.steps
 
     @property
+    def cut(self) -> str:
+        return cut_to(self.steps)
+
+    @property
     def words(self) -> str:
-        return self._asking(f"What does {self.column} add up to", f", {cut_to(self.steps)}")
+        return self._asking(f"What does {self.column} add up to", f", {self.cut}")
 
     @property
     def reach_of_row(self) -> tuple[Moves, int]:
@@ -333,8 +337,12 @@ class MeanBy(OfValues):
         return self.steps.most - self.steps.least
 
     @property
+    def cut(self) -> str:
+        return cut_to(self.steps)
+
+    @property
     def words(self) -> str:
-        return self._asking(f"What is the mean of {self.column}", f", {cut_to(self.steps)}")
+        return self._asking(f"What is the mean of {self.column}", f", {self.cut}")
 
     @property
     def reach_of_row(self) -> tuple[Moves, int]:
@@ -370,10 +378,6 @@ class MeanBy(OfValues):
         worst = float(self.width) ** (2 if self.loss == "squared" else 1)
         holds = MEANS_HOLD.format("at most this, " if of_pairs(self.solution.mechanism.noise) is None else "")
         return Before(self.loss, self.average, self._scaled(worst), holds=holds)
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        found = super().after(released)
-        return After(found.intervals, given=f"{BY_LAW}, of the values as they are cut and rounded")
 
     def compared(self) -> dict[str, dict[str, float]]:
         from utmost.design.noise.mean import mean_alternatives, mean_losses

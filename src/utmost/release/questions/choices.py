@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from utmost.errors import InvalidInput
-from utmost.release.accuracy import After, Before
+from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.alternatives import choice_alternatives
 from utmost.release.questions.numbers import prior_name
 from utmost.release.questions.question import Question
@@ -76,7 +76,8 @@ class YesOrNo(Question):
         said = blocks.masses(self.space, self.prior) * (blocks.yes if said_yes else 1 - blocks.yes)
         right = said[blocks.no :] if said_yes else said[: blocks.no]
         chance = float(right.sum() / said.sum()) if said.sum() > 0 else 0.5
-        return After(probability_right=chance, given=f"a {prior_name(self.prior)} prior and this answer")
+        given = f"a {prior_name(self.prior)} prior and this answer{self.not_in_it}"
+        return After(probability_right=chance, given=given)
 
     def compared(self) -> dict[str, dict[str, float]]:
         others = choice_alternatives(self.space, self.border, self.privacy, self.prior)
@@ -142,11 +143,12 @@ class Candidate(Question):
     def after(self, released: Mapping[str, Any]) -> After:
         from utmost.design.rainbow import choice_facts
 
-        known = choice_facts(self.solution).right(released["place"])
-        given = f"a {prior_name(self.prior)} prior and this answer"
+        facts = choice_facts(self.solution)
+        known, near = facts.right(released["place"]), facts.within(CONFIDENCE)
+        given = f"a {prior_name(self.prior)} prior and this answer{self.not_in_it}"
         if known is None:
-            return After(given=given)
-        return After(probability_right=known.value, standard_error=known.error, given=given)
+            return After(given=given, rows_within=near)
+        return After(probability_right=known.value, standard_error=known.error, given=given, rows_within=near)
 
     def compared(self) -> dict[str, dict[str, float]]:
         from utmost.design.rainbow import choice_facts

@@ -15,8 +15,8 @@ from utmost.exact import show_rational
 from utmost.release.arguments import Condition, Privacy, as_loss
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Grid, as_range, outside, range_of, statement
-from utmost.release.options import COLUMN, LOWER, UPPER, WHERE
-from utmost.release.questions.numbers import Number
+from utmost.release.options import COLUMN, LOWER, UNBIASED, UPPER, WHERE
+from utmost.release.questions.numbers import Number, require_unbiased
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Line
@@ -31,7 +31,7 @@ class Clamped(Number):
 
     name = "clamped"
     summary = "how many values of a column a range cuts off"
-    options: ClassVar = (COLUMN, LOWER, UPPER, WHERE)
+    options: ClassVar = (COLUMN, LOWER, UPPER, WHERE, UNBIASED)
 
     column: str
     lower: Any
@@ -41,6 +41,7 @@ class Clamped(Number):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.settle(column=as_column(self.column), loss=as_loss(self.loss))
+        self.settle(unbiased=require_unbiased(self.unbiased))
 
     @cached_property
     def steps(self) -> Grid:
@@ -50,13 +51,13 @@ class Clamped(Number):
     @property
     def words(self) -> str:
         ends = f"{show_rational(self.steps.lower)}..{show_rational(self.steps.upper)}"
-        return asking(f"How many values of {self.column} lie outside {ends}", self.where, self.kept)
+        return asking(f"How many values of {self.column} lie outside {ends}", self.where, self.kept, self.told)
 
     @property
     def public(self) -> dict[str, Any]:
         ends = range_of(self.steps)
         ranges = {"column": self.column, "lower": ends["lower"], "upper": ends["upper"], "where": self.where.text}
-        return {"question": self.name, **ranges, "loss": self.loss, "prior": "uniform"}
+        return {"question": self.name, **ranges, "loss": self.loss, "prior": "uniform", "unbiased": self.unbiased}
 
     @property
     def space(self) -> Line:
@@ -65,7 +66,7 @@ class Clamped(Number):
     def design(self) -> Solution:
         from utmost.design.noise.line import best_on_line
 
-        return best_on_line(self.space, self.privacy, self.loss)
+        return best_on_line(self.space, self.privacy, self.loss, unbiased=self.unbiased)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = {self.name: outside(source, self.column, self.steps, self.where.given)}
@@ -84,6 +85,7 @@ class AsksClamped(Asks[Made]):
         *,
         where: Condition = None,
         loss: str = "absolute",
+        unbiased: bool = False,
         fresh: bool = False,
     ) -> Made:
         """How many values of a column lie outside lower..upper, so that a sum or mean with this range cuts them.
@@ -96,6 +98,8 @@ class AsksClamped(Asks[Made]):
             What this answer may spend, as for `count`: it is a spend of its own.
         loss : "absolute", "squared", "zero-one" or such as "within 5"
             What the mechanism is best for.
+        unbiased : bool
+            True gives the noisy number itself, whose error has mean 0, instead of the best guess.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 
@@ -119,5 +123,6 @@ class AsksClamped(Asks[Made]):
             upper=upper,
             where=self.where(where),
             loss=loss,
+            unbiased=unbiased,
         )
         return self.ask(asked, fresh)

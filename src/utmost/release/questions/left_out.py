@@ -13,8 +13,8 @@ from utmost.errors import InvalidInput
 from utmost.release.arguments import Condition, Privacy, as_loss
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import people_with_more
-from utmost.release.options import ANY_CONDITION
-from utmost.release.questions.numbers import Number
+from utmost.release.options import ANY_CONDITION, UNBIASED
+from utmost.release.questions.numbers import Number, require_unbiased
 from utmost.release.questions.question import Asks, Made
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
@@ -29,7 +29,7 @@ class LeftOut(Number):
 
     name = "left_out"
     summary = "how many people have more rows than take part"
-    options: ClassVar = (ANY_CONDITION,)
+    options: ClassVar = (ANY_CONDITION, UNBIASED)
 
     where: Where = EVERY_ROW
 
@@ -37,19 +37,18 @@ class LeftOut(Number):
         super().__post_init__()
         if self.terms.unit.id is None:
             raise InvalidInput("every row takes part where the unit is a row; rows are left out of people's only.")
-        self.settle(loss=as_loss(self.loss))
+        self.settle(loss=as_loss(self.loss), unbiased=require_unbiased(self.unbiased))
 
     @property
     def words(self) -> str:
         unit = self.terms.unit
-        which = f" with {self.where}" if self.where else ""
-        return (
-            f"How many people by {unit.id} have more than {unit.rows_each} rows{which}, of which the rest is left out?"
-        )
+        rows = f"{unit.rows_each} rows{f' with {self.where}' if self.where else ''}"
+        return f"How many people by {unit.id} have more than {rows}, of which the rest is left out{self.told}?"
 
     @property
     def public(self) -> dict[str, Any]:
-        return {"question": self.name, "where": self.where.text, "loss": self.loss, "prior": "uniform"}
+        asked = {"question": self.name, "where": self.where.text}
+        return {**asked, "loss": self.loss, "prior": "uniform", "unbiased": self.unbiased}
 
     @property
     def space(self) -> Line:
@@ -58,7 +57,7 @@ class LeftOut(Number):
     def design(self) -> Solution:
         from utmost.design.noise.line import best_on_line
 
-        return best_on_line(self.space, self.privacy, self.loss)
+        return best_on_line(self.space, self.privacy, self.loss, unbiased=self.unbiased)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         return people_with_more(source, self.terms.unit, self.where.given, self.name)
@@ -68,7 +67,13 @@ class AsksLeftOut(Asks[Made]):
     """`left_out`, of a session or a plan."""
 
     def left_out(
-        self, where: Condition = None, privacy: Privacy = None, *, loss: str = "absolute", fresh: bool = False
+        self,
+        where: Condition = None,
+        privacy: Privacy = None,
+        *,
+        loss: str = "absolute",
+        unbiased: bool = False,
+        fresh: bool = False,
     ) -> Made:
         """How many people have more rows with a condition than take part in an answer about them.
 
@@ -83,6 +88,8 @@ class AsksLeftOut(Asks[Made]):
             What this answer may spend, as for `count`: it is a spend of its own.
         loss : "absolute", "squared", "zero-one" or such as "within 5"
             What the mechanism is best for.
+        unbiased : bool
+            True gives the noisy number itself, whose error has mean 0, instead of the best guess.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 
@@ -98,5 +105,6 @@ class AsksLeftOut(Asks[Made]):
         >>> s.left_out("late > 15", privacy=20).value
         1
         """
-        asked = LeftOut(terms=self.terms, privacy=self.level(privacy), where=self.where(where), loss=loss)
+        level, condition = self.level(privacy), self.where(where)
+        asked = LeftOut(terms=self.terms, privacy=level, where=condition, loss=loss, unbiased=unbiased)
         return self.ask(asked, fresh)

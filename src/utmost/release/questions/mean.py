@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number
-from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Grid, as_grid, cut_to, distances_to_ends, range_of, statement
+from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.by import MeanBy
+from utmost.release.questions.discovered import MeanDiscovered
 from utmost.release.questions.numbers import Numbers
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, Statement, as_column
@@ -77,8 +79,12 @@ class Mean(Numbers):
         return ("above_lower", "below_upper")
 
     @property
+    def cut(self) -> str:
+        return cut_to(self.steps)
+
+    @property
     def words(self) -> str:
-        return asking(f"What is the mean of {self.column}, {cut_to(self.steps)}", self.where, self.kept)
+        return asking(f"What is the mean of {self.column}, {self.cut}", self.where, self.kept)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -122,7 +128,7 @@ class Mean(Numbers):
 
         ends = mean_interval(self.solution.mechanism, released[self.names[0]], released[self.names[1]], CONFIDENCE)
         low, high = (self._placed(Fraction(end)) for end in ends)
-        return After({self.name: (low, high)}, given=f"{BY_LAW}, of the values as they are cut and rounded")
+        return After({self.name: (low, high)}, given=self.by_law)
 
     def compared(self) -> dict[str, dict[str, float]]:
         from utmost.design.noise.mean import mean_alternatives, mean_losses
@@ -163,7 +169,7 @@ class AsksMean(Asks[Made]):
         grid: Number = 1,
         where: Condition = None,
         loss: str = "absolute",
-        by: Keys | None = None,
+        by: Keys | Discover | None = None,
         fresh: bool = False,
     ) -> Made:
         """The mean of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
@@ -183,7 +189,7 @@ class AsksMean(Asks[Made]):
             Only rows with this condition take part.
         loss : "absolute" or "squared"
             What the noise is best for.
-        by : um.keys, optional
+        by : um.keys or um.discover, optional
             Answer once for every public key, as for `count`; all groups together cost `privacy`.
         fresh : bool
             True draws and spends again although the identical question was answered before.
@@ -212,7 +218,8 @@ class AsksMean(Asks[Made]):
             "where": self.where(where),
             "loss": loss,
         }
-        return self.ask(Mean(**given) if by is None else MeanBy(by=by, **given), fresh)
+        kind: Any = MeanDiscovered if isinstance(by, Discover) else MeanBy
+        return self.ask(Mean(**given) if by is None else kind(by=by, **given), fresh)
 
 
 def _share(above: int, below: int) -> Fraction:

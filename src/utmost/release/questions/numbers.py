@@ -18,8 +18,8 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_plain
-from utmost.mechanism.line import cost
-from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before, shortest_interval
+from utmost.mechanism.line import LineMechanism, cost
+from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.alternatives import noise_alternatives, number_alternatives
 from utmost.release.arguments import scaled, shown_with
 from utmost.release.questions.question import Question
@@ -69,7 +69,9 @@ class Numbers(Question):
         return self._scaled(self.solution.value)
 
     def before(self) -> Before:
-        return Before(self.loss, self.average, self._scaled(self.solution.mechanism.worst(self.loss)))
+        mechanism = self.solution.mechanism
+        among = mechanism.worst_among(self.loss) if isinstance(mechanism, LineMechanism) else ""
+        return Before(self.loss, self.average, self._scaled(mechanism.worst(self.loss)), worst_among=among)
 
     @property
     def is_released(self) -> bool:
@@ -100,6 +102,11 @@ class Numbers(Question):
     def _scaled_as(self, loss: str, value: float) -> float:
         return scaled(loss, value, float(self.step))
 
+    @property
+    def by_law(self) -> str:
+        """What an interval from the law of what is released rests on, and what it is about."""
+        return BY_LAW + self.not_in_it
+
     def _within(self, released: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
         """An interval for every released integer from the noise's own law: whatever the table holds."""
         half = self.solution.mechanism.noise.half_width(CONFIDENCE)
@@ -123,6 +130,29 @@ class Number(Numbers):
     @property
     def space(self) -> Line:
         raise NotImplementedError
+
+    @property
+    def told(self) -> str:
+        """What the answer is to the noisy number, for the end of the question's words."""
+        if self.unbiased:
+            return ", as an unbiased number"
+        if self._cut_off:
+            return ", as the noisy number cut off at what is possible"
+        return f", as the best guess under a {prior_name(self.prior)} prior"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self.unbiased:
+            return ()
+        why = (
+            "is not unbiased near the ends of what is possible" if self._cut_off else "errs least, and is not unbiased"
+        )
+        return (f"the answer {why}; unbiased=True gives the noisy number, whose error has mean 0",)
+
+    @property
+    def _cut_off(self) -> bool:
+        """Whether the noise is so wide that no guesses are tabled: then it is cut off at the ends of the line."""
+        return bool(getattr(self.solution.mechanism, "remap", "best") == "cut")
 
     def searched(self, loss: str) -> float | None:
         """By the noise alone: the best guess errs less on average, and on a long line hardly so."""
@@ -152,17 +182,14 @@ class Number(Numbers):
         return as_plain(released[self.names[0]] * self.step)
 
     def after(self, released: Mapping[str, Any]) -> After:
-        name = self.names[0]
-        if self.unbiased:
-            return After(self._within(released), given=BY_LAW)
-        points, chances = self.solution.mechanism.posterior(released[name])
-        low, high = shortest_interval(points, chances)
+        name, mechanism = self.names[0], self.solution.mechanism
+        low, high = mechanism.interval(released[name], CONFIDENCE)
+        ends = {name: (as_plain(low * self.step), as_plain(high * self.step))}
+        if self.unbiased or self._cut_off:  # what to believe would be a list of millions of points
+            return After(ends, given=self.by_law)
+        points, chances = mechanism.posterior(released[name])
         expected = float(chances @ cost(self.loss, points - released[name]))
-        return After(
-            {name: (as_plain(low * self.step), as_plain(high * self.step))},
-            given=f"a {prior_name(self.prior)} prior and this answer",
-            expected=self._scaled(expected),
-        )
+        return After(ends, given=self.by_law, expected=self._scaled(expected))
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
         if self.unbiased:  # compared with noise that is not cut off either
@@ -172,7 +199,7 @@ class Number(Numbers):
 
     def belief(self, released: Mapping[str, Any]) -> tuple[Any, Any] | None:
         """How likely each true value is, given the prior and the answer: for a picture; None where it was not asked."""
-        if self.unbiased:
+        if self.unbiased or self._cut_off:
             return None
         points, chances = self.solution.mechanism.posterior(released[self.names[0]])
         return points * float(self.step), chances
@@ -203,7 +230,7 @@ class Vector(Numbers):
         return {name: released[name] for name in self.names}  # in the order asked
 
     def after(self, released: Mapping[str, Any]) -> After:
-        return After(self._within(released), given=BY_LAW)
+        return After(self._within(released), given=self.by_law)
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
         return noise_alternatives(self.space, self.privacy, losses)
@@ -311,7 +338,9 @@ class Chained(Vector):
 
         widths = sum_half_widths(self.solution.mechanism.noise, CONFIDENCE)
         half, sums = dict(zip(self.chain, widths, strict=True)), self.value(released)
-        return After({name: (sums[name] - half[name], sums[name] + half[name]) for name in self.names}, given=BY_LAW)
+        return After(
+            {name: (sums[name] - half[name], sums[name] + half[name]) for name in self.names}, given=self.by_law
+        )
 
     def compared(self) -> dict[str, dict[str, float]]:
         if not self.added:

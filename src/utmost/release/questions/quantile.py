@@ -7,7 +7,7 @@ the n rows at or below it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -79,11 +79,13 @@ class Quantile(Candidate):
         return found
 
     @property
+    def cut(self) -> str:
+        return "values rounded to the nearest candidate"
+
+    @property
     def words(self) -> str:
         what = "median" if self.q == Fraction(1, 2) else f"{self.q} quantile"
-        return asking(
-            f"What is the {what} of {self.column}, values rounded to the nearest candidate", self.where, self.kept
-        )
+        return asking(f"What is the {what} of {self.column}, {self.cut}", self.where, self.kept)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -118,9 +120,7 @@ class Quantile(Candidate):
         if between is None:
             return known
         low, high = (self.candidates[place] for place in between)
-        return After(
-            {self.name: (low, high)}, known.confidence, known.given, known.probability_right, known.standard_error
-        )
+        return replace(known, intervals={self.name: (low, high)})
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
@@ -156,6 +156,10 @@ class QuantileBy(ChoiceBy):
         return Quantile(terms=terms, privacy=level, loss=self.loss, prior=self.prior, **asked)
 
     @property
+    def cut(self) -> str:
+        return str(self.of_one_group().cut)
+
+    @property
     def public(self) -> dict[str, Any]:
         return {**super().public, "of": self.of}
 
@@ -178,7 +182,7 @@ class QuantileBy(ChoiceBy):
 
     def after(self, released: Mapping[str, Any]) -> After:
         ends = [self._ends[place] for place in self._places(released)]
-        given = f"a {prior_name(self.prior)} prior and its answer"
+        given = f"a {prior_name(self.prior)} prior and its answer{self.not_in_it}"
         return After(dict(zip(self.by.labels, ends, strict=True)), given=given)
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
@@ -253,6 +257,9 @@ class AsksQuantile(Asks[Made]):
         -------
         Answer (of a session) or Plan (of `session.plan`)
             `answer.value` is a candidate, `answer.interval` holds the true quantile with 95 % given the prior.
+            `answer.after.rows_within` rests on no prior: whatever the table holds, with 95 % the candidate is fewer
+            rows than this from being the quantile. No interval of candidates can say that much of every table: where
+            half of the rows lie at either end, one row moves the median from one end to the other.
 
         Examples
         --------

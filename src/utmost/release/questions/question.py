@@ -122,10 +122,10 @@ class Question(ABC):
         """What was drawn, by name: what the ledger keeps."""
 
     def require_released(self, released: Mapping[str, Any]) -> None:
-        """Refuse what cannot have been released, before anything is made of it: a report may hold anything."""
-        for value in released.values():
-            if not all(isinstance(part, int | str) for part in (value if isinstance(value, list) else [value])):
-                raise InvalidInput("what is released is made of whole numbers, yes or no, and texts.")
+        """Refuse, by `InvalidInput`, what cannot have been released: a report may hold anything.
+
+        Whatever is of the wrong kind, and passes here, must be refused where the value is made of it.
+        """
 
     @abstractmethod
     def value(self, released: Mapping[str, Any]) -> Any:
@@ -166,6 +166,11 @@ class Question(ABC):
 
     def belief(self, released: Mapping[str, Any]) -> tuple[Any, Any] | None:
         """How likely each true value is, given the prior and the answer, for a picture; None where there is none."""
+        return None
+
+    @property
+    def curve(self) -> dict[str, Any] | None:
+        """What is known before anything is read, as two columns of numbers by name, for a picture; None without one."""
         return None
 
     def plain_value(self, value: Any) -> Any:
@@ -242,6 +247,17 @@ class Question(ABC):
             return ""
         return f", of at most {unit.rows_each} row{'s' * (unit.rows_each > 1)} per {unit.id}"
 
+    @property
+    def cut(self) -> str:
+        """What is done to values before they take part, in words; empty where nothing is."""
+        return ""
+
+    @property
+    def not_in_it(self) -> str:
+        """That what is said of the truth is about what took part, and what took none; empty where everything did."""
+        parts = [part for part in (self.kept.removeprefix(", of "), self.cut) if part]
+        return f"; of what took part: {', '.join(parts)}" if parts else ""
+
 
 def as_of(of: Any, unit: Unit) -> Of:
     """What is counted: rows, or people where the unit is a person."""
@@ -254,9 +270,9 @@ def as_of(of: Any, unit: Unit) -> Of:
     return "rows" if of == "rows" else "people"
 
 
-def asking(words: str, where: Where, kept: str = "") -> str:
-    """A question in words, about all rows or those of which a condition is true."""
-    return f"{words}{kept}, where {where}?" if where else f"{words}{kept}?"
+def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:
+    """A question in words, about all rows or those of which a condition is true; at the end, how it is answered."""
+    return f"{words}{kept}, where {where}{told}?" if where else f"{words}{kept}{told}?"
 
 
 class Asks(ABC, Generic[Made]):

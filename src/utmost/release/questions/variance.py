@@ -43,7 +43,7 @@ HOLDS = (
     "average: of the variance, if every unit has a value and values are spread evenly over the range, to first order; "
     "worst: the largest variance there can be, if nobody has a value"
 )
-GIVEN = f"{BY_LAW}, of the values as they are cut and rounded, divided by how many there are"
+GIVEN = f"{BY_LAW}, of squares divided by how many there are"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -85,8 +85,12 @@ class Variance(Numbers):
         return PARTS
 
     @property
+    def cut(self) -> str:
+        return cut_to(self.steps)
+
+    @property
     def words(self) -> str:
-        return asking(f"What is the variance of {self.column}, {cut_to(self.steps)}", self.where, self.kept)
+        return asking(f"What is the variance of {self.column}, {self.cut}", self.where, self.kept)
 
     @property
     def public(self) -> dict[str, Any]:
@@ -135,7 +139,10 @@ class Variance(Numbers):
         a, b, c = (_whole(released[name]) for name in PARTS)
         low, high = variance_interval(self.solution.mechanism, (a, b, c), CONFIDENCE)
         ends = float(self._half**2) * low, float(self._half**2) * high
-        return After({"variance": ends, "standard deviation": (math.sqrt(ends[0]), math.sqrt(ends[1]))}, given=GIVEN)
+        return After(
+            {"variance": ends, "standard deviation": (math.sqrt(ends[0]), math.sqrt(ends[1]))},
+            given=GIVEN + self.not_in_it,
+        )
 
     def compared(self) -> dict[str, dict[str, float]]:
         from utmost.design.noise.variance import variance_alternatives, variance_losses
@@ -181,8 +188,12 @@ class VarianceBy(OfValues):
         return (self.steps.most - self.steps.least) ** 2
 
     @property
+    def cut(self) -> str:
+        return cut_to(self.steps)
+
+    @property
     def words(self) -> str:
-        return self._asking(f"What is the variance of {self.column}", f", {cut_to(self.steps)}")
+        return self._asking(f"What is the variance of {self.column}", f", {self.cut}")
 
     @property
     def reach_of_row(self) -> tuple[Moves, int]:
@@ -220,7 +231,7 @@ class VarianceBy(OfValues):
         return Before(self.loss, self.average, worst, holds=HOLDS.replace("values are", "groups are alike, values are"))
 
     def after(self, released: Mapping[str, Any]) -> After:
-        return After(super().after(released).intervals, given=GIVEN)
+        return After(super().after(released).intervals, given=GIVEN + self.not_in_it)
 
     def compared(self) -> dict[str, dict[str, float]]:
         from utmost.design.noise.variance import variance_alternatives, variance_losses

@@ -1,0 +1,554 @@
+"""Spark: the same questions have the same points as on DuckDB; what could differ or fail is refused.
+
+Covers `release/engines/spark_plans`, `release/engines/spark_columns`, `release/engines/spark_frames`,
+`release/engines/spark_jobs`.
+"""
+
+import gc
+import io
+import json
+import math
+import os
+import random
+import re
+import signal
+import threading
+import time
+from decimal import Decimal
+
+import duckdb
+import pyarrow
+import pyarrow.parquet
+import pytest
+from oracles.agreement import TYPES, as_frame, counted, differing, how_many, random_rows
+from oracles.command import utmost
+from oracles.questions import Setting, count, every_question, total
+from oracles.tables import UNITS, as_table
+
+import utmost as um
+from utmost.errors import EngineFailed, InvalidInput, NotRowWise
+from utmost.release import engines
+from utmost.release.contributions import as_grid, ones, statement, values
+from utmost.release.engines import spark_jobs
+from utmost.release.groups import grouped_statement
+from utmost.release.source import FAILED
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:unclosed <socket:ResourceWarning"
+)  # PySpark leaves them to the collector
+SECRET = b"s" * 32
+SHARED = {name: kind for name, kind in TYPES.items() if name != "w"}
+"""All types but decimal numbers of 38 digits, which Spark's engine refuses."""
+NUMBERS = (0.0, -0.0, 0.5, 2.25, 2.5, -3.5, 1e300, -1e300, 5e-324, math.nan, math.inf, -math.inf, None, 1.3, -7.77, 4.0)
+
+
+@pytest.fixture(autouse=True)
+def collected():
+    """No socket of PySpark's is left for the tests of others."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture
+def ansi(spark):
+    """Sets Spark's rules for casts and overflows, and puts them back."""
+    yield lambda on: spark.conf.set("spark.sql.ansi.enabled", str(on).lower())
+    spark.conf.unset("spark.sql.ansi.enabled")
+
+
+@pytest.fixture(scope="module")
+def stored(spark, tmp_path_factory):
+    """Writes an Arrow table to Parquet, and opens it in Spark."""
+    folder = tmp_path_factory.mktemp("stored")
+
+    def store(table):
+        path = str(folder / f"{len(list(folder.iterdir()))}.parquet")
+        pyarrow.parquet.write_table(table, path)
+        return spark.read.parquet(path)
+
+    return store
+
+
+@pytest.fixture(scope="module")
+def both(stored):
+    """The same rows in DuckDB and in Spark, with the edges of every type."""
+    frame = as_frame(random_rows(SHARED), SHARED)
+    return engines.open_table(frame), engines.open_table(stored(frame))
+
+
+def listed_rows(many, seed):
+    """Rows with everything real ones have: nulls, NaN, infinities, repeated ids, the ends of 64 bits."""
+    draw = random.Random(seed)
+    whole = [None, 2**63 - 1, -(2**63), *range(-9, 10)]
+    ids = [None, "a", "b", "c", "d", "a|b", ""]
+    return [
+        (draw.choice(ids), draw.choice(NUMBERS), draw.choice(whole), draw.choice([None, True, False]))
+        for _ in range(many)
+    ]
+
+
+def points_of(source, unit):
+    return [asked.private_point(SECRET) for asked in every_question(source, unit, "replace")]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_every_question_has_the_same_point(spark, stored, ansi, which):
+    """Rows and people, each with ANSI rules or without."""
+    table = as_table(listed_rows(60, which))
+    ansi(which != 1)
+    assert points_of(engines.open_table(stored(table)), UNITS[which]) == points_of(
+        engines.open_table(table), UNITS[which]
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_every_question_of_many_tables(stored, ansi, which):
+    for seed in range(12):
+        table = as_table(listed_rows(seed * 7, 100 + seed))
+        ansi(seed % 2)
+        here, there = engines.open_table(table), engines.open_table(stored(table))
+        assert points_of(there, UNITS[which]) == points_of(here, UNITS[which])
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_random_conditions_are_true_and_false_of_the_same_rows(both, ansi, on):
+    ansi(on)
+    assert differing(both, 1 + on, 100, 25, SHARED) == []
+
+
+@pytest.mark.long
+def test_thousands_of_random_conditions(both, ansi):
+    for on in (True, False):
+        ansi(on)
+        assert differing(both, 3 + on, 2_000, 40, SHARED) == []
+
+
+# ---- what Spark would compute in another way ----
+
+
+def test_infinities_nan_and_null(both):
+    """Ibis' own compiler makes isinf FALSE; Spark's isnan of null is false, and its NaN equals NaN and is above all."""
+    conditions = {
+        "infinite": lambda t: t.x.isinf(),
+        "finite": lambda t: ~t.x.isinf(),
+        "nan": lambda t: t.x.isnan(),
+        "not nan": lambda t: ~t.x.isnan(),
+        "itself": "x = x",
+        "huge": "x >= 1e299",
+        "unlike": "x <> 0.5",
+    }
+    here, there = (how_many(source, list(conditions.values())) for source in both)
+    assert list(here.values()) == list(there.values())
+    found = dict(zip(conditions, there.values(), strict=True))
+    known = [row for row in random_rows(SHARED) if row[1] is not None]
+    assert found["infinite"] == sum(math.isinf(row[1]) for row in known) > 0
+    assert found["nan"] == 0
+    assert found["itself"] == found["finite"] + found["infinite"] == sum(not math.isnan(row[1]) for row in known)
+
+
+def test_a_written_number_beside_a_column_of_32_bits(both):
+    assert how_many(both[1], ["f = 0.1", "f > 0.1", "f IN (0.1, 7)"]) == how_many(
+        both[0], ["f = 0.1", "f > 0.1", "f IN (0.1, 7)"]
+    )
+    assert how_many(both[1], ["f = 0.1"])["f = 0.1"] > 0
+
+
+def test_zeros_of_either_sign_are_one_also_in_long_lists(stored):
+    """Of a list of more than ten options Spark makes a set, in which -0.0 is not 0.0."""
+    source = engines.open_table(stored(pyarrow.table({"x": [0.0, -0.0, 1.0, None]})))
+    many = ", ".join(f"{i}.5" for i in range(20))
+    assert set(how_many(source, [f"x IN (0.0, {many})", "x = 0", "x = -0.0"]).values()) == {2}
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_sums_beyond_64_bits_are_exact(spark, ansi, on):
+    """Sums of BIGINT raise with ANSI rules and wrap without."""
+    ansi(on)
+    source = engines.open_table(spark.range(2**50, 2**50 + 70_000))
+    asked = total(Setting(source, um.rows(at_most=10**6), "replace"), "id", 0, 2**47, 1, None, 1)
+    made = asked.statement(SECRET)
+    assert list(source.integers(made).values()) == [70_000 * 2**47] != [0]
+    assert 70_000 * 2**47 > 2**63
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_nan_and_infinities_add_nothing(stored, ansi, on):
+    """A cast of NaN to a whole number raises with ANSI rules and is 0 without."""
+    ansi(on)
+    table = pyarrow.table({"x": [math.nan, math.inf, -math.inf, None, 1e300, 7.5, 2.0]})
+    source = engines.open_table(stored(table))
+    contribution = values(source, "x", as_grid(1, 10, "0.5"), None)
+    made = statement(source, um.rows(at_most=9), 1, {"sum": contribution}, SECRET)
+    assert source.integers(made) == {"sum": 20 + 15 + 4}
+
+
+def test_times_do_not_depend_on_the_zone_of_the_session(spark, both):
+    conditions = [
+        "t < '2020-01-01 11:00:01'",
+        "z >= '2020-01-01 12:00:00+01:00'",
+        "EXTRACT(hour FROM t) = 11",
+        "day < '1990-01-01'",
+    ]
+    wanted = how_many(both[0], conditions)
+    try:
+        for zone in ("America/New_York", "Asia/Kathmandu"):
+            spark.conf.set("spark.sql.session.timeZone", zone)
+            assert how_many(both[1], conditions) == wanted
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+    assert all(wanted.values())
+
+
+def test_parts_of_dates_and_times(both):
+    parts = [
+        f"EXTRACT({part} FROM t) >= {least}"
+        for part, least in (("year", 2000), ("month", 12), ("hour", 5), ("second", 1))
+    ]
+    parts += [f"EXTRACT({part} FROM day) <= {most}" for part, most in (("year", 2020), ("quarter", 1), ("day", 30))]
+    assert how_many(both[1], parts) == how_many(both[0], parts)
+
+
+def test_casts_between_numbers_round_and_fit_as_in_duckdb(both, ansi):
+    """DuckDB rounds halves to even, and what does not fit is null; Spark cuts off, and raises or wraps."""
+    kinds = {"x": ("TINYINT", "INT", "BIGINT"), "f": ("INT", "BIGINT"), "k": ("BIGINT", "DOUBLE"), "d": ("DOUBLE",)}
+    casts = [
+        f"TRY_CAST({name} AS {kind}) {rule}"
+        for name, several in kinds.items()
+        for kind in several
+        for rule in ("IS NULL", "= 2", "<= 0")
+    ]
+    casts += ["TRY_CAST(n AS TEXT) LIKE '%7%'", "TRY_CAST(t AS DATE) >= '2020-01-01'", "TRY_CAST(ok AS INT) = 1"]
+    wanted = counted(both[0], casts)
+    for on in (True, False):
+        ansi(on)
+        assert counted(both[1], casts) == wanted
+
+
+def test_decimals_become_the_same_floats_as_in_duckdb(stored):
+    """Of 16 to 18 digits, DuckDB divides, or adds two parts."""
+    draw = random.Random(8)
+    units = [draw.randrange(-(10**18) + 1, 10**18) for _ in range(300)] + [2**53, 2**53 + 1, -(2**53) - 1, 0]
+    exact = [Decimal(unit).scaleb(-4) for unit in units]
+    table = pyarrow.table({"d": pyarrow.array(exact, pyarrow.decimal128(18, 4))})
+    here, there = engines.open_table(table), engines.open_table(stored(table))
+    floats = duckdb.from_arrow(table).project("d::DOUBLE").fetchnumpy()
+    conditions = [f"d = {float(x)!r}" for x in next(iter(floats.values()))[:60]]
+    found = how_many(there, conditions)
+    assert found == how_many(here, conditions)
+    assert set(found.values()) == {1}
+
+
+REFUSED = (
+    ("TRY_CAST(s AS BIGINT) > 5", "'1e3'"),
+    ("TRY_CAST(s AS DOUBLE) > 5", "store a column"),
+    ("TRY_CAST(s AS DATE) > '2020-01-01'", "store a column"),
+    ("TRY_CAST(n AS TINYINT) <= 0", "also one that does not fit"),
+    ("TRY_CAST(x AS TEXT) = '1'", "write numbers and dates differently"),
+    ("TRY_CAST(day AS TIMESTAMP) > '2020-01-01'", "a cast from date"),
+    ("TRY_CAST(x AS DECIMAL(9, 2)) > 1", "rounds in another way"),
+    ("s ILIKE 'a%'", "ILIKE"),
+    ("s > 5", "convert rows"),
+    ("n = 'a'", "convert rows"),
+    ("n > (SELECT 1)", "not allowed"),
+)
+
+
+def test_what_would_mean_something_else_is_refused(both):
+    for where, words in REFUSED:
+        with pytest.raises(NotRowWise, match=re.escape(words)):
+            count(Setting(both[1], um.rows(at_most=9), "replace"), where, 1)
+
+
+def test_columns_whose_type_has_rules_of_its_own(spark):
+    """They cannot be asked about; the rest of the table can."""
+    spark.sql(
+        "CREATE TABLE odd (c STRING COLLATE UTF8_LCASE, d DECIMAL(20, 2), e BINARY, f ARRAY<INT>, g INT) USING parquet"
+    )
+    source = engines.open_table(spark.table("odd"))
+    for where, words in (
+        ("c = 'a'", "collation"),
+        ("d > 1", "18 digits"),
+        ("e IS NULL", "type binary"),
+        ("f IS NULL", "array"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            count(Setting(source, um.rows(at_most=9), "replace"), where, 1)
+    assert how_many(source, ["g > 1"]) == {"g > 1": 0}
+    with pytest.raises(InvalidInput, match="types"):
+        engines.open_table(spark.table("odd"), {"c": int})
+    spark.sql("CREATE TABLE padded (c CHAR(3), n INT) USING parquet")
+    with pytest.raises(NotRowWise):
+        engines.open_table(spark.table("padded"))
+    with pytest.raises(InvalidInput, match="not a table"):
+        engines.open_table(spark.range(3).id)
+    with pytest.raises(InvalidInput, match="upper and lower case"):
+        engines.open_table(spark.range(3).toDF("n").selectExpr("n", "n AS N"))
+
+
+# ---- frames that are not row-wise ----
+
+
+def not_row_wise(frame, spark):
+    """Frames of which a row may stem from many, change from run to run, or fail."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    frame.createOrReplaceTempView("survey")
+    frame.groupBy("id").count().createOrReplaceTempView("grouped")
+    yield frame.limit(3), "Limit"
+    yield frame.offset(3), "Offset"
+    yield frame.sample(0.5), "sample drawn beforehand"
+    yield frame.groupBy("id").count(), "group beforehand"
+    yield frame.groupBy("id").pivot("ok", [True]).count(), "GetArrayItem"
+    yield frame.distinct(), "repeated rows"
+    yield frame.join(frame.select("id"), "id"), "join beforehand"
+    yield frame.crossJoin(spark.range(2)), "Join"
+    yield frame.orderBy("id"), "order"
+    yield frame.union(frame), "one table"
+    yield frame.unpivot("id", ["n"], "a", "b"), "Expand"
+    yield frame.select(F.explode(F.array("n", "n"))), "Generate"
+    yield frame.filter(F.rand() > 0.5), "Rand"
+    yield frame.withColumn("p", F.row_number().over(Window.orderBy("n"))), "Window"
+    yield frame.withColumn("u", F.udf(lambda x: x)("id")), "PythonUDF"
+    yield frame.mapInPandas(lambda frames: frames, frame.schema), "MapInPandas"
+    yield frame.localCheckpoint(), "RDD"
+    yield spark.createDataFrame([(1, 2)], ["a", "b"]), "RDD"
+    yield spark.readStream.format("rate").load(), "stream"
+    yield frame.filter("x > 1"), "NaN"
+    yield frame.filter("id > 3"), "casts a column"
+    yield frame.withColumn("i", F.col("id").cast("int")), "casts a column"
+    yield frame.withColumn("q", F.col("n") / F.col("n")), "Divide"
+    yield frame.filter("n < (SELECT max(n) FROM survey)"), "ScalarSubquery"
+    yield spark.sql("SELECT * FROM survey WHERE EXISTS (SELECT 1 FROM grouped WHERE grouped.id = survey.id)"), "Exists"
+    yield spark.table("grouped"), "group beforehand"
+
+
+def test_frames_that_are_not_row_wise_are_refused(spark, stored, tmp_path):
+    frame = stored(as_table(listed_rows(9, 1)))
+    for made, words in not_row_wise(frame, spark):
+        with pytest.raises(NotRowWise, match=words):
+            engines.open_table(made)
+    frame.write.csv(str(tmp_path / "csv"))
+    with pytest.raises(NotRowWise, match="store it as Parquet"):
+        engines.open_table(spark.read.csv(str(tmp_path / "csv")))
+
+
+def test_chosen_renamed_and_filtered_rows(spark, stored):
+    """Row-wise steps are taken; two filters of one table are two tables to the ledger."""
+    from pyspark.sql import functions as F
+
+    rows = listed_rows(80, 4)
+    frame = stored(as_table(rows))
+    frame.createOrReplaceTempView("chosen")
+    spark.sql("CREATE OR REPLACE TEMP VIEW larger AS SELECT id AS who, n FROM chosen WHERE n > 3 AND NOT id = 'a'")
+    larger, smaller = engines.open_table(spark.table("larger")), engines.open_table(frame.filter("n < 3"))
+    known = [(who, n) for who, _, n, _ in rows if n is not None and who is not None]
+    assert how_many(larger, ["who = 'b'"]) == {"who = 'b'": sum(n > 3 and who == "b" for who, n in known)}
+    renamed = frame.drop("x").withColumnRenamed("n", "m").withColumn("m.", F.col("m") > 3).cache()
+    opened = engines.open_table(renamed)
+    assert (
+        list(how_many(opened, ['"m."', "m > 3"]).values()) == [sum(n is not None and n > 3 for _, _, n, _ in rows)] * 2
+    )
+    plain = engines.open_table(frame)
+    assert len({plain.fingerprint, smaller.fingerprint, engines.open_table(frame.filter("n < 4")).fingerprint}) == 3
+
+
+# ---- sessions ----
+
+
+def test_a_session_on_spark(spark, stored):
+    """From a DataFrame to an answer; a stopped or failing engine says the fixed sentence, and the spend stands."""
+    s = um.Session(
+        stored(as_table([("a", 1.0, 1, True), ("b", 2.0, 2, False)] * 5)),
+        "survey",
+        um.rows(at_most=20),
+        "replace",
+        budget=300,
+    )
+    assert "nothing was read" in str(s.plan.count("n > 1", privacy=50))
+    assert s.count("n > 1", privacy=50).value == 5
+    assert s.count(lambda t: t.n > 1, privacy=50).value == 5
+    assert s.sum("x", 0, 4, privacy=50).value == 15
+    assert s.count("n > 0", privacy=50, by=um.keys(id=["a", "b", "c"])).value == {"a": 5, "b": 5, "c": 0}
+    assert str(s.left) == "epsilon 100 of 300"
+
+
+def test_failures_say_one_sentence(spark, stored, tmp_path):
+    path = tmp_path / "gone.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"n": [1, 2, 3]}), path)
+    s = um.Session(spark.read.parquet(str(path)), "survey", um.rows(at_most=20), "replace", budget=10)
+    path.unlink()
+    with pytest.raises(EngineFailed) as failed:
+        s.count("n > 1", privacy=1)
+    assert str(failed.value) == FAILED
+    assert failed.value.__cause__ is failed.value.__context__ is None
+    assert str(s.left) == "epsilon 9 of 10"
+
+
+# ---- by public keys ----
+
+
+@pytest.mark.parametrize("unit", [um.rows(at_most=99), um.people("id", rows_each=2, at_most=9)])
+def test_answers_by_keys(stored, unit):
+    """The same sums for every key as DuckDB, for rows and people, with what is not listed and without."""
+    table = as_table(listed_rows(70, 9))
+    here, there = engines.open_table(table), engines.open_table(stored(table))
+    for keys in (
+        um.keys(id=["a", "z", ""], other="elsewhere"),
+        um.keys(pyarrow.table({"x": [0.0, 2.5, None, 1.3], "ok": [True, None, False, True]})),
+        um.keys(n=[2**63 - 1, 0, 3], ok=[True, None]),
+        um.keys(x=um.bins([-4, 0, 2.5, 9]), other="beyond"),
+    ):
+        found = []
+        for source in (here, there):
+            parts = {"c": ones(source, "n > -5 OR n IS NULL"), "s": values(source, "x", as_grid(-4, 8, "0.5"), None)}
+            made = grouped_statement(source, unit, unit.rows_each, keys, parts, SECRET)
+            found.append({name: column.tolist() for name, column in source.found(made).items()})
+        assert found[0] == found[1]
+        assert any(found[0]["c"])
+
+
+# ---- jobs ----
+
+
+def test_an_interrupt_ends_the_job_and_the_spend_stands(spark):
+    """A count that would take hours."""
+    s = um.Session(spark.range(10**13), "survey", um.rows(at_most=20), "replace", budget=10)
+    timer = threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        s.count("id > 5", privacy=1)
+    timer.join()
+    assert str(s.left) == "epsilon 9 of 10"
+    for _ in range(100):
+        if not spark.sparkContext.statusTracker().getActiveJobsIds():
+            return
+        time.sleep(0.1)
+    pytest.fail("the job goes on")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_bar_on_a_terminal_and_none_elsewhere(spark, monkeypatch):
+    source = engines.open_table(spark.range(0, 10**6, 1, 8))
+    made = ones(source, "id > 5")
+    asked = statement(source, um.rows(at_most=9), 1, {"c": made}, SECRET)
+    monkeypatch.setattr(spark_jobs, "PATIENCE", 0)
+    monkeypatch.setattr(spark_jobs, "LOOK", 0.01)
+    for stream in (Terminal(), io.StringIO()):
+        monkeypatch.setattr("sys.stderr", stream)
+        assert source.integers(asked) == {"c": 10**6 - 6}
+        assert ("Spark [" in stream.getvalue() and "tasks" in stream.getvalue()) == stream.isatty()
+        assert stream.getvalue().rpartition("\r")[2] == ""  # nothing is left on the line
+
+
+# ---- Spark Connect ----
+
+
+@pytest.fixture(scope="module")
+def connect(spark):
+    """A client of the server that the Spark of these tests is, and the table `agreed` there."""
+    from pyspark.sql.connect.session import SparkSession
+
+    client = SparkSession(connection=spark.conf.get("spark.test.connect"))
+    yield client
+    client.client.close()
+
+
+@pytest.fixture(scope="module")
+def agreed(spark, stored):
+    """A table of the server, and its rows."""
+    rows = listed_rows(60, 3)
+    stored(as_table(rows)).write.saveAsTable("agreed", format="parquet")
+    return as_table(rows)
+
+
+def test_connect_has_the_same_points(connect, agreed):
+    here, there = engines.open_table(agreed), engines.open_table(connect.table("agreed"))
+    assert differing_on(here, there, um.people("id", rows_each=1, at_most=9)) == []
+
+
+@pytest.mark.long
+def test_random_conditions_through_connect(connect, tmp_path):
+    frame = as_frame(random_rows(SHARED), SHARED)
+    pyarrow.parquet.write_table(frame, tmp_path / "t.parquet")
+    both = engines.open_table(frame), engines.open_table(connect.read.parquet(str(tmp_path / "t.parquet")))
+    assert differing(both, 9, 400, 40, SHARED) == []
+
+
+def differing_on(here, there, unit):
+    """Of a few questions of every kind, those with another point."""
+    pairs = list(zip(every_question(here, unit, "replace"), every_question(there, unit, "replace"), strict=True))
+    return [a.question.words for a, b in pairs[::5] if a.private_point(SECRET) != b.private_point(SECRET)]
+
+
+def test_frames_of_connect_that_are_not_row_wise(connect, spark, agreed):
+    from pyspark.sql.connect import functions as F
+
+    frame = connect.table("agreed")
+    frame.limit(3).createOrReplaceTempView("limited")
+    spark.sql("CREATE OR REPLACE VIEW grouped_view AS SELECT id, count(*) AS c FROM agreed GROUP BY id")
+    for made, words in (
+        (frame.limit(3), "limit keeps"),
+        (frame.sample(0.5), "drawn beforehand"),
+        (frame.groupBy("id").count(), "group beforehand"),
+        (frame.distinct(), "Deduplicate"),
+        (frame.join(frame, "id"), "join beforehand"),
+        (frame.orderBy("id"), "order"),
+        (frame.union(frame), "one table"),
+        (frame.filter("n > 1"), "as where="),
+        (frame.select((F.col("n") / 2).alias("h")), "computes columns"),
+        (frame.select(F.explode(F.array("n", "n"))), "computes columns"),
+        (connect.sql("SELECT * FROM agreed"), "spark.table"),
+        (connect.table("limited"), "is a view"),
+        (connect.table("grouped_view"), "is a view"),
+        (connect.read.csv("/nowhere", schema="a INT"), "store it as Parquet"),
+        (connect.readStream.format("rate").load(), "stream"),
+    ):
+        with pytest.raises(NotRowWise, match=words):
+            engines.open_table(made)
+    chosen = engines.open_table(frame.select("id", F.col("n").alias("m")).drop("id"))
+    assert chosen.columns == ("m",)
+
+
+def test_a_table_of_connect_that_is_another_one_now(connect, spark, stored):
+    """A plan of Connect goes by names: it is looked at again for every question."""
+    stored(as_table(listed_rows(9, 5))).write.saveAsTable("turned", format="parquet")
+    s = um.Session(connect.table("turned"), "survey", um.rows(at_most=20), "replace", budget=10)
+    s.count("n > 1", privacy=1)
+    spark.sql("DROP TABLE turned")
+    with pytest.raises(InvalidInput, match="no table"):
+        s.count("n > 2", privacy=1)
+    spark.sql("CREATE VIEW turned AS SELECT * FROM VALUES ('a', 1D, 1L, true) AS v(id, x, n, ok)")
+    with pytest.raises(NotRowWise, match="is a view"):
+        s.count("n > 2", privacy=1)
+    assert str(s.left) == "epsilon 9 of 10"
+
+
+def test_addresses(spark, agreed):
+    address = spark.conf.get("spark.test.connect")
+    s = um.Session(f"{address}#default.agreed", "survey", um.rows(at_most=99), "replace", budget=200)
+    wanted = sum(n is not None and n > 1 for n in agreed["n"].to_pylist())
+    assert s.count("n > 1", privacy=50).value == wanted
+    for odd, words in (
+        (address, "say which"),
+        (f"{address}#nowhere.at_all", "no table"),
+        ("sc://127.0.0.1:1/;token=secret#t", "cannot be reached"),
+    ):
+        with pytest.raises(InvalidInput, match=words) as refused:
+            engines.open_table(odd)
+        assert "secret" not in str(refused.value)
+
+
+def test_the_command(spark, agreed, tmp_path):
+    """`utmost release sc://...` asks like of any other table."""
+    address = f"{spark.conf.get('spark.test.connect')}#default.agreed"
+    terms = ("--dataset", "d", "--rows-at-most", 99, "--neighbours", "replace", "--ledger", tmp_path / "b.db")
+    done = utmost("release", address, *terms, "--count", "n > 1", "--privacy", 50, "--budget", 60, "--json")
+    assert done.returncode == 0, done.stderr
+    wanted = sum(n is not None and n > 1 for n in agreed["n"].to_pylist())
+    assert json.loads(done.stdout)["value"] == wanted
