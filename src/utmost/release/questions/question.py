@@ -126,6 +126,8 @@ class Question(ABC):
 
         Whatever is of the wrong kind, and passes here, must be refused where the value is made of it.
         """
+        if not released:
+            raise InvalidInput("nothing was released.")
 
     @abstractmethod
     def value(self, released: Mapping[str, Any]) -> Any:
