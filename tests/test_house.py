@@ -21,13 +21,10 @@ SAME_THING = {
     "lattice": "noise on vectors of integers: its law, and which is best",
     "line": "the line of integers: what can be said of any number on it, and the best yes or no and number",
     "local": "local privacy: the check and the pictures of what `design/local` makes",
-    "mean": "the mean: its noise, and the question",
     "nearby": "one dataset in a space too large to list, with two answers or with several",
     "partitions": "letters cut into blocks: the best cut, and the bound on all",
     "patterns": "patterns of letters: what they carry, and the bound on all",
-    "plurality": "the winner of a vote: its design, and the question",
     "survey": "a survey: what it is, and the command that runs it",
-    "variance": "the variance: its noise, and the question",
     "window": "errors in a window: the evidence, and the check of it",
 }
 """Names that several modules have, because they are about one thing: in each of the layers, what that layer does."""
@@ -40,9 +37,11 @@ def modules() -> list[str]:
 
 
 def test_no_two_modules_have_one_name_for_two_things():
+    """A question may be called as its design is."""
     found = defaultdict(list)
     for module in modules():
-        found[module.rpartition("/")[2]].append(module)
+        if not module.startswith("release/questions/") or not list(SOURCE.glob(f"design/*/{Path(module).name}.py")):
+            found[module.rpartition("/")[2]].append(module)
     shared = {name: places for name, places in found.items() if len(places) > 1}
     assert {name: places for name, places in shared.items() if name not in SAME_THING} == {}
     assert SAME_THING.keys() - shared.keys() == set()  # no longer shared: take it off the list
