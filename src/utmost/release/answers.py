@@ -26,6 +26,7 @@ from utmost.release.arguments import scaled
 from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
 from utmost.release.questions.question import Question
+from utmost.release.questions.share import Share, TestedShare
 from utmost.release.words import compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
 from utmost.solution.solution import solution_to_json
@@ -185,6 +186,29 @@ class Answer:
             return self.table.to_pandas()
         except ImportError:
             raise UtmostError("to_pandas needs pandas: pip install pandas; answer.table needs nothing.") from None
+
+    def test(self, theta: Any, alternative: str = "greater", confidence: Any = 0.95) -> TestedShare:
+        """Of a share: whether the share in the population that the rows are drawn from is above theta.
+
+        All of it is made of what was released: any number of tests cost nothing more.
+
+        Parameters
+        ----------
+        theta : number
+            The share under the null hypothesis, from 0 to 1.
+        alternative : "greater", "less" or "two-sided"
+            Whether the population's share may be above theta, below it, or either.
+        confidence : number
+            Of the interval of the population's share, which ends where the alternative would no longer be believed.
+
+        Returns
+        -------
+        TestedShare
+            With `p_value`, exactly uniform if the population's share is theta, and `interval`.
+        """
+        if not isinstance(self.question, Share):
+            raise InvalidInput("only shares are tested: ask with s.share(...), then answer.test(0.5).")
+        return self.question.test(self.released, theta, alternative, confidence)
 
     @property
     def head(self) -> str:

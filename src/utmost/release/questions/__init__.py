@@ -21,6 +21,7 @@ from utmost.release.questions.plurality import AsksPlurality, Plurality
 from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
 from utmost.release.questions.quantiles import Quantiles
 from utmost.release.questions.question import Made, Question, Terms
+from utmost.release.questions.share import AsksShare, Share
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
 from utmost.release.questions.sum import AsksSum, Sum
 from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
@@ -32,7 +33,7 @@ QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
     for asked in (
         *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
-        *(Variance, Covariance),
+        *(Variance, Covariance, Share),
         *(Clamped, LeftOut, ShownKeys),
     )
 }
@@ -57,6 +58,7 @@ class Questions(
     AsksMean[Made],
     AsksVariance[Made],
     AsksCovariance[Made],
+    AsksShare[Made],
     AsksMajority[Made],
     AsksThreshold[Made],
     AsksCounts[Made],
