@@ -1,8 +1,8 @@
 """A server under load against the same questions in a bare session: answers a second, and the slowest hundredth.
 
 Fifty clients ask fresh counts of one data set of 20,000 rows, each again as soon as it was answered, by HTTP with a
-key; every answer is charged to two accounts and synced to the disk twice. The session asks the same in one process, with a
-ledger of its own kind. At the default tick of a second, an answer waits for the next full second whatever it took; a
+key; every answer is charged to two accounts and synced to the disk twice. The session asks the same in one process,
+with a ledger of its own kind. At the default tick of a second, an answer waits for the next full second whatever it took; a
 tick of 10 ms shows what the server can do. Aim: at a tick of 10 ms, half the throughput of the bare session.
 """
 
