@@ -2,8 +2,8 @@
 
 Fifty clients ask fresh counts of one data set of 20,000 rows, each again as soon as it was answered, by HTTP with a
 key; every answer is charged to two accounts and synced to the disk twice. The session asks the same in one process,
-with a ledger of its own kind. At the default tick of a second, an answer waits for the next full second whatever it took; a
-tick of 10 ms shows what the server can do. Aim: at a tick of 10 ms, half the throughput of the bare session.
+with a ledger of its own kind. At the default tick of a second, an answer waits for the next full second;
+a tick of 10 ms shows what the server can do. Aim: at a tick of 10 ms, half the throughput of the bare session.
 """
 
 import sys
