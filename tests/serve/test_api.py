@@ -7,6 +7,7 @@ Covers `cli/serve`, `serve/app`, `serve/credentials`, `serve/desk`, `serve/guard
 import json
 import time
 
+import httpx
 import pytest
 from oracles.served import KEYS, programs, survey_server
 
@@ -113,6 +114,18 @@ def test_answers_leave_at_ticks(tmp_path):
         for _ in range(2):
             assert by["ada"].post(f"{SURVEY}/ask", json=COUNT).status_code == 200
             assert time.time() % 0.5 < 0.25
+
+
+def test_an_answer_is_recorded_for_a_client_who_has_gone(tmp_path):
+    """Who hangs up is charged and answered; asking again returns the recorded answer."""
+    with survey_server(tmp_path, tick=0.3) as url, programs(url) as by:
+        by["ada"].get(SURVEY)  # the key is known from here on
+        with pytest.raises(httpx.TimeoutException):
+            by["ada"].post(f"{SURVEY}/ask", json=COUNT, timeout=0.02)
+        assert by["ada"].post(f"{SURVEY}/ask", json=COUNT).status_code == 200
+        entries = by["carol"].get(f"{SURVEY}/answers").json()["answers"]
+        assert {entry["state"] for entry in entries} == {"done"}
+        assert by["ada"].post(f"{SURVEY}/ask", json=COUNT).json()["recorded"]
 
 
 def test_rates_are_bounded(tmp_path):

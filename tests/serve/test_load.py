@@ -41,6 +41,6 @@ def test_clients_and_a_kill(tmp_path):
 @pytest.mark.long
 def test_fifty_clients_for_a_minute(tmp_path):
     """Fifty clients for a minute, three kills, and a budget that runs out."""
-    load, entries = never_overspends(tmp_path, 50, 60, 3, "0.01", 10)
-    assert len(entries) == 1000
+    load, entries = never_overspends(tmp_path, 50, 60, 3, "0.01", 3)
+    assert len(entries) == 300
     assert load.refused

@@ -310,7 +310,7 @@ class Site:
         if topic is None:
             raise Refused(404, f"there is no topic of this name; there are {', '.join(TOPICS)}.")
         values = topic.read(_query(request.url.query))
-        return topic, values, await self.work.run(topic.show, values)
+        return topic, values, await self.work.run(topic.show, values, pool="explore")
 
     async def style(self, request: Request, visit: Visit) -> Response:
         """The style of all pages."""
