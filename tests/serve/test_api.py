@@ -6,6 +6,7 @@ Covers `cli/serve`, `serve/app`, `serve/credentials`, `serve/desk`, `serve/guard
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -117,9 +118,11 @@ def test_answers_leave_at_ticks(tmp_path):
 
 
 def test_an_answer_is_recorded_for_a_client_who_has_gone(tmp_path):
-    """Who hangs up is charged and answered; asking again returns the recorded answer."""
+    """Who hangs up is charged and answered; asking again returns the recorded answer. Many may begin at once."""
     with survey_server(tmp_path, tick=0.3) as url, programs(url) as by:
-        by["ada"].get(SURVEY)  # the key is known from here on
+        with ThreadPoolExecutor(40) as many:  # with one key, which nobody has checked yet
+            statuses = set(many.map(lambda _: by["ada"].get(SURVEY).status_code, range(60)))
+        assert statuses == {200}
         with pytest.raises(httpx.TimeoutException):
             by["ada"].post(f"{SURVEY}/ask", json=COUNT, timeout=0.02)
         assert by["ada"].post(f"{SURVEY}/ask", json=COUNT).status_code == 200

@@ -135,15 +135,16 @@ class Desk:
         with opened.read_lock:
             return session.batch(mine, delta, fresh=fresh)
 
-    def given(self, visitor: Visitor, name: str) -> list[Given]:
-        """The visitor's own answers, oldest first; of a custodian, everybody's."""
+    def given(self, visitor: Visitor, name: str, number: int | None = None) -> list[Given]:
+        """The visitor's own answers, oldest first; of a custodian, everybody's; or the one of an entry."""
         opened = self._of(visitor, name)
         found: dict[int, Given] = {}
         if visitor.custodian:
-            found = {entry.number: Given(entry, (), ()) for entry in opened.planning.account.entries()}
+            listed = opened.planning.account.entries()
+            found = {e.number: Given(e, (), ()) for e in listed if number in (None, e.number)}
         whose = self.settings.visitors.values() if visitor.custodian else [visitor]
         for each in whose:
-            for entry, note in self._held(each, name).given() if name in each.budgets else ():
+            for entry, note in self._held(each, name).given(number) if name in each.budgets else ():
                 before = found.get(entry.number, Given(entry, (), ()))
                 asked = tuple(read_asked(one) for one in note["asked"])
                 found[entry.number] = Given(entry, asked, (*before.whose, each.name))
@@ -152,7 +153,7 @@ class Desk:
     def answers(self, visitor: Visitor, name: str, number: int) -> list[Answer]:
         """The answer of an entry, or the answers of a batch, made again from what is recorded."""
         opened = self._of(visitor, name)
-        found = next((each for each in self.given(visitor, name) if each.entry.number == number), None)
+        found = next(iter(self.given(visitor, name, number)), None)
         if found is None:
             raise Refused(403, NOT_YOURS)
         if found.entry.state != "done" or not found.asked:

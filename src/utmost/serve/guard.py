@@ -110,6 +110,7 @@ class Gate:
         self.settings, self._work = settings, work
         self._nobody = hash_of(secrets.token_urlsafe(32))
         self._secret, self._known = secrets.token_bytes(32), dict[bytes, str]()
+        self._checking: dict[bytes, asyncio.Future[bool]] = {}
 
     async def visitor_of(self, key: str) -> Visitor:
         """Whose key it is; 401 for any other."""
@@ -118,7 +119,10 @@ class Gate:
             return self.settings.visitors[self._known[mark]]
         named = self.settings.visitors.get(name_in(key))
         kept = named.key if named is not None and named.key else self._nobody
-        right = await self._work.run(fits, key, kept, pool="keys")
+        if mark not in self._checking:  # who comes with the same key meanwhile waits for the same hash
+            self._checking[mark] = asyncio.ensure_future(self._work.run(fits, key, kept, pool="keys"))
+            self._checking[mark].add_done_callback(lambda _: self._checking.pop(mark, None))
+        right = await asyncio.shield(self._checking[mark])
         if not right or named is None or named.key is None:
             raise Refused(401, NO_KEY)
         self._known[mark] = named.name
