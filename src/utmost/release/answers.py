@@ -288,6 +288,8 @@ def fits(question: Question) -> tuple[Check, ...]:
     same = problem.space == question.space and problem.privacy == question.proved_level
     names = ("loss", "prior", "unbiased", "border", "counted")
     asked = {name: getattr(question, name) for name in names if hasattr(question, name)}
+    if hasattr(question, "k") and hasattr(question, "candidates"):  # a top list's: how many are named
+        asked["k"] = question.k
     if hasattr(question, "q"):  # a quantile's: which one, and among what
         asked |= {"q": str(question.q), "candidates": list(getattr(question, "candidates", ()))}
     wrong = [name for name, value in asked.items() if not _equal(problem.data.get(name), value)]

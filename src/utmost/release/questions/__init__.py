@@ -22,6 +22,7 @@ from utmost.release.questions.question import Made, Question, Terms
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
 from utmost.release.questions.sum import AsksSum, Sum
 from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
+from utmost.release.questions.top import AsksTop, Top, TopDiscovered
 from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
 
 __all__ = ["BY_KEYS", "DISCOVERED", "QUESTIONS", "Question", "Questions", "Terms"]
@@ -30,7 +31,7 @@ QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
     for asked in (
         *(Count, Sum, Mean, Variance, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
-        *(Clamped, LeftOut, ShownKeys),
+        *(Clamped, LeftOut, ShownKeys, Top),
     )
 }
 """Every question by its name, in the order in which they are listed to people."""
@@ -41,7 +42,7 @@ BY_KEYS: dict[str, type[Question]] = {
 
 
 DISCOVERED: dict[str, type[Question]] = {
-    asked.name: asked for asked in (CountDiscovered, SumDiscovered, MeanDiscovered, ShownKeys)
+    asked.name: asked for asked in (CountDiscovered, SumDiscovered, MeanDiscovered, ShownKeys, TopDiscovered)
 }
 """Those about keys that nobody listed."""
 
@@ -61,5 +62,6 @@ class Questions(
     AsksClamped[Made],
     AsksLeftOut[Made],
     AsksKeys[Made],
+    AsksTop[Made],
 ):
     """All questions, each with the same arguments in `session`, in `session.plan` and in a schedule."""
