@@ -26,6 +26,7 @@ from utmost.release.arguments import scaled
 from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
 from utmost.release.questions.question import Question
+from utmost.release.questions.share import Share, TestedShare
 from utmost.release.words import compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
 from utmost.solution.solution import solution_to_json
@@ -186,6 +187,29 @@ class Answer:
         except ImportError:
             raise UtmostError("to_pandas needs pandas: pip install pandas; answer.table needs nothing.") from None
 
+    def test(self, theta: Any, alternative: str = "greater", confidence: Any = 0.95) -> TestedShare:
+        """Of a share: whether the share in the population that the rows are drawn from is above theta.
+
+        All of it is made of what was released: any number of tests cost nothing more.
+
+        Parameters
+        ----------
+        theta : number
+            The share under the null hypothesis, from 0 to 1.
+        alternative : "greater", "less" or "two-sided"
+            Whether the population's share may be above theta, below it, or either.
+        confidence : number
+            Of the interval of the population's share, which ends where the alternative would no longer be believed.
+
+        Returns
+        -------
+        TestedShare
+            With `p_value`, exactly uniform if the population's share is theta, and `interval`.
+        """
+        if not isinstance(self.question, Share):
+            raise InvalidInput("only shares are tested: ask with s.share(...), then answer.test(0.5).")
+        return self.question.test(self.released, theta, alternative, confidence)
+
     @property
     def head(self) -> str:
         """The head of the ledger's chain right after this answer."""
@@ -283,16 +307,10 @@ def plain_after(question: Question, after: After) -> dict[str, Any]:
 
 
 def fits(question: Question) -> tuple[Check, ...]:
-    """Whether a solution is one for the question: the same integers, moves, level, loss, prior, quantile."""
+    """Whether a solution is one for the question: the same integers, moves and level, and all that it poses."""
     problem = question.solution.problem
     same = problem.space == question.space and problem.privacy == question.proved_level
-    names = ("loss", "prior", "unbiased", "border", "counted")
-    asked = {name: getattr(question, name) for name in names if hasattr(question, name)}
-    if hasattr(question, "k") and hasattr(question, "candidates"):  # a top list's: how many are named
-        asked["k"] = question.k
-    if hasattr(question, "q"):  # a quantile's: which one, and among what
-        asked |= {"q": str(question.q), "candidates": list(getattr(question, "candidates", ()))}
-    wrong = [name for name, value in asked.items() if not _equal(problem.data.get(name), value)]
+    wrong = [name for name, value in question.posed.items() if not _equal(problem.data.get(name), value)]
     if not same or wrong:
         return (Check("question", False, "the solution is for other integers, moves, level, loss or prior"),)
     return (Check("question", True, f"the solution is for this question: {question.space}"),)

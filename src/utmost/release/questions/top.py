@@ -86,6 +86,10 @@ class Top(Question):
     def space(self) -> Tallies:
         return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "k": self.k}
+
     def design(self) -> Solution:
         from utmost.design.rainbow.top_lists import best_top
 
