@@ -1,4 +1,7 @@
-"""Top lists: draws against closed forms, all events of neighbouring tallies, and what is missed by another road."""
+"""Top lists: draws against closed forms, all events of neighbouring tallies, and what is missed by another road.
+
+Covers `design/rainbow/top_lists`, `checking/top_lists`.
+"""
 
 from collections import Counter
 from fractions import Fraction

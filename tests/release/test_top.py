@@ -1,4 +1,7 @@
-"""The most frequent values: of a list, and of keys that nobody listed."""
+"""The most frequent values: of a list, and of keys that nobody listed.
+
+Covers `release/questions/top`.
+"""
 
 import json
 
