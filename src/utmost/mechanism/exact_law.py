@@ -59,6 +59,7 @@ KINDS: dict[str, str] = {
     "lead-lines": "utmost.mechanism.choice_tables:LeadLines",
     "tally-table": "utmost.mechanism.choice_tables:TallyTable",
     "keys.kept": "utmost.mechanism.keeping:KeptKeys",
+    "tables.noise": "utmost.mechanism.tables:NoisyTables",
     "vector.noise": "utmost.mechanism.lattice:NoisyVector",
 }
 """In which module the class of each kind lives, as "module:Class": loaded when a file needs it."""

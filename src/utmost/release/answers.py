@@ -24,7 +24,6 @@ from utmost.privacy import ApproxDP, Level
 from utmost.release.accuracy import After, Before
 from utmost.release.arguments import scaled
 from utmost.release.conditions.reading import readings
-from utmost.release.questions.by import Grouped
 from utmost.release.questions.question import Question
 from utmost.release.words import estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
@@ -166,9 +165,21 @@ class Answer:
     @cached_property
     def table(self) -> pyarrow.Table:
         """Of an answer by keys: an Arrow table of the keys, with the columns value, lower and upper."""
-        if not isinstance(self.question, Grouped):
+        if not hasattr(self.question, "table"):
             raise InvalidInput("only answers by keys are tables: ask with by=um.keys(...), or use answer.value.")
-        return self.question.table(self.released)
+        found: pyarrow.Table = self.question.table(self.released)
+        return found
+
+    def rounded(self) -> dict[Any, int]:
+        """Of `marginals` and `hierarchy`: whole numbers, none below 0, that agree with each other in every table.
+
+        Made of the released numbers alone, so they cost nothing. Numbers near 0 are biased upwards by it: add up and
+        compare `value`, and publish these.
+        """
+        if not hasattr(self.question, "rounded"):
+            raise InvalidInput("only marginals and hierarchies are rounded; other answers are used as they are.")
+        found: dict[Any, int] = self.question.rounded(self.released)
+        return found
 
     def to_pandas(self) -> Any:
         """The same table as a pandas frame."""
@@ -277,7 +288,9 @@ def fits(question: Question) -> tuple[Check, ...]:
     problem = question.solution.problem
     same = problem.space == question.space and problem.privacy == question.proved_level
     asked = {
-        name: getattr(question, name) for name in ("loss", "prior", "unbiased", "border") if hasattr(question, name)
+        name: getattr(question, name)
+        for name in ("loss", "prior", "unbiased", "border", "workload")
+        if hasattr(question, name)
     }
     if hasattr(question, "q"):  # a quantile's: which one, and among what
         asked |= {"q": str(question.q), "candidates": list(getattr(question, "candidates", ()))}
