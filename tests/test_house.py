@@ -18,6 +18,7 @@ SAME_THING = {
     "line": "the line of integers: what can be said of any number on it, and the best yes or no and number",
     "local": "local privacy: the check and the pictures of what `design/local` makes",
     "mean": "the mean: its noise, and the question",
+    "variance": "the variance: its noise, and the question",
     "nearby": "one dataset in a space too large to list, with two answers or with several",
     "partitions": "letters cut into blocks: the best cut, and the bound on all",
     "patterns": "patterns of letters: what they carry, and the bound on all",

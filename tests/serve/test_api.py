@@ -38,7 +38,7 @@ def test_asking_charges_both_budgets_once(served):
     }
     assert by["ada"].get(f"{SURVEY}/budget").json()["analysts"].keys() == {"ada"}
     report = by["ada"].get(f"{SURVEY}/answers/1/report")
-    assert "How many rows have age &gt;= 65?" in report.text
+    assert "How many rows have age &gt;= 65" in report.text
     assert by["ada"].get(f"{SURVEY}/answers/1/verify").json()["verified"]
 
 

@@ -89,6 +89,12 @@ class PostgresSource(Source):
             found = np.array(_executed(cursor, statement.sql, statement.keys).fetchall(), dtype=np.int64)
         return list(found.reshape(-1, len(statement.columns)).T)
 
+    def all_columns(self, statement: Statement) -> list[Any]:
+        """The columns of a statement whose rows have labels, as lists of one list."""
+        with self.cursor() as cursor:
+            rows = cursor.execute(statement.sql).fetchall()
+        return [[[row[i] for row in rows]] for i in range(len(statement.columns))]
+
     def adapted(self, condition: Any) -> Any:
         """A condition that means the same here as in DuckDB, or `NotRowWise`."""
         import ibis

@@ -157,6 +157,11 @@ class Question(ABC):
         """How likely each true value is, given the prior and the answer, for a picture; None where there is none."""
         return None
 
+    @property
+    def curve(self) -> dict[str, Any] | None:
+        """What is known before anything is read, as two columns of numbers by name, for a picture; None without one."""
+        return None
+
     def plain_value(self, value: Any) -> Any:
         """The answer as plain data, for JSON."""
         return value
