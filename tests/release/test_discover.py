@@ -1,4 +1,7 @@
-"""Keys that nobody listed: what engines find, who is shown, reports that prove themselves, and an audit of it all."""
+"""Keys that nobody listed: what engines find, who is shown, reports that prove themselves, and an audit of it all.
+
+Covers `release/holders`, `release/questions/shown_keys`, `release/questions/discovered`.
+"""
 
 import datetime
 import json

@@ -1,4 +1,7 @@
-"""What engines compute: the right integers, and how far one neighbour moves them."""
+"""What engines compute: the right integers, and how far one neighbour moves them.
+
+Covers `release/contributions`.
+"""
 
 import csv
 import gzip

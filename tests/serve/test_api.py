@@ -1,4 +1,8 @@
-"""The HTTP API: what a key opens, what is charged, what errors say, and the document that describes it."""
+"""The HTTP API: what a key opens, what is charged, what errors say, and the document that describes it.
+
+Covers `cli/serve`, `serve/app`, `serve/credentials`, `serve/desk`, `serve/guard`, `serve/problems`, `serve/settings`,
+`serve/wire`.
+"""
 
 import json
 import time

@@ -19,8 +19,8 @@ from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, read, read_distribution, read_positions
 from utmost.checking.coordinate import coordinate_bound
 from utmost.checking.thresholds import least_costs
-from utmost.errors import InvalidInput, TooLarge
-from utmost.exact import endpoints, read_rational
+from utmost.errors import InvalidInput, TooLarge, shown
+from utmost.exact import endpoints, read_rational, to_float
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import decay_above, enclose_decay
@@ -66,8 +66,8 @@ def check_number(problem: Any, solved: Any) -> Outcome:
     proof = evidence.get("proof")
     if certificate.claim == "theorem":
         theorem = {"geometric": _geometric, "chains": _chains, "canonical": _canonical, "staircase": _staircase}
-        if proof not in theorem:
-            raise InvalidInput(f"{proof!r} is no theorem about numbers.")
+        if not isinstance(proof, str) or proof not in theorem:
+            raise InvalidInput(f"{shown(proof)} is no theorem about numbers.")
         check, gap = theorem[proof](line, level, loss, mechanism)
         return (*checks, check), gap
     bound = number_bound(problem, evidence)
@@ -296,8 +296,8 @@ def _staircase(line: Line, level: Level, loss: str, mechanism: LineMechanism) ->
 
 def _decay_below(level: ApproxDP) -> Fraction:
     """A rational at or just below e^-epsilon: private mechanisms keep the weaker promise it stands for."""
-    if level.exponent == 0:
-        return 1 / level.ratio
+    if level.exponent == 0 or math.isinf(level.exponent):
+        return 1 / level.ratio if level.exponent == 0 else Fraction(0)
     bits = 192 + 2 * math.ceil(level.log_growth)
     low = endpoints(enclose_decay(level, bits))[0]
     return Fraction(math.floor(low * 2**bits), 2**bits)
@@ -305,5 +305,5 @@ def _decay_below(level: ApproxDP) -> Fraction:
 
 def _below(value: Fraction) -> float:
     """A float at or below a rational."""
-    found = float(value)
-    return found if Fraction(found) <= value else math.nextafter(found, -math.inf)
+    found = to_float(value)
+    return found if math.isfinite(found) and Fraction(found) <= value else math.nextafter(found, -math.inf)

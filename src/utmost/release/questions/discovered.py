@@ -123,6 +123,10 @@ class Discovered(Question):
         numbers = Lattice(dimension, moves, reach * self.rows_each, low, high)
         return Holders(unit.at_most, each, self.terms.neighbours, numbers)
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "counted": self.counted}
+
     def design(self) -> Solution:
         from utmost.design.discovery import best_keys
 
