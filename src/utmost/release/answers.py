@@ -321,15 +321,7 @@ def fits(question: Question) -> tuple[Check, ...]:
     """Whether a solution is one for the question: the same integers, moves and level, and all that it poses."""
     problem = question.solution.problem
     same = problem.space == question.space and problem.privacy == question.proved_level
-<<<<<<< HEAD
-    names = ("loss", "prior", "unbiased", "border", "counted", "workload")
-    asked = {name: getattr(question, name) for name in names if hasattr(question, name)}
-    if hasattr(question, "q"):  # a quantile's: which one, and among what
-        asked |= {"q": str(question.q), "candidates": list(getattr(question, "candidates", ()))}
-    wrong = [name for name, value in asked.items() if not _equal(problem.data.get(name), value)]
-=======
     wrong = [name for name, value in question.posed.items() if not _equal(problem.data.get(name), value)]
->>>>>>> main
     if not same or wrong:
         return (Check("question", False, "the solution is for other integers, moves, level, loss or prior"),)
     return (Check("question", True, f"the solution is for this question: {question.space}"),)

@@ -114,6 +114,10 @@ class Marginals(Question):
         sizes = tuple(int(np.prod([self.shape[i] for i in each], dtype=object)) for each in made.strategy)
         return Tables(sizes, self.moves, reach * made.grain, self.most_rows * made.grain)
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "workload": self.workload}
+
     def design(self) -> Solution:
         from utmost.design.workload import best_marginals
 
