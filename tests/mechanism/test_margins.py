@@ -1,4 +1,7 @@
-"""Marginal tables made of noisy ones: against dense least squares, and intervals against convolutions."""
+"""Marginal tables made of noisy ones: against dense least squares, and intervals against convolutions.
+
+Covers `mechanism/tables` and `mechanism/workloads`, too.
+"""
 
 import math
 from fractions import Fraction

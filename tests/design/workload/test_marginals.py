@@ -1,4 +1,7 @@
-"""The noise of marginal tables: published optima, dense linear algebra, and a search of its own."""
+"""The noise of marginal tables: published optima, and dense linear algebra; whole numbers by their properties.
+
+Covers `checking/workload` and `design/workload/whole_numbers`, too.
+"""
 
 import math
 from itertools import combinations, product
