@@ -123,7 +123,7 @@ def check_neighbours(listed, which, neighbours, data):
         assert one_neighbour_apart(space, here, there), (name, listed, near)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(tables, st.sampled_from([0, 1, 2]), st.sampled_from(["replace", "add-remove"]), st.data())
 def test_neighbours_are_the_same_or_adjacent_points(listed, which, neighbours, data):
     """One row or person changed, added or removed moves every statistic by a move of its space."""
@@ -144,7 +144,7 @@ def rounded(x, lower, upper, step):
     return math.floor(clamped / Fraction(step) + Fraction(1, 2))
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(tables, st.randoms())
 def test_sums_are_exact_and_do_not_depend_on_order(listed, shuffler):
     """Against exact rationals, row by row; permuted rows give the same point, with rows and with people."""
@@ -158,7 +158,7 @@ def test_sums_are_exact_and_do_not_depend_on_order(listed, shuffler):
     assert here == there
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(tables)
 def test_counts_of_people_against_python(listed):
     """Rows of people are counted up to the bound, people once, nulls never."""
@@ -339,7 +339,7 @@ pieces = st.sampled_from(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(st.one_of(pieces, st.binary(max_size=12)), max_size=20))
 def test_no_bytes_in_a_csv_file_cause_an_error(listed):
     """Whatever follows the header, the table opens and counts."""

@@ -16,6 +16,7 @@ from utmost.release.questions.discovered import CountDiscovered, MeanDiscovered,
 from utmost.release.questions.histogram import AsksHistogram, Histogram
 from utmost.release.questions.left_out import AsksLeftOut, LeftOut
 from utmost.release.questions.majority import AsksMajority, Majority, MajorityBy
+from utmost.release.questions.marginals import AsksMarginals, Marginals
 from utmost.release.questions.mean import AsksMean, Mean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
 from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
@@ -40,7 +41,7 @@ QUESTIONS: dict[str, type[Question]] = {
 }
 """Every question by its name, in the order in which they are listed to people."""
 BY_KEYS: dict[str, type[Question]] = {
-    asked.name: asked for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy)
+    asked.name: asked for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy, Marginals)
 }
 """Those that take `by`, as they are asked with it."""
 SEVERAL: dict[str, type[Question]] = {Quantiles.name: Quantiles}
@@ -65,6 +66,7 @@ class Questions(
     AsksCounts[Made],
     AsksHistogram[Made],
     AsksCdf[Made],
+    AsksMarginals[Made],
     AsksPlurality[Made],
     AsksQuantile[Made],
     AsksClamped[Made],
