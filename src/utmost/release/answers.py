@@ -180,6 +180,17 @@ class Answer:
         found: pyarrow.Table = self.question.table(self.released)
         return found
 
+    def rounded(self) -> dict[Any, int]:
+        """Of `marginals` and `hierarchy`: whole numbers, none below 0, that agree with each other in every table.
+
+        Made of the released numbers alone, so they cost nothing. Numbers near 0 are biased upwards by it: add up and
+        compare `value`, and publish these.
+        """
+        if not hasattr(self.question, "rounded"):
+            raise InvalidInput("only marginals and hierarchies are rounded; other answers are used as they are.")
+        found: dict[Any, int] = self.question.rounded(self.released)
+        return found
+
     def to_pandas(self) -> Any:
         """The same table as a pandas frame."""
         try:
