@@ -1,4 +1,7 @@
-"""Noise on lattices: counts of balls by listing them, laws in rationals, draws by chi-square."""
+"""Noise on lattices: counts of balls by listing them, laws in rationals, draws by chi-square.
+
+Covers `mechanism/integer_balls`, `mechanism/gaussian`.
+"""
 
 import time
 from fractions import Fraction

@@ -1,4 +1,7 @@
-"""The pages without a script: forms, tokens, cookies, headers; and with one, in a real browser."""
+"""The pages without a script: forms, tokens, cookies, headers; and with one, in a real browser.
+
+Covers `serve/fields`, `serve/drawings`, `serve/explore`.
+"""
 
 import re
 

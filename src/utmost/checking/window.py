@@ -15,6 +15,8 @@ computed from it afresh, in whole numbers.
 *Wider steps*: tables whose integers differ by multiples of w = k·reach are neighbours at the level k·eps, and an output
 may be rounded at random, without bias, to such multiples: that adds nothing to an absolute error. So k·eps and a range
 of L//w tables bound the loss by w times as much, which keeps windows small where eps is.
+*A delta*: at (eps, delta) the outputs at which p(z) exceeds e^eps p(z + m) exceed it by delta in all, so a flow of at
+most F out of any z takes delta·F off for each move.
 *Fewer integers*: of more than four integers, the others fixed or ignored, the same holds for every four.
 """
 
@@ -71,13 +73,14 @@ def window_bound(space: Lattice, level: Level, loss: str, evidence: Mapping[str,
         `room`.
     """
     shape, d = free(space.moves, space.dimension)
-    if not (isinstance(level, ApproxDP) and level.delta == 0 and 0 < level.log_growth < 50) or shape == "any" or d < 1:
-        raise InvalidInput("a flow bounds noise at pure levels, for integers that one row may change together.")
+    if not (isinstance(level, ApproxDP) and 0 < level.log_growth < 50) or shape == "any" or d < 1:
+        raise InvalidInput("a flow is for levels with an epsilon, and integers that one row may change together.")
     radius, slack, steps = (_whole(evidence, name) for name in ("radius", "slack", "steps"))
     least, room = (_positive(evidence, name) for name in ("least", "room"))
     wide, epsilon = steps * space.reach, steps * level.log_growth
-    if steps < 1 or epsilon > 50 or (wide > 1 and loss != "absolute") or (slack and shape == "cube"):
-        raise InvalidInput("wider steps are for absolute errors and levels below 50, and cubes have no slack.")
+    wrong = steps < 1 or epsilon > 50 or (steps > 1 and level.delta) or (slack and shape == "cube")
+    if wrong or (wide > 1 and loss != "absolute"):
+        raise InvalidInput("wider steps are for absolute errors and epsilons below 50, and cubes have no slack.")
     size = min(d, MOST_FREE)
     if math.comb(2 * radius + size, size) > MOST_PLACES[size]:
         raise InvalidInput("the window is too large to be checked.")
@@ -87,6 +90,8 @@ def window_bound(space: Lattice, level: Level, loss: str, evidence: Mapping[str,
     if found is None or points < 1:
         return 0.0
     proved, out, costs = found
+    moves = sum(norm(shape, step) == 1 for step in product((-1, 0, 1), repeat=size))
+    proved -= float(level.delta) * (1 + ROUNDING) * moves * float(out.max())
     rate, bounds = (1 + ROUNDING) / math.expm1(epsilon), [0.0]
     for times in TIMES:
         most = max(0.0, float((out - times * rate * costs).max()))

@@ -180,6 +180,17 @@ class Answer:
         found: pyarrow.Table = self.question.table(self.released)
         return found
 
+    def rounded(self) -> dict[Any, int]:
+        """Of `marginals` and `hierarchy`: whole numbers, none below 0, that agree with each other in every table.
+
+        Made of the released numbers alone, so they cost nothing. Numbers near 0 are biased upwards by it: add up and
+        compare `value`, and publish these.
+        """
+        if not hasattr(self.question, "rounded"):
+            raise InvalidInput("only marginals and hierarchies are rounded; other answers are used as they are.")
+        found: dict[Any, int] = self.question.rounded(self.released)
+        return found
+
     def to_pandas(self) -> Any:
         """The same table as a pandas frame."""
         try:
@@ -308,14 +319,10 @@ def plain_after(question: Question, after: After) -> dict[str, Any]:
 
 
 def fits(question: Question) -> tuple[Check, ...]:
-    """Whether a solution is one for the question: the same integers, moves, level, loss, prior, quantile."""
+    """Whether a solution is one for the question: the same integers, moves and level, and all that it poses."""
     problem = question.solution.problem
     same = problem.space == question.space and problem.privacy == question.proved_level
-    names = ("loss", "prior", "unbiased", "border", "counted")
-    asked = {name: getattr(question, name) for name in names if hasattr(question, name)}
-    if hasattr(question, "q"):  # a quantile's: which one, and among what
-        asked |= {"q": str(question.q), "candidates": list(getattr(question, "candidates", ()))}
-    wrong = [name for name, value in asked.items() if not _equal(problem.data.get(name), value)]
+    wrong = [name for name, value in question.posed.items() if not _equal(problem.data.get(name), value)]
     if not same or wrong:
         return (Check("question", False, "the solution is for other integers, moves, level, loss or prior"),)
     return (Check("question", True, f"the solution is for this question: {question.space}"),)

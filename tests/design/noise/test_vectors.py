@@ -1,4 +1,7 @@
-"""The best noise for vectors: the numbers of the theory, linear programs over noise, no loss above the usual noises."""
+"""The best noise for vectors: the numbers of the theory, linear programs over noise, no loss above the usual noises.
+
+Covers `design/noise/window`, `design/noise/ball_laws`.
+"""
 
 import math
 import time

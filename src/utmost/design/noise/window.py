@@ -23,6 +23,8 @@ ENOUGH = {1: 14.0, 2: 12.0, 3: 11.0, 4: 12.0}
 SHARES = (0.9995, 0.999, 0.997, 0.995, 0.99, 0.985, 0.98, 0.97, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
 """Which shares of a loss are tried as bounds; where windows are large, from the third on."""
 LARGE = 40
+MOST_DELTA = 1e-3
+"""Above, a flow loses too much to delta."""
 
 
 def window_evidence(
@@ -35,18 +37,20 @@ def window_evidence(
     space : Lattice
         The integers, and what one neighbour does to them.
     level : Level
-        Only pure levels have such proofs.
+        Only levels with an epsilon, and little delta, have such proofs.
     loss : str
         Of one integer.
     proved : callable
         What the verifier finds proved by evidence.
     """
     shape, d = free(space.moves, space.dimension)
-    if not isinstance(level, ApproxDP) or level.delta > 0 or shape == "any" or d < 1:
+    if not isinstance(level, ApproxDP) or shape == "any" or d < 1:
         return {}
     few = Lattice(min(d, max(RADII)), shape, 1, 0, 0) if d > max(RADII) else replace(space, reach=1)
     d = min(d, max(RADII))
-    steps = max(1, math.ceil(ENOUGH[d] / RADII[d] / level.log_growth))
+    if not 0 < level.log_growth < 20 or level.delta > MOST_DELTA:
+        return {}
+    steps = 1 if level.delta else max(1, math.ceil(ENOUGH[d] / RADII[d] / level.log_growth))
     if loss != "absolute" and (steps > 1 or space.reach > 1):
         return {}
     epsilon, wide = steps * level.log_growth, steps * space.reach

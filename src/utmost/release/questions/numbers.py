@@ -60,6 +60,10 @@ class Numbers(Question):
         """What the released integers are called."""
         return (self.name,)
 
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        if not all(type(value) is int for value in released.values()):
+            raise InvalidInput("what is released are whole numbers.")
+
     @property
     def average(self) -> float:
         return self._scaled(self.solution.value)
@@ -158,11 +162,21 @@ class Number(Numbers):
             return None
         return self._scaled_as(loss, best_line_noise(self.space, self.privacy, self.loss).mean(loss))
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "prior": self.prior, "unbiased": self.unbiased}
+
     def point(self, found: Mapping[str, int]) -> int:
         return self.space.clamp(found[self.names[0]])
 
     def released(self, drawn: Any) -> dict[str, Any]:
         return {self.names[0]: int(drawn)}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        super().require_released(released)
+        number = released[self.names[0]]
+        if not self.unbiased and self.space.clamp(number) != number:
+            raise InvalidInput("the best guess of a number lies where the number does.")
 
     def value(self, released: Mapping[str, Any]) -> Any:
         return as_plain(released[self.names[0]] * self.step)

@@ -102,6 +102,10 @@ class Quantile(Candidate):
     def space(self) -> Tallies:
         return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "q": str(self.q), "candidates": list(self.candidates)}
+
     def design(self) -> Solution:
         from utmost.design.rainbow import best_quantile
 
