@@ -15,13 +15,12 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from utmost.exact.arrays import Floats
 from utmost.mechanism.line import cost
 from utmost.privacy import ApproxDP, GaussianDP, Level
 from utmost.space.integers import Lattice, Line
 
-Floats = NDArray[np.float64]
 Tail = Callable[[Floats], Floats]
 DELTA = 1e-6
 FAR = 45.0

@@ -26,6 +26,7 @@ from utmost.release.arguments import scaled
 from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
 from utmost.release.questions.question import Question
+from utmost.release.questions.share import ShareFinding
 from utmost.release.words import compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
 from utmost.solution.solution import solution_to_json
@@ -179,12 +180,47 @@ class Answer:
         found: pyarrow.Table = self.question.table(self.released)
         return found
 
+    def rounded(self) -> dict[Any, int]:
+        """Of `marginals` and `hierarchy`: whole numbers, none below 0, that agree with each other in every table.
+
+        Made of the released numbers alone, so they cost nothing. Numbers near 0 are biased upwards by it: add up and
+        compare `value`, and publish these.
+        """
+        if not hasattr(self.question, "rounded"):
+            raise InvalidInput("only marginals and hierarchies are rounded; other answers are used as they are.")
+        found: dict[Any, int] = self.question.rounded(self.released)
+        return found
+
     def to_pandas(self) -> Any:
         """The same table as a pandas frame."""
         try:
             return self.table.to_pandas()
         except ImportError:
             raise UtmostError("to_pandas needs pandas: pip install pandas; answer.table needs nothing.") from None
+
+    def test(self, theta: Any, alternative: str = "greater", confidence: Any = 0.95) -> ShareFinding:
+        """Of a share: whether the share in the population that the rows are drawn from is above theta.
+
+        All of it is made of what was released: any number of tests cost nothing more.
+
+        Parameters
+        ----------
+        theta : number
+            The share under the null hypothesis, from 0 to 1.
+        alternative : "greater", "less" or "two-sided"
+            Whether the population's share may be above theta, below it, or either.
+        confidence : number
+            Of the interval of the population's share, which ends where the alternative would no longer be believed.
+
+        Returns
+        -------
+        ShareFinding
+            With `p_value`, exactly uniform if the population's share is theta, and `interval`.
+        """
+        if self.question.name != "share":
+            raise InvalidInput("only shares are tested: ask with s.share(...), then answer.test(0.5).")
+        found: ShareFinding = self.question.test(self.released, theta, alternative, confidence)  # type: ignore[attr-defined]
+        return found
 
     @property
     def head(self) -> str:
@@ -283,14 +319,10 @@ def plain_after(question: Question, after: After) -> dict[str, Any]:
 
 
 def fits(question: Question) -> tuple[Check, ...]:
-    """Whether a solution is one for the question: the same integers, moves, level, loss, prior, quantile."""
+    """Whether a solution is one for the question: the same integers, moves and level, and all that it poses."""
     problem = question.solution.problem
     same = problem.space == question.space and problem.privacy == question.proved_level
-    names = ("loss", "prior", "unbiased", "border", "counted")
-    asked = {name: getattr(question, name) for name in names if hasattr(question, name)}
-    if hasattr(question, "q"):  # a quantile's: which one, and among what
-        asked |= {"q": str(question.q), "candidates": list(getattr(question, "candidates", ()))}
-    wrong = [name for name, value in asked.items() if not _equal(problem.data.get(name), value)]
+    wrong = [name for name, value in question.posed.items() if not _equal(problem.data.get(name), value)]
     if not same or wrong:
         return (Check("question", False, "the solution is for other integers, moves, level, loss or prior"),)
     return (Check("question", True, f"the solution is for this question: {question.space}"),)

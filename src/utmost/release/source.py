@@ -20,9 +20,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from utmost.errors import EngineFailed, InvalidInput, UtmostError, shown
+from utmost.exact.arrays import Integers
 from utmost.release.arguments import plain
 
 FAILED = (
@@ -226,7 +226,7 @@ class Source:
             pass
         raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
 
-    def integer_columns(self, statement: Statement) -> dict[str, npt.NDArray[np.int64]]:
+    def integer_columns(self, statement: Statement) -> dict[str, Integers]:
         """The rows of an aggregation by public keys, in the order of the keys; where there is none, 0."""
         try:
             cell, *found = self.all_rows(statement)
@@ -265,7 +265,7 @@ class Source:
         with self.cursor(keys=keys) as cursor:
             return cursor.execute(sql).fetchone()
 
-    def all_rows(self, statement: Statement) -> list[npt.NDArray[np.int64]]:
+    def all_rows(self, statement: Statement) -> list[Integers]:
         """The columns of a statement by keys, as whole numbers."""
         with self.cursor(keys=statement.keys) as cursor:
             found = cursor.execute(statement.sql).to_arrow_table()

@@ -28,17 +28,22 @@ from utmost.release.page import STYLE, content_of, page_of, title_of
 from utmost.release.pictures import bars
 from utmost.release.questions import QUESTIONS
 from utmost.release.words import measured
-from utmost.serve.api import report_page
+from utmost.serve.api import styled_page
 from utmost.serve.credentials import LASTS, Signer
 from utmost.serve.desk import Desk, strength
 from utmost.serve.drawings import curve, number
 from utmost.serve.explore import TOPICS
 from utmost.serve.fields import as_python, asked_by, examples, fields_of
+from utmost.serve.forms import Forms
 from utmost.serve.guard import Gate, Rates, Work, require_same_site
 from utmost.serve.problems import Refused, status_of
 from utmost.serve.settings import Visitor
 from utmost.serve.wire import Asked
+from utmost.survey.results_page import STYLE as FORM_STYLE
+from utmost.survey.results_page import results_page
 
+MOST_ROWS = 500
+"""How many answers a page lists, the latest of them; the API lists all."""
 PAGES = Path(__file__).with_name("pages")
 DATASET = "/datasets/{dataset}"
 SIGN_IN = "this is no key that opens anything here; give it as it was shown to you, NAME:..."
@@ -59,9 +64,9 @@ Shows = Callable[["Site", Request, Visit], Awaitable[Response]]
 class Site:
     """The pages of a desk."""
 
-    def __init__(self, desk: Desk, gate: Gate, work: Work, signer: Signer | None = None) -> None:
-        self.desk, self.gate, self.work, self.settings = desk, gate, work, desk.settings
-        self._signer, self._rates = signer or Signer(), Rates(desk.settings.rate)
+    def __init__(self, desk: Desk, gate: Gate, work: Work, forms: Forms) -> None:
+        self.desk, self.gate, self.work, self.forms, self.settings = desk, gate, work, forms, desk.settings
+        self._signer, self._rates = Signer(), Rates(desk.settings.rate)
         self._name = "__Host-utmost" if self.settings.secure else "utmost"
         self._pages = Environment(loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined)
 
@@ -127,7 +132,17 @@ class Site:
             return RedirectResponse("/sign-in", 303)
         visitor = visit.visitor
         left = {d.name: self.desk.left(visitor, d.name) for d in self.desk.datasets(visitor)}
-        return self._page("datasets.html", visit, datasets=self.desk.datasets(visitor), left=left, title="Data sets")
+        forms = {name: site.collector.form for name, site in self.forms.sites.items() if visitor.custodian}
+        datasets = self.desk.datasets(visitor)
+        return self._page("datasets.html", visit, datasets=datasets, left=left, forms=forms, title="Data sets")
+
+    async def results(self, request: Request, visit: Visit) -> Response:
+        """What a form's responses tell, for a custodian."""
+        if not _known(visit).custodian:
+            raise Refused(403, "results of a form are for a custodian; sign in as one.")
+        collector = self.forms.site(request.path_params["form"]).collector
+        page = await self.work.run(lambda: results_page(collector.form.estimate(collector.responses())))
+        return styled_page(page, FORM_STYLE)
 
     async def sign_in_page(self, request: Request, visit: Visit) -> Response:
         """Where a key is given."""
@@ -245,7 +260,7 @@ class Site:
         """The report by itself, to be kept."""
         name, number = request.path_params["dataset"], request.path_params["number"]
         answers = await self.work.run(self.desk.answers, _known(visit), name, number)
-        return report_page(await self.work.run(page_of, answers, None))
+        return styled_page(await self.work.run(page_of, answers, None), STYLE)
 
     async def report_data(self, request: Request, visit: Visit) -> Response:
         """The same as JSON, which `utmost verify` proves again."""
@@ -270,7 +285,7 @@ class Site:
                 "asked": asked_words(one.entry),
                 "readable": one.entry.state == "done" and bool(one.asked),
             }
-            for one in reversed(given)
+            for one in given[: -MOST_ROWS - 1 : -1]
         ]
         pictures = {"all who ask": whole, **each}
         shown = {who: (str(b.left), Markup(b.picture())) for who, b in pictures.items()}
@@ -297,7 +312,7 @@ class Site:
         if topic is None:
             raise Refused(404, f"there is no topic of this name; there are {', '.join(TOPICS)}.")
         values = topic.read(_query(request.url.query))
-        return topic, values, await self.work.run(topic.show, values)
+        return topic, values, await self.work.run(topic.show, values, pool="explore")
 
     async def style(self, request: Request, visit: Visit) -> Response:
         """The style of all pages."""
@@ -306,6 +321,11 @@ class Site:
     async def script(self, request: Request, visit: Visit) -> Response:
         """The one script."""
         return Response((PAGES / "page.js").read_text(encoding="utf-8"), media_type="text/javascript")
+
+    async def refused(self, request: Request, problem: Exception) -> Response:
+        """What an address refuses that is no page."""
+        assert isinstance(problem, UtmostError)
+        return self.problem(self._visit(request), problem)
 
     async def not_found(self, request: Request, problem: Exception) -> Response:
         """Any other address."""
@@ -326,6 +346,7 @@ ROUTES: tuple[tuple[str, str, Shows], ...] = (
     ("GET", f"{DATASET}/answers/{{number:int}}", Site.answer),
     ("GET", f"{DATASET}/answers/{{number:int}}/report", Site.report),
     ("GET", f"{DATASET}/answers/{{number:int}}/report.json", Site.report_data),
+    ("GET", "/forms/{form}/results", Site.results),
     ("GET", "/explore", Site.explore),
     ("GET", "/explore/{topic}", Site.topic),
     ("GET", "/explore/{topic}/shown", Site.topic_shown),

@@ -1,4 +1,7 @@
-"""Winners: expected losses at known values and against linear programs, bounds by chains against enumeration."""
+"""Winners: expected losses at known values and against linear programs, bounds by chains against enumeration.
+
+Covers `checking/choices`, `design/rainbow/candidates`.
+"""
 
 import hashlib
 import json
@@ -97,6 +100,17 @@ def coarser_bound(rows, cells, epsilon, neighbours):
         else:
             saved += max(growth ** (1 - step) + growth**-step - growth, 0) * g(rows - 2 * step) / count(rows)
     return balanced / (1 + growth), (balanced - saved) / (1 + growth)
+
+
+@pytest.mark.parametrize(("rows", "cells", "neighbours", "balanced", "coarse"), [
+    (20, 3, "add-remove", 0.0526399734084, 0.0460625204029),
+    (20_000, 10, "add-remove", 0.000212567574652, 0.00021244663418),
+    (20, 3, "replace", 0.0954102879251, 0.0891840890114),
+])  # fmt: skip
+def test_leads_are_added_up_one_by_one_or_in_groups(monkeypatch, rows, cells, neighbours, balanced, coarse):
+    monkeypatch.setattr(tally_averages, "MOST_LEADS", 0)
+    b = float(decay_above(um.PureDP(1)))
+    assert runner_up_error(Tallies(cells, rows, neighbours), b) == pytest.approx(balanced, rel=1e-11)
 
 
 @pytest.mark.parametrize(("rows", "cells", "neighbours", "balanced", "coarse"), [

@@ -1,4 +1,7 @@
-"""Conditions: the allowed ones mean what SQL means; the others are refused before anything is read."""
+"""Conditions: the allowed ones mean what SQL means; the others are refused before anything is read.
+
+Covers `release/conditions/row_wise`, `release/conditions/sql`.
+"""
 
 import contextlib
 import datetime
@@ -118,11 +121,11 @@ REFUSED = [
     "my_function(age) > 3",
     "CAST(name AS INT) > 3",
     "name::INT > 3",
-    "age + 1 > 3",
     "1 / age > 3",
-    "-age < 3",
+    "age + name > 3",
+    "age + sum(age) > 3",
+    "CASE WHEN age > avg(age) THEN true ELSE false END",
     "name || 'x' = 'Annx'",
-    "CASE WHEN age > 3 THEN true ELSE false END",
     "name > 5",
     "age >= '65'",
     "born > 5",
@@ -197,7 +200,7 @@ def test_ibis_conditions_that_look_beyond_a_row_are_refused():
         ibis.random() > 0.5,
         ibis.now() > t.seen,
         t.name.cast("int64") > 3,
-        t.age + 1 > 3,
+        t.age + t.age.sum() > 3,
         t.age.hash() > 3,
         t.name.re_search("a+"),
         other.age > 3,

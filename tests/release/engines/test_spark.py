@@ -1,4 +1,8 @@
-"""Spark: the same questions have the same points as on DuckDB; what could differ or fail is refused."""
+"""Spark: the same questions have the same points as on DuckDB; what could differ or fail is refused.
+
+Covers `release/engines/spark_plans`, `release/engines/spark_columns`, `release/engines/spark_frames`,
+`release/engines/spark_jobs`.
+"""
 
 import gc
 import io

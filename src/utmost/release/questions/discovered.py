@@ -123,6 +123,10 @@ class Discovered(Question):
         numbers = Lattice(dimension, moves, reach * self.rows_each, low, high)
         return Holders(unit.at_most, each, self.terms.neighbours, numbers)
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "counted": self.counted}
+
     def design(self) -> Solution:
         from utmost.design.discovery import best_keys
 
@@ -142,7 +146,7 @@ class Discovered(Question):
         numbers = self.contributions(source) if self.parts_with_noise else ()
         rows = dict(zip(self.parts_with_noise, numbers, strict=True))
         return holders_statement(
-            source, self.terms.unit, self.by, self.taking_part(source), rows, self.rows_each, secret
+            source, self.terms.unit, self.by, self.keys_each, self.taking_part(source), rows, self.rows_each, secret
         )
 
     def point(self, found: Mapping[str, Any]) -> Found:
