@@ -22,7 +22,7 @@ import pyarrow.parquet
 import pytest
 from oracles.agreement import TYPES, as_frame, counted, differing, how_many, random_rows
 from oracles.command import utmost
-from oracles.questions import Setting, count, every_question, total
+from oracles.questions import Asking, Setting, count, every_question, total
 from oracles.tables import UNITS, as_table
 
 import utmost as um
@@ -31,7 +31,6 @@ from utmost.release import engines
 from utmost.release.contributions import as_grid, ones, statement, values
 from utmost.release.engines import spark_jobs
 from utmost.release.groups import grouped_statement
-from utmost.release.holders import holders_statement
 from utmost.release.source import FAILED
 
 pytestmark = pytest.mark.filterwarnings(
@@ -226,6 +225,26 @@ def test_casts_between_numbers_round_and_fit_as_in_duckdb(both, ansi):
         assert counted(both[1], casts) == wanted
 
 
+def test_expressions_are_computed_as_in_duckdb(both, ansi):
+    """Arithmetic, letters and days, which are bounded so that no engine fails in them."""
+    written = [
+        "x * 2 + n > 5",
+        "abs(x - f) <= 0.25",
+        "n / 7 - k < 100",
+        "-x > 1e200",
+        "coalesce(k, n, 3) = 3",
+        "least(x, n) < greatest(k, 2)",
+        "lower(s) = 'a'",
+        "upper(s) = 'É'",
+        "substring(s, 1, 1) = 'a'",
+        "day - DATE '2000-01-01' > 100",
+    ]
+    wanted = counted(both[0], written)
+    for on in (True, False):
+        ansi(on)
+        assert counted(both[1], written) == wanted
+
+
 def test_decimals_become_the_same_floats_as_in_duckdb(stored):
     """Of 16 to 18 digits, DuckDB divides, or adds two parts."""
     draw = random.Random(8)
@@ -416,10 +435,10 @@ def test_keys_that_nobody_listed(stored, unit):
     table = as_table(listed_rows(70, 6))
     found = []
     for source in (engines.open_table(table), engines.open_table(stored(table))):
-        parts = {"s": values(source, "x", as_grid(-4, 8, "0.5"), None)}
-        made = holders_statement(
-            source, unit, um.discover("ok", "n"), ones(source, None), parts, unit.rows_each, SECRET
+        asked = Asking(Setting(source, unit, "add-remove")).sum(
+            "x", -4, 8, um.ApproxDP(1, 1e-6), grid="0.5", by=um.discover("ok", "n")
         )
+        made = asked.statement(SECRET)
         rows = zip(*(column.to_pylist() for column in source.found(made).values()), strict=True)
         found.append(sorted(rows, key=str))
     assert found[0] == found[1]

@@ -347,7 +347,7 @@ def require_same_meaning(node: Any) -> None:
             "Spark reads '1e3' as no whole number and '1d' as a number, and DuckDB the other way round; store a column "
             "of that type",
         )
-    if target.is_string() and not (source.is_integer() or source.is_string()):
+    if target.is_string() and not (source.is_integer() or source.is_string() or source.is_boolean()):
         _refuse("a cast to text", "engines write numbers and dates differently; compare the value itself")
     if source.is_integer() and target.is_integer() and source.nbytes > target.nbytes:
         _refuse(
