@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.lattices import one_neighbour_apart
 from oracles.questions import (
+    Asking,
     Setting,
     cdf,
     clamped,
@@ -79,6 +80,7 @@ ASKED = {
     "cells of two columns": lambda s: histogram(s, ["ok", "n"], [[True, False], [1, 2]], 1, where="x > 0"),
     "winner": lambda s: plurality(s, "n", [1, -1, 0], 1, "ok OR ok IS NULL"),
     "keys": lambda s: keys(s, ["n", "ok"]),
+    "top": lambda s: Asking(s).top("n", 2, [1, -1, 0], 1, where="ok OR ok IS NULL"),
     "median": lambda s: quantile(s, "x", "1/2", [-2, 0, 1, 4], 1),
     "third": lambda s: quantile(s, "x", "1/3", [-2, 0.5, 2.5], 1, "n < 5"),
 }

@@ -40,6 +40,7 @@ CHECKERS: dict[str, tuple[str, str]] = {
     "choice.quantile": ("as stated", "choices:check_choice"),
     "number.line": ("as stated", "number:check_number"),
     "number.vector": ("as stated", "vector:check_vector"),
+    "choice.top": ("unproved", "top_lists:check_top"),
     "workload.marginals": ("bound", "workload:check_workload"),
     "keys.shown": ("as stated", "discovery:check_keys"),
     "given": ("unproved", "finite:check_nothing"),

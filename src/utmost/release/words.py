@@ -49,14 +49,15 @@ def optimality(certificate: Certificate, gap: float | None, proved_of: str = "")
 
 def measured(loss: str) -> str:
     """What a loss measures."""
-    if loss == "users":
-        return "holders that a key needs to be shown:"
+    words = {"users": "holders that a key needs to be shown:", "missed": "share of the most frequent that is missed:"}
+    if loss in words:
+        return words[loss]
     return "probability of a wrong answer" if loss == "zero-one" else f"expected {loss} error"
 
 
 def compared_by(loss: str) -> str:
     """What mechanisms are compared by."""
-    return "holders needed" if loss == "users" else f"{loss} loss"
+    return {"users": "holders needed", "missed": "share missed"}.get(loss, f"{loss} loss")
 
 
 def estimated(error: float) -> str:

@@ -26,6 +26,7 @@ from utmost.release.questions.share import AsksShare, Share
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
 from utmost.release.questions.sum import AsksSum, Sum
 from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
+from utmost.release.questions.top import AsksTop, Top, TopDiscovered
 from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
 
 __all__ = ["BY_KEYS", "DISCOVERED", "QUESTIONS", "SEVERAL", "Question", "Questions", "Terms"]
@@ -35,7 +36,7 @@ QUESTIONS: dict[str, type[Question]] = {
     for asked in (
         *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
         *(Variance, Covariance, Share),
-        *(Clamped, LeftOut, ShownKeys),
+        *(Clamped, LeftOut, ShownKeys, Top),
     )
 }
 """Every question by its name, in the order in which they are listed to people."""
@@ -48,7 +49,7 @@ SEVERAL: dict[str, type[Question]] = {Quantiles.name: Quantiles}
 
 
 DISCOVERED: dict[str, type[Question]] = {
-    asked.name: asked for asked in (CountDiscovered, SumDiscovered, MeanDiscovered, ShownKeys)
+    asked.name: asked for asked in (CountDiscovered, SumDiscovered, MeanDiscovered, ShownKeys, TopDiscovered)
 }
 """Those about keys that nobody listed."""
 
@@ -71,5 +72,6 @@ class Questions(
     AsksClamped[Made],
     AsksLeftOut[Made],
     AsksKeys[Made],
+    AsksTop[Made],
 ):
     """All questions, each with the same arguments in `session`, in `session.plan` and in a schedule."""
