@@ -26,6 +26,7 @@ SAME_THING = {
     "partitions": "letters cut into blocks: the best cut, and the bound on all",
     "patterns": "patterns of letters: what they carry, and the bound on all",
     "survey": "a survey: what it is, and the command that runs it",
+    "top_lists": "the most frequent of a list: the laws, which is best, and the check",
     "window": "errors in a window: the evidence, and the check of it",
 }
 """Names that several modules have, because they are about one thing: in each of the layers, what that layer does."""

@@ -146,7 +146,7 @@ class Discovered(Question):
         numbers = self.contributions(source) if self.parts_with_noise else ()
         rows = dict(zip(self.parts_with_noise, numbers, strict=True))
         return holders_statement(
-            source, self.terms.unit, self.by, self.taking_part(source), rows, self.rows_each, secret
+            source, self.terms.unit, self.by, self.keys_each, self.taking_part(source), rows, self.rows_each, secret
         )
 
     def point(self, found: Mapping[str, Any]) -> Found:
