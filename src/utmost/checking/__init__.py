@@ -40,6 +40,7 @@ CHECKERS: dict[str, tuple[str, str]] = {
     "choice.quantile": ("as stated", "choices:check_choice"),
     "number.line": ("as stated", "number:check_number"),
     "number.vector": ("as stated", "vector:check_vector"),
+    "number.strategy": ("bound", "vector:check_strategy"),
     "keys.shown": ("as stated", "discovery:check_keys"),
     "given": ("unproved", "finite:check_nothing"),
 }
@@ -65,6 +66,7 @@ BOUNDS: dict[str, str] = {
     "choice.quantile": "choices:choice_bound",
     "number.line": "number:number_bound",
     "number.vector": "vector:vector_bound",
+    "number.strategy": "vector:strategy_bound",
     "keys.shown": "discovery:keys_bound",
 }
 """What evidence proves, for questions that are answered with a bound: a function of the problem and the evidence."""
