@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -61,7 +62,7 @@ def java():
 
 @pytest.fixture(scope="session")
 def spark(java, tmp_path_factory):
-    """A Spark of our own with two cores, which serves Spark Connect as well: its setting "test.connect" says where."""
+    """A Spark of our own with two cores; it serves Spark Connect, too: its setting "spark.test.connect" says where."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -83,17 +84,19 @@ def spark(java, tmp_path_factory):
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": port,
-        "test.connect": f"sc://127.0.0.1:{port}",
+        "spark.test.connect": f"sc://127.0.0.1:{port}",
     }
     building = SparkSession.builder.master("local[2]").appName("utmost tests")
     for name, value in settings.items():
         building = building.config(name, str(value))
+    interrupted = signal.getsignal(signal.SIGINT)  # PySpark puts its own in place
     session = building.getOrCreate()
     gateway = SparkContext._gateway
     try:
         yield session
     finally:
         session.stop()
+        signal.signal(signal.SIGINT, interrupted)
         gateway.shutdown()
         gateway.proc.stdin.close()  # the JVM lives as long as this is open
         gateway.proc.wait(60)

@@ -1,4 +1,7 @@
-"""The page of theorems is what the keys in the source say, and the list of statements has no holes."""
+"""The page of theorems is what the keys in the source say, and the list of statements has no holes.
+
+Covers `exact/citations`.
+"""
 
 import importlib.util
 import re

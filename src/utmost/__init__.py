@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, SuitablePair
     from utmost.release import Answer, Plan, Session, audit, people, rows
     from utmost.release.bins import bins
+    from utmost.release.discover import discover
     from utmost.release.keys import keys
     from utmost.serve.client import Client
     from utmost.solution import Certificate, Problem, Solution, Verification
@@ -71,6 +72,7 @@ __all__ = [
     "counts",
     "cycle",
     "differences",
+    "discover",
     "errors",
     "finite",
     "grid",
@@ -102,6 +104,7 @@ HOMES = {
     "utmost.privacy": ("ZCDP", "ApproxDP", "GaussianDP", "Level", "PureDP", "SuitablePair"),
     "utmost.release": ("Answer", "Plan", "Session", "audit", "people", "rows"),
     "utmost.release.bins": ("bins",),
+    "utmost.release.discover": ("discover",),
     "utmost.release.keys": ("keys",),
     "utmost.serve.client": ("Client",),
     "utmost.solution": ("Certificate", "Problem", "Solution", "Verification"),

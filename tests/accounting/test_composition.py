@@ -1,4 +1,8 @@
-"""Composition against enumeration: every bound brackets the truth, and is close to it."""
+"""Composition against enumeration: every bound brackets the truth, and is close to it.
+
+Covers `accounting/events`, `accounting/gaussian`, `accounting/inversion`, `accounting/outcomes`,
+`accounting/privacy_losses`.
+"""
 
 import itertools
 import math

@@ -1,4 +1,8 @@
-"""The ledger: never overspends, loses nothing, survives kill -9 anywhere, and refuses what is not its own."""
+"""The ledger: never overspends, loses nothing, survives kill -9 anywhere, and refuses what is not its own.
+
+Covers `accounting/account`, `accounting/chain`, `accounting/entries`, `accounting/lines`, `accounting/storage`,
+`accounting/ledger_postgres`.
+"""
 
 import itertools
 import json

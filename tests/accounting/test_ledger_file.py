@@ -1,4 +1,7 @@
-"""A ledger's file under attack: flipped bits, lost ends, failing power, full disks, two names, older versions."""
+"""A ledger's file under attack: flipped bits, lost ends, failing power, full disks, two names, older versions.
+
+Covers `accounting/first_version`.
+"""
 
 import errno
 import fcntl

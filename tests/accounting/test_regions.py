@@ -1,4 +1,7 @@
-"""Regions, who simulates whom, and the theorems that stand beside the exact one."""
+"""Regions, who simulates whom, and the theorems that stand beside the exact one.
+
+Covers `accounting/theorems`.
+"""
 
 import math
 import tracemalloc

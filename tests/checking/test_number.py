@@ -11,7 +11,7 @@ import pytest
 from oracles.programs import least_loss_by_lines
 
 import utmost as um
-from utmost.checking.number import MOST_POWER, flow_bound
+from utmost.checking.number import MOST_POWER, cut_flow_bound, flow_bound, pairs_bound
 from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput, TooLarge, UtmostError
 from utmost.exact import write_rational
@@ -209,3 +209,53 @@ def test_a_bound_that_is_not_stated_is_no_bound():
         best, certificate=dataclasses.replace(best.certificate, bound=None, gap=None)
     ).verify()
     assert "bound" in {check.name for check in verification.checks if not check.passed}
+
+
+@pytest.mark.parametrize(
+    ("reach", "epsilon", "delta"), [(2, 2, "0.01"), (3, 3, "0.001"), (4, 4, "0.003"), (2, 5, "1e-6")]
+)
+def test_flows_at_a_delta_are_below_the_linear_program(reach, epsilon, delta):
+    """Every step and cut that balances, on a line short enough for an LP over the raw inequalities."""
+    n, level = 14, um.ApproxDP(epsilon, delta)
+    table = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
+    least = least_loss_by_lines(n, reach, [(math.exp(epsilon), float(delta))], np.full(n, 1 / n), table)
+    found = []
+    for upper in range(1, reach + 1):
+        for cut in range(1, 12):
+            try:
+                found.append(cut_flow_bound(n, reach, level, "absolute", upper, cut))
+            except InvalidInput:
+                continue
+            assert found[-1] <= least + 1e-9
+            wide = cut_flow_bound(10**6, reach, level, "absolute", upper, cut)
+            assert wide <= best_on_line(Line(0, 10**6 - 1, reach), level).value
+    assert max(found) > 0.25 * least
+
+
+@pytest.mark.parametrize("delta", ["1e-9", "1e-6", "1e-4"])
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
+def test_sums_at_a_small_delta_are_within_a_hundredth_of_the_best(epsilon, delta):
+    for unbiased in (False, True):
+        found = best_on_line(Line(0, 2_400_000, 120), um.ApproxDP(epsilon, delta), unbiased=unbiased)
+        assert found.verify()
+        assert found.certificate.gap <= 0.01 * found.value
+
+
+def test_cut_flows_that_are_none_are_refused():
+    level = um.ApproxDP(1, "1e-6")
+    for loss, upper, cut in (
+        ("squared", 45, 14), ("absolute", 0, 14), ("absolute", 121, 14), ("absolute", 10, 14), ("absolute", 100, 14),
+        ("absolute", 45, 0), ("absolute", 45, 10**6), ("absolute", 45.0, 14), ("absolute", 45, None),
+        ("absolute", True, 9),
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput):
+            cut_flow_bound(10**6, 120, level, loss, upper, cut)
+
+
+@pytest.mark.parametrize("rho", ["0.005", "0.5", "3"])
+def test_numbers_under_zcdp_state_a_bound(rho):
+    for reach, unbiased in ((1, False), (1, True), (5, False)):
+        found = best_on_line(Line(0, 20_000, reach), um.ZCDP(rho), unbiased=unbiased)
+        assert found.certificate.claim == "bound"
+        assert found.verify()
+        assert pairs_bound(found.problem.space, found.problem.privacy, "absolute", unbiased) <= found.value

@@ -1,4 +1,7 @@
-"""Forged certificates of the best boundary: whatever a file says, no false bound is verified."""
+"""Forged certificates of the best boundary: whatever a file says, no false bound is verified.
+
+Covers `design/linear_program`.
+"""
 
 import hashlib
 import json

@@ -1,4 +1,7 @@
-"""Saved noise on vectors, forged: what is changed is refused, or true all the same."""
+"""Saved noise on vectors, forged: what is changed is refused, or true all the same.
+
+Covers `checking/coordinate`.
+"""
 
 import hashlib
 import json

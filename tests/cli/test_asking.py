@@ -1,4 +1,7 @@
-"""`utmost release` asks for what is missing in a terminal, and never elsewhere."""
+"""`utmost release` asks for what is missing in a terminal, and never elsewhere.
+
+Covers `release/demo_table`, `release/options`.
+"""
 
 import json
 import os

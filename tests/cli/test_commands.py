@@ -1,4 +1,8 @@
-"""The command as people use it: exit codes, words, JSON, files."""
+"""The command as people use it: exit codes, words, JSON, files.
+
+Covers `cli/demo`, `cli/designs`, `cli/matrix_file`, `cli/output`, `cli/party`, `cli/release`, `cli/reproduce`,
+`privacy/written`.
+"""
 
 import hashlib
 import json

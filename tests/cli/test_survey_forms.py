@@ -1,4 +1,7 @@
-"""`utmost survey form`, `page`, `collect`, `respond`, `estimate`: a form from its questions to a page of results."""
+"""`utmost survey form`, `page`, `collect`, `respond`, `estimate`: a form from its questions to a page of results.
+
+Covers `cli/form_file`, `cli/survey`.
+"""
 
 import http.client
 import json

@@ -1,4 +1,7 @@
-"""The mechanism that shows keys: known vectors, other thresholds, and files that prove themselves."""
+"""The mechanism that shows keys: known vectors, other thresholds, and files that prove themselves.
+
+Covers `checking/discovery`.
+"""
 
 from __future__ import annotations
 

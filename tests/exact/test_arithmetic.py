@@ -1,4 +1,7 @@
-"""Exact numbers against Python's decimal arithmetic and against continued fractions known in closed form."""
+"""Exact numbers against Python's decimal arithmetic and against continued fractions known in closed form.
+
+Covers `exact/arrays`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Certified mechanisms are private by an independent check in rationals; broken ones are never passed."""
+"""Certified mechanisms are private by an independent check in rationals; broken ones are never passed.
+
+Covers `mechanism/rounding`.
+"""
 
 import math
 from decimal import Decimal

@@ -1,4 +1,7 @@
-"""Choices by powers of a rational number: laws against exact sums, privacy on every edge, draws that tell no time."""
+"""Choices by powers of a rational number: laws against exact sums, privacy on every edge, draws that tell no time.
+
+Covers `mechanism/choice_tables`, `mechanism/exact_law`.
+"""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""Noise on lattices: counts of balls by listing them, laws in rationals, draws by chi-square."""
+"""Noise on lattices: counts of balls by listing them, laws in rationals, draws by chi-square.
+
+Covers `mechanism/integer_balls`, `mechanism/gaussian`.
+"""
 
 import time
 from fractions import Fraction
@@ -262,3 +265,61 @@ def test_a_million_vectors_in_about_a_second():
     drawn = law.draw(10**6)
     assert time.perf_counter() - start < 4  # an idle machine takes less than one
     assert abs(np.abs(drawn).mean() - law.mean("absolute")) < 0.02
+
+
+# ---- slack ----
+
+
+@pytest.mark.parametrize("slack", [1, 2, 3])
+def test_balls_with_slack_are_those_of_the_listed_points(slack):
+    for d, s in product((1, 2, 3), range(5)):
+        every = product(range(-s, s + 1), repeat=d)
+        points = [z for z in every if norm("one-way", z, slack) <= s]
+        assert count_ball("one-way", d, s, slack) == len(points)
+        assert sum_absolute("one-way", d, s, slack) == sum(abs(z[0]) for z in points)
+        assert sum_squared("one-way", d, s, slack) == sum(z[0] ** 2 for z in points)
+        for t in range(1, s + 2):
+            assert count_above("one-way", d, s, t, slack) == sum(z[0] >= t for z in points)
+
+
+@pytest.mark.parametrize(("period", "upper"), [(1, 1), (2, 1), (3, 2)])
+@pytest.mark.parametrize("slack", [1, 4])
+def test_laws_with_slack_add_up_and_keep_their_level(period, upper, slack):
+    """Probabilities of all vectors near 0, added up; and every ratio that one neighbour can make."""
+    law = BallLaw("one-way", 2, Fraction(1, 20), period, upper, slack)
+    near = list(product(range(-24, 25), repeat=2))
+    chances = {z: law.probability(z) for z in near}
+    assert 1 - Fraction(1, 10**6) < sum(chances.values()) < 1
+    assert law.exact_mean("absolute") == pytest.approx(float(sum(p * abs(z[0]) for z, p in chances.items())), rel=1e-5)
+    assert law.mean("squared") == pytest.approx(float(sum(p * z[0] ** 2 for z, p in chances.items())), rel=1e-4)
+    assert law.mean("absolute") == pytest.approx(float(law.exact_mean("absolute")), rel=1e-13)
+    for t in (1, 3, 6):
+        assert law.exact_tail(t) == pytest.approx(float(sum(p for z, p in chances.items() if z[0] >= t)), rel=1e-3)
+        assert law.tail(t) == pytest.approx(float(law.exact_tail(t)), rel=1e-12)
+    space = Lattice(2, "one-way", period, 0, 100)
+    for move in moves_of(space):
+        for z in product(range(-9, 10), repeat=2):
+            there = tuple(a + b for a, b in zip(z, move, strict=True))
+            assert law.decay <= law.probability(there) / law.probability(z) <= 1 / law.decay
+    assert law.prove(space, PureDP.from_ratio(20)).passed
+    assert not law.prove(space, PureDP.from_ratio(19)).passed
+    assert BallLaw.from_json(law.to_json()) == law
+
+
+def test_draws_with_slack_have_their_law():
+    law, size = BallLaw("one-way", 2, Fraction(1, 2), slack=2), 40_000
+    near = list(product(range(-8, 9), repeat=2))
+    index = {z: i for i, z in enumerate(near)}
+    chances = [float(law.probability(z)) for z in near]
+    for draws in (law.draw(size), np.concatenate([law.draw(1) for _ in range(4000)])):
+        counts = np.zeros(len(near))
+        for z in map(tuple, draws.tolist()):
+            if z in index:
+                counts[index[z]] += 1
+        assert fits(counts, chances, len(draws))
+
+
+def test_slack_is_for_one_way_noise():
+    for shape, slack in (("cube", 1), ("one-way", -1), ("one-way", 10**6), ("one-way", 1.0)):
+        with pytest.raises(InvalidInput):
+            BallLaw(shape, 3, Fraction(1, 2), slack=slack)

@@ -1,4 +1,7 @@
-"""Noise on a line and the best guess after it: losses by brute force, beliefs by Bayes' rule, privacy in rationals."""
+"""Noise on a line and the best guess after it: losses by brute force, beliefs by Bayes' rule, privacy in rationals.
+
+Covers `mechanism/layer_noise`, `mechanism/line`, `mechanism/gaussian_noise`, `exact/bisection`.
+"""
 
 import random
 from collections import Counter

@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from utmost.space.integers import Line, Tallies
+from utmost.space.integers import Holders, Line, Tallies
 
 
 def moves_of_one_row(moves, d):
@@ -31,6 +31,8 @@ def one_neighbour_apart(space, one, other):
 
     A closed form for every space of integers; `moves_of` and the edges of small spaces list the same.
     """
+    if isinstance(space, Holders):
+        return _one_unit_apart(space, one, other)
     if isinstance(space, Line):
         return abs(one - other) <= space.reach
     moved = [b - a for a, b in zip(one, other, strict=True)]
@@ -46,3 +48,29 @@ def one_neighbour_apart(space, one, other):
         return max(map(abs, moved)) <= space.reach
     balanced = space.moves == "exchange" or sum(moved) == 0
     return balanced and max(sum(rises), sum(falls)) <= space.reach
+
+
+def numbers_by_key(point):
+    """How many units hold each key, and its numbers, of a private point of keys that nobody listed."""
+    keys = zip(*point.keys.to_pydict().values(), strict=True)
+    rows = zip(keys, point.holders.tolist(), map(tuple, point.numbers.tolist()), strict=True)
+    return {key: (holders, numbers) for key, holders, numbers in rows}
+
+
+def _one_unit_apart(space, one, other):
+    """Keys that nobody listed: how many change, by one unit each, and what that does to their numbers."""
+    here, there, parts = numbers_by_key(one), numbers_by_key(other), one.numbers.shape[1]
+    nothing = (0, (0,) * parts)
+    pairs = [(here.get(key, nothing), there.get(key, nothing)) for key in {*here, *there}]
+    changed = [b[0] - a[0] for a, b in pairs if a[0] != b[0]]
+    one_way = space.neighbours == "replace" or len({c > 0 for c in changed}) <= 1
+    if not one_way or len(changed) > space.changes or any(abs(c) > 1 for c in changed):
+        return False
+    if space.numbers is None:
+        return True
+    if space.numbers.dimension == parts and sum(a[1] != b[1] for a, b in pairs) > 1:
+        return False  # the noise is for the numbers of one key
+    moved = [y - x for a, b in pairs for x, y in zip(a[1], b[1], strict=True)]
+    rises, falls = sum(max(x, 0) for x in moved), sum(max(-x, 0) for x in moved)
+    reach = space.numbers.reach
+    return (rises + falls if space.numbers.moves == "any" else max(rises, falls)) <= reach

@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from oracles.lattices import numbers_by_key
+
+import utmost as um
+from utmost.release.holders import Found
 from utmost.release.questions import Question, Questions, Terms
 
 CONDITIONS = (
@@ -49,6 +53,8 @@ class Asked:
         point = self.question.point(self.source.found(statement))
         if isinstance(point, list):
             return {"tally": point}
+        if isinstance(point, Found):
+            return numbers_by_key(point)
         names = getattr(self.question, "names", ("yes",))
         return dict(zip(names, point if isinstance(point, tuple) else (point,), strict=True))
 
@@ -113,6 +119,10 @@ def clamped(setting, column, lower, upper, privacy, where=None, loss="absolute")
 
 def left_out(setting, where, privacy, loss="absolute"):
     return Asking(setting).left_out(where, privacy, loss=loss)
+
+
+def keys(setting, column, keys_each=1):
+    return Asking(setting).keys(column, um.ApproxDP(1, 0.01), keys_each=keys_each)
 
 
 def every_question(source, unit, neighbours):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import threading
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,22 +21,23 @@ KEYS = {name: new_key(name) for name in ("ada", "bob", "carol")}
 ROWS = 400
 
 
-def write_table(folder):
+def write_table(folder, towns=("Ash", "Briar")):
     """A table of 400 made-up people."""
     made_up = random.Random(25)
-    lines = [f"{made_up.randrange(18, 90)},{made_up.choice(['Ash', 'Briar'])}" for _ in range(ROWS)]
+    lines = [f"{made_up.randrange(18, 90)},{made_up.choice(towns)}" for _ in range(ROWS)]
     (folder / "people.csv").write_text("age,town\n" + "\n".join(lines) + "\n")
 
 
-def write_settings(folder, more="", tick=0.02, budget=3, own=2, ledger="budget.db", rate=1000):
+def write_settings(
+    folder, more="", tick=0.02, budget=3, own=2, ledger="budget.db", rate=1000, end="", towns=("Ash", "Briar")
+):
     """Settings for the table: `survey`, of which ada and bob may ask, and `hidden`, of which only bob may."""
-    write_table(folder)
+    write_table(folder, towns)
     dataset = 'table = "people.csv"\nunit = "rows, at most 500"\nneighbours = "add-remove"\n'
     text = f'''
-ledger = "{ledger}"
+ledger = "budget.db"
 tick = {tick}
 rate = {rate}
-{more}
 [dataset.survey]
 description = "Four hundred people who are made up"
 {dataset}budget = {budget}
@@ -57,6 +59,7 @@ key = "{KEYS["bob"][1]}"
 datasets = {{ survey = {own}, hidden = 1 }}
 [custodian.carol]
 key = "{KEYS["carol"][1]}"
+{end}
 '''
     file = Path(folder) / "utmost.toml"
     file.write_text(text)
@@ -94,3 +97,17 @@ def programs(url):
         keys = {name: {"Authorization": f"Bearer {KEYS[name][0]}"} for name in KEYS} | {"nobody": {}}
         made = {name: httpx.Client(base_url=url, headers=key, timeout=60) for name, key in keys.items()}
         yield {name: all_of_them.enter_context(client) for name, client in made.items()}
+
+
+def token_of(reply):
+    """The token in the forms of a page."""
+    return re.search(r'name="token" value="([^"]+)"', reply.text)[1]
+
+
+@contextmanager
+def signed_in(url, name):
+    """A browser without a script, signed in."""
+    with httpx.Client(base_url=url, follow_redirects=True, timeout=60) as client:
+        form = {"key": KEYS[name][0], "token": token_of(client.get("/sign-in"))}
+        assert client.post("/sign-in", data=form).status_code == 200
+        yield client

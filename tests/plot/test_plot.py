@@ -1,4 +1,8 @@
-"""Pictures show what they should: one mark per point, in the colour of its truth, with its probability written."""
+"""Pictures show what they should: one mark per point, in the colour of its truth, with its probability written.
+
+Covers `plot/canvas`, `plot/graphs`, `plot/local`, `plot/multiparty`, `plot/priors`, `plot/probabilities`,
+`plot/accounting`.
+"""
 
 import numpy as np
 import pytest

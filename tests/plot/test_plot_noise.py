@@ -1,4 +1,7 @@
-"""Pictures of noise show its numbers."""
+"""Pictures of noise show its numbers.
+
+Covers `plot/noise`.
+"""
 
 import math
 

@@ -1,4 +1,7 @@
-"""Privacy levels against their definitions: rational arithmetic, ball arithmetic and the published closed form."""
+"""Privacy levels against their definitions: rational arithmetic, ball arithmetic and the published closed form.
+
+Covers `privacy/approx`, `privacy/gaussian`, `privacy/level`, `privacy/suitable`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Arguments of sessions, audits and the demonstration: out of range or of the wrong kind, they are refused at once."""
+"""Arguments of sessions, audits and the demonstration: out of range or of the wrong kind, they are refused at once.
+
+Covers `errors`.
+"""
 
 from unittest import mock
 

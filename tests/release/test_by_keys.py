@@ -1,4 +1,7 @@
-"""Counts, sums and means by public keys: against DuckDB's GROUP BY, enumerated moves, and the laws of the noise."""
+"""Counts, sums and means by public keys: against DuckDB's GROUP BY, enumerated moves, and the laws of the noise.
+
+Covers `release/keys`, `release/questions/by`, `release/conditions/reading`.
+"""
 
 import datetime
 import json

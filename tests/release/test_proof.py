@@ -13,7 +13,7 @@ from oracles.forging import forged, leaves, put
 
 import utmost as um
 from utmost.errors import BadFile, UtmostError
-from utmost.release.proof import answer_from_json, load_answers
+from utmost.release.proof import _proved, answer_from_json, load_answers
 
 TABLE = pyarrow.table(
     {
@@ -40,7 +40,12 @@ QUESTIONS = {
     "plurality": lambda s: s.plurality("town", ["Ash", "Briar", "Cole"], 1),
     "quantile": lambda s: s.quantile("age", 0.5, range(20, 81, 20), 1),
     "clamped": lambda s: s.clamped("age", 20, 60, 1),
+    "count by town": lambda s: s.count("age >= 40", 1, by=um.keys(town=["Ash", "Briar", "Cole"])),
+    "sum by town": lambda s: s.sum("age", 0, 100, 1, grid=5, by=um.keys(town=["Ash", "Briar", "Cole"])),
+    "mean by town": lambda s: s.mean("age", 0, 100, 1, by=um.keys(town=["Ash", "Briar", "Cole"])),
 }
+EXTREME = ("0", "1e-300", "inf", "9" * 400, "1/" + "9" * 400, 0, -1, 10**30, 1e300, None, True, [], "x")
+"""What a forger writes to make a checker fail instead of refuse."""
 
 
 def opened(neighbours="add-remove", people=False):
@@ -101,6 +106,57 @@ def test_forged_reports_are_refused(name):
         assert not shows_something_else(changed, answer), path
 
 
+@pytest.mark.parametrize(
+    ("name", "path", "value"),
+    [
+        ("unbiased count", ("solution", "problem", "privacy", "epsilon"), "0"),
+        ("unbiased count", ("solution", "problem", "privacy", "epsilon"), "inf"),
+        ("count", ("solution", "problem", "privacy", "epsilon"), "9" * 400),
+        ("count", ("solution", "mechanism", "period"), 10**30),
+        ("count", ("solution", "certificate", "evidence", "proof"), []),
+        ("sum", ("solution", "certificate", "evidence", "growth"), "9" * 400),
+        ("mean", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
+        ("majority", ("released", "yes"), 3),
+        ("majority", ("solution", "problem", "space", "reach"), 0),
+        ("majority", ("solution", "mechanism", "width"), 10**30),
+    ],
+)
+def test_extreme_forgeries_are_refused_in_words(name, path, value):
+    """No checker divides by zero, runs out of floats or of memory over what a file says: it refuses."""
+    answer = QUESTIONS[name](opened())
+    content = json.loads(answer.to_json())
+    put(content, path, value)
+    assert not is_verified(content)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_no_extreme_forgery_makes_a_checker_fail(name):
+    """Every place of a report (the ends and the middle of lists) with every extreme value: refused, or harmless."""
+    answer = QUESTIONS[name](opened())
+    content, alike = json.loads(answer.to_json()), {}
+    for path, _ in leaves(content):
+        if not is_believed(path):
+            alike.setdefault(tuple("" if isinstance(step, int) else step for step in path), []).append(path)
+    for paths in alike.values():
+        for path in {paths[0], paths[len(paths) // 2], paths[-1]}:
+            for value in EXTREME:
+                changed = copy.deepcopy(content)
+                put(changed, path, value)
+                if path[-1] == "gap":
+                    is_verified(changed)  # a gap below rounding is what it was
+                else:
+                    assert not shows_something_else(changed, answer), (path, value)
+
+
+def is_verified(content):
+    """Whether a report is one, and is proved; any error but our own would be a mistake of ours."""
+    try:
+        return bool(_proved(content)[1])
+    except UtmostError:
+        return False
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_many_forged_reports_are_refused(name):
@@ -117,8 +173,6 @@ def test_many_forged_reports_are_refused(name):
 
 def shows_something_else(content, answer):
     """Whether a report is verified although it shows other numbers or words than the answer."""
-    from utmost.release.proof import _proved
-
     try:
         again, found = _proved(content)
     except UtmostError:
@@ -152,3 +206,19 @@ def test_the_solution_of_another_question_is_refused():
     assert [check.name for check in answer.verify().checks if not check.passed] == ["question"]
     del quarter["solution"]["problem"]["data"]["q"]
     assert not answer_from_json({**median, "solution": quarter["solution"]}).verify()
+
+
+def test_the_solution_of_another_threshold_by_keys_is_refused():
+    """The groups' border is part of the question, as it is where nothing is grouped."""
+    by = um.keys(town=["Ash", "Briar"])
+    low, high = (json.loads(opened().threshold("age >= 40", n, 1, by=by).to_json()) for n in (20, 30))
+    answer = answer_from_json({**low, "solution": high["solution"]})
+    assert "question" in [check.name for check in answer.verify().checks if not check.passed]
+
+
+def test_a_mistake_of_ours_is_an_error(monkeypatch):
+    """It is not reported as numbers that do not fit, which would blame the report."""
+    content = json.loads(QUESTIONS["count"](opened()).to_json())
+    monkeypatch.setattr("utmost.release.questions.count.Count.compared", lambda question: question.no_such_thing)
+    with pytest.raises(AttributeError):
+        _proved(content)

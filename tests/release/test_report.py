@@ -1,4 +1,7 @@
-"""Reports: where they may be written, that both files come or neither, and how the page reads."""
+"""Reports: where they may be written, that both files come or neither, and how the page reads.
+
+Covers `release/page`, `release/pictures`, `release/words`.
+"""
 
 import json
 import os

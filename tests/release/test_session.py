@@ -1,4 +1,7 @@
-"""Sessions: what is asked, spent, recorded, shown and refused; and that nothing else about a table gets out."""
+"""Sessions: what is asked, spent, recorded, shown and refused; and that nothing else about a table gets out.
+
+Covers `release/answers`, `release/audits`, `release/source`, `release/units`.
+"""
 
 import json
 import math

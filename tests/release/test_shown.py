@@ -1,4 +1,7 @@
-"""A frame or column given where a public value belongs is named by its type: no private row stands in an error."""
+"""A frame or column given where a public value belongs is named by its type: no private row stands in an error.
+
+Covers `release/budget`.
+"""
 
 import ibis
 import pandas as pd

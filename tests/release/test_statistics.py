@@ -1,4 +1,7 @@
-"""What engines compute: the right integers, and how far one neighbour moves them."""
+"""What engines compute: the right integers, and how far one neighbour moves them.
+
+Covers `release/contributions`.
+"""
 
 import csv
 import gzip
@@ -25,6 +28,7 @@ from oracles.questions import (
     count,
     counts,
     histogram,
+    keys,
     left_out,
     majority,
     mean,
@@ -74,10 +78,12 @@ ASKED = {
     "all cells": lambda s: histogram(s, "id", ["a", "b", "c"], 1, "elsewhere"),
     "cells of two columns": lambda s: histogram(s, ["ok", "n"], [[True, False], [1, 2]], 1, where="x > 0"),
     "winner": lambda s: plurality(s, "n", [1, -1, 0], 1, "ok OR ok IS NULL"),
+    "keys": lambda s: keys(s, ["n", "ok"]),
     "median": lambda s: quantile(s, "x", "1/2", [-2, 0, 1, 4], 1),
     "third": lambda s: quantile(s, "x", "1/3", [-2, 0.5, 2.5], 1, "n < 5"),
 }
 OF_PEOPLE = {
+    "two keys each": lambda s: keys(s, "x", keys_each=2),
     "people": lambda s: count(s, "NOT ok", 1, "people"),
     "people in cells": lambda s: histogram(s, "n", [1, -1, 0], 1, of="people"),
     "people at once": lambda s: counts(s, ["n >= 0", "x > 1", "ok"], 1, "people"),

@@ -1,4 +1,8 @@
-"""The HTTP API: what a key opens, what is charged, what errors say, and the document that describes it."""
+"""The HTTP API: what a key opens, what is charged, what errors say, and the document that describes it.
+
+Covers `cli/serve`, `serve/app`, `serve/credentials`, `serve/desk`, `serve/guard`, `serve/problems`, `serve/settings`,
+`serve/wire`.
+"""
 
 import json
 import time
@@ -38,7 +42,7 @@ def test_asking_charges_both_budgets_once(served):
     }
     assert by["ada"].get(f"{SURVEY}/budget").json()["analysts"].keys() == {"ada"}
     report = by["ada"].get(f"{SURVEY}/answers/1/report")
-    assert "How many rows have age &gt;= 65?" in report.text
+    assert "How many rows have age &gt;= 65" in report.text
     assert by["ada"].get(f"{SURVEY}/answers/1/verify").json()["verified"]
 
 

@@ -1,4 +1,7 @@
-"""Spaces given by their edges: what is merged, what is refused, and distances against networkx."""
+"""Spaces given by their edges: what is merged, what is refused, and distances against networkx.
+
+Covers `space/sparse`.
+"""
 
 import json
 import math

@@ -1,4 +1,7 @@
-"""Forms: exact levels, files that cannot be forged, estimates and cross-tables against independent computations."""
+"""Forms: exact levels, files that cannot be forged, estimates and cross-tables against independent computations.
+
+Covers `survey/cross_table`.
+"""
 
 import itertools
 import json

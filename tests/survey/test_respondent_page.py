@@ -1,4 +1,7 @@
-"""The page as a file: nothing of the form can break out of it, and it may connect only to where responses go."""
+"""The page as a file: nothing of the form can break out of it, and it may connect only to where responses go.
+
+Covers `survey/results_page`.
+"""
 
 import re
 

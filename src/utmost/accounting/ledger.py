@@ -24,8 +24,8 @@ from utmost.accounting.storage import Book, Storage
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number
 from utmost.privacy import Level
+from utmost.space.family import as_neighbours
 
-NEIGHBOURS = ("replace", "add-remove")
 UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
@@ -79,8 +79,7 @@ class Ledger:
         filter : None for the one of the budget's kind; "basic" or "zcdp" for an (epsilon, delta) budget
         """
         dataset, unit = _name(dataset), _text(unit, "unit")
-        if not isinstance(neighbours, str) or neighbours not in NEIGHBOURS:
-            raise InvalidInput(f"neighbours is {shown(neighbours)}; say 'replace' or 'add-remove'.")
+        as_neighbours(neighbours)
         chosen = choose(budget, filter)
         if math.inf in (getattr(chosen.budget, name, 0) for name in ("exponent", "rho", "mu")):
             raise InvalidInput(

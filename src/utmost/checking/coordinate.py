@@ -106,6 +106,8 @@ def _by_flow(points: int, reach: int, epsilon: float, loss: str) -> float:
     if reach > MOST_TERMS or reach >= points:
         return 0.0
     b, rest = math.exp(-epsilon), -math.expm1(-epsilon)
+    if rest**3 == 0:  # so small an epsilon that floats hold none of the sums below
+        return 0.0
     growth, k = b / rest, np.arange(reach)
     summed = _summed(k, reach, b, rest, loss)
     before, beyond = np.cumsum(summed), np.cumsum(summed[::-1])[::-1]

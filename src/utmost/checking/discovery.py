@@ -43,7 +43,8 @@ def check_keys(problem: Any, solved: Any) -> Outcome:
     fits = isinstance(space, Holders) and isinstance(mechanism, KeptKeys) and isinstance(level, ApproxDP)
     if not fits or not 0 < level.delta < 1:
         raise InvalidInput("keys that nobody listed are shown at an (epsilon, delta) level, by thresholds.")
-    require_line_loss(problem.data.get("loss"))
+    if mechanism.border is not None or mechanism.noise is not None:
+        require_line_loss(problem.data.get("loss"))
     if bool(problem.data.get("counted")) != (mechanism.border is not None):
         raise InvalidInput("a count is asked for and not shown, or shown and not asked for.")
     law = mechanism.law

@@ -17,9 +17,10 @@ import numpy as np
 
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, read, read_distribution, read_positions
+from utmost.checking.coordinate import coordinate_bound
 from utmost.checking.thresholds import least_costs
-from utmost.errors import InvalidInput, TooLarge
-from utmost.exact import endpoints, read_rational
+from utmost.errors import InvalidInput, TooLarge, shown
+from utmost.exact import endpoints, read_rational, to_float
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import decay_above, enclose_decay
@@ -28,11 +29,13 @@ from utmost.mechanism.layers import LayerLaw, sum_norms, sum_squares
 from utmost.mechanism.line import LineMechanism, cost, require_line_loss, tolerance
 from utmost.mechanism.line_chains import ChainLine
 from utmost.mechanism.line_noise import NoisyLine
-from utmost.privacy import ApproxDP, Level
+from utmost.privacy import ZCDP, ApproxDP, Level
 from utmost.space.edge_levels import on_edges
-from utmost.space.integers import Line
+from utmost.space.integers import Lattice, Line
 
-MOST_POWER = 10**4
+MOST_POWER, MOST_CUT = 10**4, 2000
+ENDLESS = 2**40
+"""So many points are as good as a line without ends: a bound for them is one for noise."""
 SAME = 1e-9
 
 
@@ -63,8 +66,8 @@ def check_number(problem: Any, solved: Any) -> Outcome:
     proof = evidence.get("proof")
     if certificate.claim == "theorem":
         theorem = {"geometric": _geometric, "chains": _chains, "canonical": _canonical, "staircase": _staircase}
-        if proof not in theorem:
-            raise InvalidInput(f"{proof!r} is no theorem about numbers.")
+        if not isinstance(proof, str) or proof not in theorem:
+            raise InvalidInput(f"{shown(proof)} is no theorem about numbers.")
         check, gap = theorem[proof](line, level, loss, mechanism)
         return (*checks, check), gap
     bound = number_bound(problem, evidence)
@@ -84,7 +87,10 @@ def number_bound(problem: Any, evidence: Evidence) -> float:
         raise InvalidInput("this bound is for the uniform prior.")
     if proof == "flow":
         growth = _rational(evidence.get("growth"))
-        return flow_bound(None if unbiased else line.points, line.reach, level, loss, evidence.get("upper"), growth)
+        points = None if unbiased else line.points
+        if isinstance(level, ApproxDP) and level.delta:
+            return cut_flow_bound(points, line.reach, level, loss, evidence.get("upper"), evidence.get("cut"))
+        return flow_bound(points, line.reach, level, loss, evidence.get("upper"), growth)
     if proof == "pairs":
         return pairs_bound(line, level, loss, endless=unbiased)
     raise InvalidInput(f"{proof!r} is no bound for numbers.")
@@ -146,6 +152,40 @@ def flow_bound(points: int | None, reach: int, level: Level, loss: str, upper: A
     return _below(value - Fraction(2 * reach, points) * (growth * value + most))
 
 
+def cut_flow_bound(points: int | None, reach: int, level: ApproxDP, loss: str, upper: Any, cut: Any) -> float:
+    """The same for a level with a little delta and absolute errors, of which none counts more than C = cut·reach.
+
+    Such errors are smaller, so what they cannot be below bounds the others too. The staircase's is lambda (1 - b^cut),
+    because its tail is b times as heavy with every reach; S(k) is less by what C cuts off. No flow from one offset to
+    another exceeds F = b/(1-b) (C - lambda) by a whole reach, and all that leaves the offsets below the step is what
+    they have to give. At (epsilon, delta), Pr[o] exceeds e^epsilon Pr'[o] by delta in all, so each of the moves up and
+    down costs delta times its largest flow.
+    """
+    if loss != "absolute" or not 0 < level.log_growth < math.inf or reach < 1:
+        raise InvalidInput("flows that are cut off are for absolute errors and levels with an epsilon.")
+    whole = all(type(each) is int for each in (upper, cut))
+    if not whole or not 1 <= upper <= reach or not 1 <= cut <= MOST_CUT:
+        raise InvalidInput("the step of the staircase or the cut of the errors is not a whole number in its range.")
+    b = _decay_below(level)
+    least, tail = b / (1 - b), b**cut
+    value = LayerLaw(b, reach, upper).mean(sum_norms) * (1 - tail)
+
+    def added(at: int) -> Fraction:
+        """S(at), 0 <= at <= C."""
+        far, rest = divmod(at, reach)
+        lost = b ** (cut - far) * (rest + reach * least) / (1 - b)
+        return Fraction((at - value + reach * least) / (1 - b) - lost)
+
+    if added(upper) < 0 or upper - 1 > value or (upper > 1 and added(upper - 1) > 0) or cut * reach <= value:
+        raise InvalidInput("the flow does not balance: the staircase is not the best one.")
+    given = upper * value - Fraction(upper * (upper - 1), 2)
+    bound = value - 2 * Fraction(level.delta) * (least * (cut * reach - value) + given)
+    if points is not None:
+        most = max(value / 2, value - 1 - least, least * (reach / (1 - b) - value))
+        bound -= Fraction(2 * reach, points) * (least * value + most)
+    return _below(bound)
+
+
 def pairs_bound(line: Line, level: Level, loss: str, endless: bool = False) -> float:
     """What no private mechanism loses less than on average: points at equal distances from a threshold, in pairs.
 
@@ -153,6 +193,8 @@ def pairs_bound(line: Line, level: Level, loss: str, endless: bool = False) -> f
     one below it at the second cannot both be rarer than the canonical tail T(j). On a path of m points m - 2j + 1
     thresholds have j points on each side. Where neighbours are farther apart, the points of one remainder form a path.
     """
+    if isinstance(level, ZCDP):
+        return coordinate_bound(Lattice(1, "any", line.reach, 0, ENDLESS if endless else line.points - 1), level, loss)
     law, reach = CanonicalLaw(level), max(line.reach, 1)
     if reach > 1 and loss == "zero-one":
         loss, scale = "zero-one", 1
@@ -254,8 +296,8 @@ def _staircase(line: Line, level: Level, loss: str, mechanism: LineMechanism) ->
 
 def _decay_below(level: ApproxDP) -> Fraction:
     """A rational at or just below e^-epsilon: private mechanisms keep the weaker promise it stands for."""
-    if level.exponent == 0:
-        return 1 / level.ratio
+    if level.exponent == 0 or math.isinf(level.exponent):
+        return 1 / level.ratio if level.exponent == 0 else Fraction(0)
     bits = 192 + 2 * math.ceil(level.log_growth)
     low = endpoints(enclose_decay(level, bits))[0]
     return Fraction(math.floor(low * 2**bits), 2**bits)
@@ -263,5 +305,5 @@ def _decay_below(level: ApproxDP) -> Fraction:
 
 def _below(value: Fraction) -> float:
     """A float at or below a rational."""
-    found = float(value)
-    return found if Fraction(found) <= value else math.nextafter(found, -math.inf)
+    found = to_float(value)
+    return found if math.isfinite(found) and Fraction(found) <= value else math.nextafter(found, -math.inf)

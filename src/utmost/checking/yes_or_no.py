@@ -55,6 +55,8 @@ def _by_pairs(line: Line, border: int, level: Level) -> float:
     Points j neighbours behind the border on both sides err together at least 2 e_j: e_0 is where the level's upper
     function takes e to 1 - e, and e_(j+1) = lower(e_j), for U^(2j+1)(e_j) = 1 - e_j then, and no less error will do.
     """
+    if line.reach == 0:  # nobody has a neighbour: nothing keeps an answer from being right
+        return 0.0
     depth = -(-min(border - line.first, line.last - border + 1) // line.reach)
     last = min(border - line.first, line.last - border + 1) - (depth - 1) * line.reach  # points of the last pair
     error, total = float(level.even_share()[1]), 0.0

@@ -57,15 +57,7 @@ def complete(given: dict[str, Any], spends: bool) -> dict[str, Any]:
             number(name, option.prompt)
         elif option.required:
             ask(name, option.prompt)
-    if not found.get("rows_at_most") and not found.get("people_by"):
-        whose = ask("unit", "Whose data are protected: a row's, or a person's with all their rows", ("row", "person"))
-        if whose == "row":
-            number("rows_at_most", "At most how many rows are there (public)")
-        else:
-            ask("people_by", "Which column says whose row it is")
-    if found.get("people_by"):
-        number("people_at_most", "At most how many people are there (public)")
-        number("rows_each", "At most how many rows of a person take part")
+    _ask_unit(found, ask, number)
     ask("neighbours", "One row or person is replaced, or comes or goes", ("replace", "add-remove"))
     ask("dataset", "Name of the data set whose budget this spends")
     ask("privacy", "What the answer may spend, an epsilon such as 0.5")
@@ -81,3 +73,16 @@ def _ask_about(kind: str, found: dict[str, Any], ask: Any) -> None:
     given = ask(kind, first.prompt, may_be_empty=first.may_be_empty)
     if first.several:
         found[kind] = [part.strip() for part in given.split(";") if part.strip()]
+
+
+def _ask_unit(found: dict[str, Any], ask: Any, number: Any) -> None:
+    """Ask whose data are protected, and how many there are."""
+    if not found.get("rows_at_most") and not found.get("people_by"):
+        whose = ask("unit", "Whose data are protected: a row's, or a person's with all their rows", ("row", "person"))
+        if whose == "row":
+            number("rows_at_most", "At most how many rows are there (public)")
+        else:
+            ask("people_by", "Which column says whose row it is")
+    if found.get("people_by"):
+        number("people_at_most", "At most how many people are there (public)")
+        number("rows_each", "At most how many rows of a person take part")

@@ -81,7 +81,7 @@ def _whole(help: str) -> Any:
     return Annotated[int | None, typer.Option(min=1, max=MOST_UNITS, help=help)]
 
 
-TABLE = "A CSV or Parquet file, file.duckdb#table, or postgresql://user@host/database#table."
+TABLE = "A CSV or Parquet file, file.duckdb#table, postgresql://user@host/database#table, or sc://host:15002#table."
 BUDGET = "What all answers together may spend, as --privacy; without it, a new account has room for this answer only."
 LOSS = "absolute, squared, zero-one or such as 'within 5'; of winners shortfall, of quantiles rank."
 LEDGER = "The ledger's file or postgresql:// URL; in memory without it."
@@ -185,7 +185,7 @@ def _require_complete(given: dict[str, Any]) -> type[Question]:
 
 WHOSE = "--rows-at-most 20000, or --people-by ID --people-at-most 5000 --rows-each 3"
 ALWAYS = {
-    "table": "the table: a CSV or Parquet file, file.duckdb#table, or postgresql://...#table",
+    "table": "the table: a CSV or Parquet file, file.duckdb#table, postgresql://...#table, or sc://...#table",
     "dataset": "the name of the data set whose budget this spends: --dataset survey-2026",
     "privacy": "what the answer may spend: --privacy 0.5",
     "neighbours": "who neighbours whom: --neighbours replace (one changes), or add-remove (one comes or goes)",

@@ -49,7 +49,7 @@ def best_keys(space: Holders, level: Level, counted: bool = False, loss: str = "
     counted : bool
         Whether the number of holders is told beside the key; it costs nothing.
     loss : "absolute", "squared", "zero-one" or "within k"
-        Of the numbers that are shown.
+        Of the numbers that are shown, if there are any.
 
     Returns
     -------
@@ -63,7 +63,8 @@ def best_keys(space: Holders, level: Level, counted: bool = False, loss: str = "
     (14.067454, 'theorem', True)
     """
     level = require_delta(level)
-    require_line_loss(loss)
+    if counted or space.numbers is not None:
+        require_line_loss(loss)
     if space.changes > MOST_CHANGES:
         raise InvalidInput(
             f"one neighbour changes {space.changes} keys; at most {MOST_CHANGES} can be hidden: lower keys_each."

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from utmost.errors import SolverFailed
-from utmost.exact.arrays import Floats
+from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import promise_excess
 from utmost.mechanism.rounding import floor_of
 from utmost.space.edge_levels import EdgeLevels
@@ -57,34 +58,8 @@ def best_mechanism(
     n, k = gains.shape
     if not gains.size:
         return Optimum(gains, np.zeros((2, len(levels), k)), np.zeros(n))
-    a, b = levels.space.edge_indices.T
-    m = len(a)
-    tails, heads = np.concatenate([a, b]), np.concatenate([b, a])
-    growth, delta = np.tile(levels.growth, 2), np.tile(levels.delta, 2)
-    bounded = np.flatnonzero(np.isfinite(growth))
-    growth = np.where(np.isinf(growth), 1.0, growth)  # promises nothing, and is not among the bounded
-    loose = bounded[delta[bounded] > 0]
-    scale = 1 / np.maximum(growth, 1.0)
-    row = np.arange(len(bounded) * k)
-    tail = (tails[bounded, None] * k + np.arange(k)).ravel()
-    head = (heads[bounded, None] * k + np.arange(k)).ravel()
-    own, other = np.repeat(scale[bounded], k), np.repeat((growth * scale)[bounded], k)
-    extra = np.full(2 * m, -1)
-    extra[loose] = np.arange(len(loose))
-    spare = np.repeat(extra[bounded], k)
-    with_spare = np.flatnonzero(spare >= 0)
-    variables = n * k + len(loose) * k
-    slack_column = n * k + spare[with_spare] * k + np.tile(np.arange(k), len(bounded))[with_spare]
-    entries = np.concatenate([own, -other, -own[with_spare]])
-    where = (np.concatenate([row, row, with_spare]), np.concatenate([tail, head, slack_column]))
-    upper: Any = csr_array(coo_array((entries, where), shape=(len(row), variables)))
-    limits = np.zeros(len(row))
-    if len(loose):
-        budget = coo_array(
-            (np.ones(len(loose) * k), (np.repeat(np.arange(len(loose)), k), n * k + np.arange(len(loose) * k))),
-            shape=(len(loose), variables),
-        )
-        upper, limits = vstack([upper, budget]).tocsr(), np.concatenate([limits, delta[loose]])
+    private = _privacy(levels, n, k)
+    upper, limits, variables = private.upper, private.limits, private.upper.shape[1]
     for weights, least in at_least or []:
         line = np.zeros(variables)
         line[: n * k] = -weights.ravel()
@@ -108,6 +83,20 @@ def best_mechanism(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OptimizeWarning)  # SciPy does not know the option, and hands it on
         result = linprog(cost, upper, limits, sums, np.ones(n), bounds=bounds, method=method, options=options)
+    _require_solved(result, n, k, seconds)
+    duals = private.duals(result.ineqlin.marginals, k)
+    matrix = np.clip(result.x[: n * k].reshape(n, k), 0.0, 1.0)
+    favoured = np.zeros(n)
+    if worst is not None:
+        favoured = np.maximum(-result.ineqlin.marginals[len(limits) - n :], 0.0)
+        if not favoured.sum() > 0:  # nothing is lost anywhere: any prior shows that
+            favoured = np.ones(n)
+        duals, favoured = duals / favoured.sum(), favoured / favoured.sum()
+    return Optimum(matrix / matrix.sum(axis=1, keepdims=True), duals.reshape(2, len(levels), k), favoured)
+
+
+def _require_solved(result: Any, n: int, k: int, seconds: float) -> None:
+    """`SolverFailed`, in words, where there is no solution."""
     if result.status == OUT_OF_TIME:
         raise SolverFailed(
             f"the linear program over mechanisms of {n} points and {k} outputs was not solved in {seconds:g} seconds; "
@@ -116,16 +105,61 @@ def best_mechanism(
     if result.x is None:
         message = f"the linear program over mechanisms failed: {result.message}"
         raise SolverFailed(message, infeasible=result.status == INFEASIBLE)
-    duals = np.zeros((2 * m, k))
-    duals[bounded] = np.maximum(-result.ineqlin.marginals[: len(row)].reshape(-1, k), 0.0) * scale[bounded, None]
-    matrix = np.clip(result.x[: n * k].reshape(n, k), 0.0, 1.0)
-    favoured = np.zeros(n)
-    if worst is not None:
-        favoured = np.maximum(-result.ineqlin.marginals[len(limits) - n :], 0.0)
-        if not favoured.sum() > 0:  # nothing is lost anywhere: any prior shows that
-            favoured = np.ones(n)
-        duals, favoured = duals / favoured.sum(), favoured / favoured.sum()
-    return Optimum(matrix / matrix.sum(axis=1, keepdims=True), duals.reshape(2, m, k), favoured)
+
+
+@dataclass(frozen=True)
+class _Privacy:
+    """Privacy as inequalities `upper` @ x <= `limits`, of which the first are those of edges and outputs.
+
+    Attributes
+    ----------
+    bounded : the ordered edges, of 2m, that promise something
+    scale : by what the inequalities of each ordered edge are multiplied: no coefficient is above 1
+    """
+
+    upper: Any
+    limits: Floats
+    bounded: Integers
+    scale: Floats
+
+    def duals(self, marginals: Floats, k: int) -> Floats:
+        """The weights of X_io - E X_ho on every ordered edge, from those of the scaled inequalities."""
+        found = np.zeros((len(self.scale), k))
+        weights = np.maximum(-marginals[: len(self.bounded) * k].reshape(-1, k), 0.0)
+        found[self.bounded] = weights * self.scale[self.bounded, None]
+        return found
+
+
+def _privacy(levels: EdgeLevels, n: int, k: int) -> _Privacy:
+    """The inequalities X_io <= E X_ho + s_o of every ordered edge, where the spares s of an edge add up to delta."""
+    a, b = levels.space.edge_indices.T
+    tails, heads = np.concatenate([a, b]), np.concatenate([b, a])
+    growth, delta = np.tile(levels.growth, 2), np.tile(levels.delta, 2)
+    bounded = np.flatnonzero(np.isfinite(growth))
+    growth = np.where(np.isinf(growth), 1.0, growth)  # promises nothing, and is not among the bounded
+    loose = bounded[delta[bounded] > 0]
+    scale = 1 / np.maximum(growth, 1.0)
+    row = np.arange(len(bounded) * k)
+    tail = (tails[bounded, None] * k + np.arange(k)).ravel()
+    head = (heads[bounded, None] * k + np.arange(k)).ravel()
+    own, other = np.repeat(scale[bounded], k), np.repeat((growth * scale)[bounded], k)
+    extra = np.full(len(tails), -1)
+    extra[loose] = np.arange(len(loose))
+    spare = np.repeat(extra[bounded], k)
+    with_spare = np.flatnonzero(spare >= 0)
+    variables = n * k + len(loose) * k
+    slack_column = n * k + spare[with_spare] * k + np.tile(np.arange(k), len(bounded))[with_spare]
+    entries = np.concatenate([own, -other, -own[with_spare]])
+    where = (np.concatenate([row, row, with_spare]), np.concatenate([tail, head, slack_column]))
+    upper: Any = csr_array(coo_array((entries, where), shape=(len(row), variables)))
+    limits = np.zeros(len(row))
+    if len(loose):
+        budget = coo_array(
+            (np.ones(len(loose) * k), (np.repeat(np.arange(len(loose)), k), n * k + np.arange(len(loose) * k))),
+            shape=(len(loose), variables),
+        )
+        upper, limits = vstack([upper, budget]).tocsr(), np.concatenate([limits, delta[loose]])
+    return _Privacy(upper, limits, bounded, scale)
 
 
 def mix_until_private(matrix: Floats, levels: EdgeLevels) -> tuple[Floats, float]:

@@ -8,11 +8,16 @@
 | exchange | the larger of the sum of the rises and the sum of the falls | one up and another down, or one of both |
 | sum-zero | sum of the rises, where all integers add up to 0 | one up and another down |
 
+One-way balls may have *slack* a: then the norm of z, with P its largest rise and M its largest fall, is max(P, M,
+P + M - a). It is no norm in the strict sense, but a one-way move still changes it by at most 1 (it changes P, M and
+P + M by at most 1 each), and that is all that privacy needs. Slack 0 is the one-way norm, endless slack the cube's.
+
 A vector that adds up to 0 is what its first d - 1 integers say, and its norm is their exchange norm: so sum-zero balls
 of d integers are exchange balls of d - 1.
 
 Two counts describe a ball of radius s: how many points it has, and how many of them have a first integer of t or more,
-1 <= t <= s + 1. The second is the sum over m of f_m(s) C(s - t + 1, m), with whole numbers f_m(s) >= 0, its *profile*;
+1 <= t <= s + 1. Of one-way balls both are sums over cubes. Else the second is the sum over m of f_m(s)
+C(s - t + 1, m), with whole numbers f_m(s) >= 0, its *profile*;
 sums over t are then closed forms: the sum over t >= 1 of C(s - t + 1, m) is C(s + 1, m + 1), and with weights 2t - 1 it
 is 2 C(s + 2, m + 2) - C(s + 1, m + 1). Balls are symmetric around 0, and all integers of a vector are alike.
 """
@@ -36,7 +41,7 @@ from utmost.space.integers import Moves
 Point: TypeAlias = tuple[int, ...]
 
 
-def norm(shape: Moves, z: Any) -> int:
+def norm(shape: Moves, z: Any, slack: int = 0) -> int:
     """How many moves away from 0 a vector is; a sum-zero vector must add up to 0.
 
     Examples
@@ -48,7 +53,8 @@ def norm(shape: Moves, z: Any) -> int:
     if shape == "any":
         return sum(rises) + sum(falls)
     if shape == "one-way":
-        return max(rises, default=0) + max(falls, default=0)
+        up, down = max(rises, default=0), max(falls, default=0)
+        return max(up, down, up + down - slack)
     if shape == "cube":
         return max([*rises, *falls], default=0)
     return max(sum(rises), sum(falls))
@@ -59,8 +65,11 @@ def free(shape: Moves, d: int) -> tuple[Moves, int]:
     return ("exchange", d - 1) if shape == "sum-zero" else (shape, d)
 
 
-def count_ball(shape: Moves, d: int, s: int) -> int:
+def count_ball(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     """How many points a ball of radius s has.
+
+    A one-way ball is the union of the cubes from v - s - a to v, v = a..s (a the slack), of which each shares all but
+    its lowest layer with the next; below a radius of a it is a cube.
 
     Examples
     --------
@@ -68,10 +77,10 @@ def count_ball(shape: Moves, d: int, s: int) -> int:
     [5, 7, 9, 7, 3]
     """
     shape, d = free(shape, d)
-    if shape == "cube":
+    if shape == "cube" or s < slack:
         return int((2 * s + 1) ** d)
     if shape == "one-way":
-        return int((s + 1) ** (d + 1) - s ** (d + 1))
+        return int((s - slack + 1) * (s + slack + 1) ** d - (s - slack) * (s + slack) ** d)
     if shape == "any":
         return count_points(d, s + 1)
     return sum(_exchange_counts(d, s))
@@ -80,41 +89,57 @@ def count_ball(shape: Moves, d: int, s: int) -> int:
 def profile(shape: Moves, d: int, s: int) -> list[tuple[int, int]]:
     """Pairs (m, f_m(s)): how many points of a ball have a first integer of t or more, as a sum of f_m C(s - t + 1, m).
 
-    The first integer, t or more, and the others fill: in a cube their own intervals. One way, the largest of all is
-    either the first, or exceeds it, by 1 to s - t: the others lie on s + 1 places, and not all on the lower s of them.
-    Of exchanges, a of the others rise: cuts of s - t into a positive parts and a rest, and falls that add up to s at
-    most.
+    The first integer, t or more, and the others fill: in a cube their own intervals. Of exchanges, a of
+    the others rise: cuts of s - t into a positive parts and a rest, and falls that add up to s at most.
     """
     shape, d = free(shape, d)
     if d == 0:
         return []
     if shape == "cube":
         return [(1, (2 * s + 1) ** (d - 1))]
-    if shape == "one-way":
-        whole = (s + 1) ** (d - 1)
-        return [(1, whole), (2, whole - s ** (d - 1))]
     if shape == "any":
         return [(j + 1, comb(d - 1, j) << j) for j in range(d)]
     return [(a + 1, comb(d - 1, a) * comb(s + d - 1 - a, d - 1 - a)) for a in range(d)]
 
 
-def count_above(shape: Moves, d: int, s: int, t: int) -> int:
+def count_above(shape: Moves, d: int, s: int, t: int, slack: int = 0) -> int:
     """How many points of a ball of radius s have a first integer of t or more, 1 <= t <= s + 1."""
+    if shape == "one-way":
+        return _one_way_sums(d, s, slack, lambda v: comb(max(v - t + 2, 0), 2), 1)
     return sum(f * comb(s - t + 1, m) for m, f in profile(shape, d, s))
 
 
-def sum_absolute(shape: Moves, d: int, s: int) -> int:
+def sum_absolute(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     """The sum of |z_1| over the points of a ball."""
+    if shape == "one-way":
+        return _one_way_sums(d, s, slack, lambda v: comb(v + 2, 3), 2)
     return 2 * sum(f * comb(s + 1, m + 1) for m, f in profile(shape, d, s))
 
 
-def sum_squared(shape: Moves, d: int, s: int) -> int:
+def sum_squared(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     """The sum of z_1^2 over the points of a ball."""
+    if shape == "one-way":
+        return _one_way_sums(d, s, slack, lambda v: v * (v + 1) ** 2 * (v + 2) // 12, 2)
     return 2 * sum(f * (2 * comb(s + 2, m + 2) - comb(s + 1, m + 1)) for m, f in profile(shape, d, s))
 
 
-def draw_in_ball(shape: Moves, d: int, s: int, below: Callable[[int], int] = below) -> Point:
+def _one_way_sums(d: int, s: int, slack: int, total: Callable[[int], int], sides: int) -> int:
+    """The sum of a quantity of z_1 over a one-way ball.
+
+    `total(v)` is the sum, over u = 0..v, of the quantity added up over z_1 = 1..u; `sides` is 2 if negative integers
+    count as positive ones do. The cubes of the union end at u = slack..s, what two of them share at u = slack..s - 1,
+    and the other integers of a vector are free.
+    """
+    if s < slack:
+        return int(sides * (2 * s + 1) ** (d - 1) * (total(s) - total(s - 1)))
+    cubes, shared = total(s) - total(slack - 1), total(s - 1) - total(slack - 1)
+    return int(sides * ((s + slack + 1) ** (d - 1) * cubes - (s + slack) ** (d - 1) * shared))
+
+
+def draw_in_ball(shape: Moves, d: int, s: int, slack: int = 0, below: Callable[[int], int] = below) -> Point:
     """A uniform point of the ball of radius s, by uniform integers `below` a bound."""
+    if shape == "one-way":
+        return _draw_one_way(d, s, slack, below)
     if shape == "sum-zero":
         point = _DRAW["exchange"](d - 1, s, below)
         return (*point, -sum(point))
@@ -131,11 +156,18 @@ def _draw_any(d: int, s: int, below: Callable[[int], int]) -> Point:
     return tuple(point)
 
 
-def _draw_one_way(d: int, s: int, below: Callable[[int], int]) -> Point:
-    """z_i = a_i - a_0 for d + 1 numbers on 0..s whose least is 0: first so at place i, those before it on 1..s."""
-    i = _choose(_one_way_counts(d, s), below)
-    a = [*(1 + below(s) for _ in range(i)), 0, *(below(s + 1) for _ in range(d - i))]
-    return tuple(x - a[0] for x in a[1:])
+def _draw_one_way(d: int, s: int, slack: int, below: Callable[[int], int]) -> Point:
+    """A point of the first cube of the union, or one on the top of a later one, where no earlier cube has it.
+
+    On the top, place i is the first whose integer is the cube's largest, so those before it are smaller.
+    """
+    slack = min(slack, s)
+    i = _choose(_one_way_counts(d, s, slack), below)
+    side = s + slack
+    if i == d:
+        return tuple(slack - below(side + 1) for _ in range(d))
+    top = slack + 1 + below(s - slack)
+    return tuple(top - (1 + below(side) if j < i else 0 if j == i else below(side + 1)) for j in range(d))
 
 
 def _draw_cube(d: int, s: int, below: Callable[[int], int]) -> Point:
@@ -153,7 +185,6 @@ def _draw_exchange(d: int, s: int, below: Callable[[int], int]) -> Point:
 
 _DRAW: dict[Moves, Callable[[int, int, Callable[[int], int]], Point]] = {
     "any": _draw_any,
-    "one-way": _draw_one_way,
     "cube": _draw_cube,
     "exchange": _draw_exchange,
 }
@@ -169,9 +200,10 @@ def _exchange_counts(d: int, s: int) -> list[int]:
     return [comb(d, a) * comb(s, a) * comb(s + d - a, d - a) for a in range(d + 1)]
 
 
-def _one_way_counts(d: int, s: int) -> list[int]:
-    """How many of d + 1 numbers on 0..s have their first 0 at place i = 0..d."""
-    return [s**i * (s + 1) ** (d - i) for i in range(d + 1)]
+def _one_way_counts(d: int, s: int, slack: int) -> list[int]:
+    """How many points of a one-way ball lie on the top of a later cube, first so at place i < d; last, of the first."""
+    side = s + slack
+    return [*((s - slack) * side**i * (side + 1) ** (d - 1 - i) for i in range(d)), (side + 1) ** d]
 
 
 def _gaps(chosen: set[int]) -> list[int]:
@@ -188,14 +220,14 @@ def _choose(weights: list[int], below: Callable[[int], int]) -> int:
 
 # ---- many points at once ----
 
-COUNTS: dict[str, Callable[[int, int], list[int]]] = {
-    "any": _any_counts,
-    "one-way": _one_way_counts,
-    "exchange": _exchange_counts,
+COUNTS: dict[str, Callable[[int, int, int], list[int]]] = {
+    "any": lambda d, s, slack: _any_counts(d, s),
+    "one-way": lambda d, s, slack: _one_way_counts(d, s, min(slack, s)),
+    "exchange": lambda d, s, slack: _exchange_counts(d, s),
 }
 
 
-def draw_in_balls(shape: Moves, d: int, radii: Integers) -> Integers:
+def draw_in_balls(shape: Moves, d: int, radii: Integers, slack: int = 0) -> Integers:
     """A uniform point of each of many balls, one in a row: the same steps as `draw_in_ball`, each for all rows.
 
     Radii are below 2^50, so that 64-bit integers hold everything.
@@ -210,13 +242,17 @@ def draw_in_balls(shape: Moves, d: int, radii: Integers) -> Integers:
     order = np.argsort(radii, kind="stable")
     found, starts = np.unique(radii[order], return_index=True)
     for radius, rows in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
-        parts[rows] = choose_many(COUNTS[shape](d, radius), len(rows))
+        parts[rows] = choose_many(COUNTS[shape](d, radius, slack), len(rows))
     if shape == "one-way":
-        a = np.empty((size, d + 1), dtype=np.int64)
-        for i in range(d + 1):
-            before = i < parts
-            a[:, i] = np.where(i == parts, 0, before + uniform_below_each(np.maximum(radii + ~before, 1)))
-        return a[:, 1:] - a[:, :1]
+        least = np.minimum(radii, slack)
+        side, later = radii + least, parts < d
+        top = np.where(later, least + 1 + uniform_below_each(np.maximum(radii - least, 1)), least)
+        point = np.empty((size, d), dtype=np.int64)
+        for i in range(d):
+            lower = later & (i < parts)  # smaller than the largest, which comes later
+            drawn = lower + uniform_below_each(np.maximum(side + ~lower, 1))
+            point[:, i] = top - np.where(i == parts, 0, drawn)
+        return point
     chosen = _many_subsets(d, parts)
     point = np.zeros((size, d), dtype=np.int64)
     for part in range(d + 1):

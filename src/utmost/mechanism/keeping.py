@@ -360,7 +360,8 @@ class KeptKeys(ExactMechanism):
 
         if self.noise is not None:
             return self.noise.expected(loss)
-        assert self.border is not None
+        if self.border is None:
+            raise InvalidInput("no number is shown beside these keys.")
         thresholds = np.arange(1, self.law.sure + 1)
         return float(self.law.chances @ cost(loss, np.abs(self.border - thresholds)))
 
@@ -371,7 +372,8 @@ class KeptKeys(ExactMechanism):
         thresholds up to n, each with half of what the confidence leaves. p(n - i)/p(n) grows with n, so these n lie in
         a row.
         """
-        assert self.border is not None
+        if self.border is None:
+            raise InvalidInput("no count is shown beside these keys.")
         excess = np.asarray(shown) - self.border
         known, sure = np.minimum(excess, self.law.sure).astype(np.int64), self.law.sure
         low, high = np.empty(sure + 1, dtype=np.int64), np.empty(sure + 1, dtype=np.int64)

@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol, Self, get_args
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, get_args
 
 import numpy as np
 from flint import arb, ctx
@@ -50,6 +50,10 @@ from utmost.space.integers import Lattice, Moves
 
 MOST_DIMENSION = 1000
 """Balls of more dimensions are not counted: a file may ask for any."""
+MOST_SLACK = 10_000
+"""More slack is not counted either; beyond epsilon = 0.003 or so a little is then lost."""
+Count: TypeAlias = Callable[[Moves, int, int, int], int]
+"""What is added up over a ball: of its shape, dimension, radius and slack."""
 
 
 class VectorLaw(Protocol):
@@ -78,6 +82,8 @@ class BallLaw:
     decay : the factor b of one step, a rational number from 0 to below 1
     period : how many norms there are to a step
     upper : how many of a period's norms come before its step, 1..period
+    slack : of one-way noise, how many rises count nothing beside as many falls: vectors that rise here and fall there
+        are likelier with it, and they are those whose integers are smaller
 
     Examples
     --------
@@ -92,13 +98,16 @@ class BallLaw:
     decay: Fraction
     period: int = 1
     upper: int = 1
+    slack: int = 0
 
     def __post_init__(self) -> None:
-        whole = all(type(x) is int for x in (self.dimension, self.period, self.upper))
+        whole = all(type(x) is int for x in (self.dimension, self.period, self.upper, self.slack))
         if not whole or self.shape not in get_args(Moves) or not isinstance(self.decay, Fraction):
             raise InvalidInput("a law of balls has a shape, whole numbers and a rational decay.")
         if not (1 <= self.dimension <= MOST_DIMENSION and 1 <= self.upper <= self.period and 0 <= self.decay < 1):
             raise InvalidInput("a law of balls needs 0 <= decay < 1, 1 <= upper <= period, dimension 1 to 1000.")
+        if self.slack and not (self.shape == "one-way" and 0 < self.slack <= MOST_SLACK):
+            raise InvalidInput(f"only one-way noise has slack, from 0 to {MOST_SLACK}.")
 
     @property
     def name(self) -> str:
@@ -106,14 +115,15 @@ class BallLaw:
         steps = "" if self.period == 1 else ", in steps"
         if self.dimension == 1:
             return "geometric noise" if self.period == 1 else "staircase noise"
-        shape = {"any": "staircase", "one-way": "one-way", "cube": "cube"}.get(self.shape, self.shape)
-        return f"{shape} noise on all {self.dimension} integers at once{steps if shape != 'staircase' else ''}"
+        shape = {"any": "staircase"}.get(self.shape, self.shape)
+        slack = f" with slack {self.slack}" if self.slack else ""
+        return f"{shape} noise{slack} on all {self.dimension} integers at once{steps if shape != 'staircase' else ''}"
 
     def probability(self, z: Sequence[int]) -> Fraction:
         """The probability of one vector, exactly."""
         if self.shape == "sum-zero" and sum(z) != 0:
             return Fraction(0)
-        n = norm(self.shape, z)
+        n = norm(self.shape, z, self.slack)
         steps = n // self.period + (n % self.period >= self.upper)
         return self.decay**steps / (1 - self.decay) / self._whole
 
@@ -125,13 +135,17 @@ class BallLaw:
 
     def mean(self, loss: str) -> float:
         """The expected loss of one integer."""
-        if loss in ("absolute", "squared"):
-            return float(self.exact_mean(loss))
-        return 2 * float(self.tail(tolerance(loss) + 1))
+        if loss not in ("absolute", "squared"):
+            return 2 * float(self.tail(tolerance(loss) + 1))
+        with ctx.workprec(self._precision(64)):  # balls, not rationals: those have 10^5 digits with much slack
+            b = arb(as_fmpq(self.decay))
+            summed = self._sum(sum_absolute if loss == "absolute" else sum_squared, 0, b)
+            return float(summed / self._sum(count_ball, 0, b))
 
     def exact_tail(self, t: int) -> Fraction:
         """Pr[z_1 >= t], t >= 1, exactly."""
-        return Fraction(self._above(t, self.decay)) / self._whole
+        found = self._above(t, as_fmpq(self.decay))
+        return Fraction(int(found.p), int(found.q)) / self._whole
 
     def enclose_tail(self, t: int, bits: int) -> arb:
         """A ball around Pr[z_1 >= t], t >= 1."""
@@ -157,9 +171,9 @@ class BallLaw:
         steps = self._steps.draw(size)[0]
         most = (int(steps.max(initial=0)) + 1) * self.period
         if size > 1 and most < 2**50:
-            return draw_in_balls(self.shape, self.dimension, steps * self.period + self.upper - 1)
+            return draw_in_balls(self.shape, self.dimension, steps * self.period + self.upper - 1, self.slack)
         radii = [k * self.period + self.upper - 1 for k in steps.tolist()]
-        points = [draw_in_ball(self.shape, self.dimension, radius) for radius in radii]
+        points = [draw_in_ball(self.shape, self.dimension, radius, self.slack) for radius in radii]
         return np.array(points, dtype=np.int64 if most < 2**62 else object).reshape(size, self.dimension)
 
     def prove(self, space: Lattice, level: Level) -> Check:
@@ -174,34 +188,52 @@ class BallLaw:
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         numbers = {"dimension": self.dimension, "period": self.period, "upper": self.upper}
-        return {"law": self.kind, "shape": self.shape, "decay": str(self.decay), **numbers}
+        slack = {"slack": self.slack} if self.slack else {}
+        return {"law": self.kind, "shape": self.shape, "decay": str(self.decay), **numbers, **slack}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The law written by `to_json`."""
-        return cls(data["shape"], data["dimension"], as_rational(data["decay"]), data["period"], data["upper"])
+        numbers = (data["period"], data["upper"], data.get("slack", 0))
+        return cls(data["shape"], data["dimension"], as_rational(data["decay"]), *numbers)
 
     # ---- sums over radii ----
 
-    def total(self, count: Callable[[Moves, int, int], int]) -> Fraction:
+    def total(self, count: Count) -> Fraction:
         """The sum of a count over all balls of the mixture, each with its weight: over that of `count_ball`, a mean.
 
-        `count(shape, dimension, radius)` is a polynomial in the radius, of degree dimension + 2 at most.
+        `count(shape, dimension, radius, slack)` is a polynomial in the radius, of degree dimension + 2 at most, from a
+        radius of slack - 1 on; balls below that are cubes.
         """
-        return Fraction(self._sum(count, 0, self.decay))
+        found = self._sum(count, 0, as_fmpq(self.decay))
+        return Fraction(int(found.p), int(found.q))
 
     @cached_property
     def _whole(self) -> Fraction:
         return self.total(count_ball)
 
-    def _sum(self, count: Callable[[Moves, int, int], int], first: int, b: Any) -> Any:
+    def _sum(self, count: Count, first: int, b: Any) -> Any:
         """The sum over k >= first of b^(k - first) times a count at the k-th radius."""
-        return _newton([self._count(count, first + j) for j in range(self.dimension + 3)], b)
+        return self._sum_pieces(lambda shape, k: self._count(count, shape, k), first, b)
 
-    def _count(self, count: Callable[[Moves, int, int], int], k: int) -> int:
-        key = (count, k)
+    def _sum_pieces(self, at: Callable[[Moves, int], int], first: int, b: Any) -> Any:
+        """The same for a count `at(shape, k)`: up to the slack of cubes, as all cubes less the larger ones."""
+        found = _newton([at(self.shape, max(first, self._settled) + j) for j in range(self.dimension + 3)], b)
+        if first >= self._settled:
+            return found
+        near, far = (_newton([at("cube", k + j) for j in range(self.dimension + 3)], b) for k in (first, self._settled))
+        return near + b ** (self._settled - first) * (found - far)
+
+    @cached_property
+    def _settled(self) -> int:
+        """The first k whose ball is counted by the polynomial."""
+        return max(0, -(-(self.slack - self.upper) // self.period))
+
+    def _count(self, count: Count, shape: Moves, k: int) -> int:
+        key = (count, shape, k)
         if key not in self._counted:
-            self._counted[key] = count(self.shape, self.dimension, k * self.period + self.upper - 1)
+            slack = self.slack if shape == self.shape else 0
+            self._counted[key] = count(shape, self.dimension, k * self.period + self.upper - 1, slack)
         return self._counted[key]
 
     @cached_property
@@ -211,11 +243,12 @@ class BallLaw:
     def _above(self, t: int, b: Any) -> Any:
         """The weight of vectors with z_1 >= t, from the first radius that reaches t."""
         first = max(0, -(-(t - self.upper + 1) // self.period))
-        values = [
-            count_above(self.shape, self.dimension, (first + j) * self.period + self.upper - 1, t)
-            for j in range(self.dimension + 3)
-        ]
-        return _newton(values, b) * b**first
+
+        def at(shape: Moves, k: int) -> int:
+            slack = self.slack if shape == self.shape else 0
+            return count_above(shape, self.dimension, k * self.period + self.upper - 1, t, slack)
+
+        return self._sum_pieces(at, first, b) * b**first
 
     def _enclose_steps(self, k: int, bits: int) -> arb:
         """A ball around the probability of the k-th radius or a larger one."""

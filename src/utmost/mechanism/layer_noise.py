@@ -20,6 +20,7 @@ from utmost.mechanism.decay import implies_level
 from utmost.mechanism.draws import IntegerDraws, draw_point
 from utmost.mechanism.layers import LayerLaw, sum_norms, sum_squares
 from utmost.mechanism.line import tolerance
+from utmost.mechanism.sampling import WORD
 from utmost.privacy import Level
 
 NEGLIGIBLE = 64 * math.log(2)
@@ -42,8 +43,10 @@ class LayerNoise:
 
     def __post_init__(self) -> None:
         law = self.law
-        if law.dimension != 1 or not (0 < law.decay < 1 and 1 <= law.upper <= law.period):
-            raise InvalidInput("noise on a line falls by a decay between 0 and 1, at one of 1..period layers.")
+        if law.dimension != 1 or not (0 < law.decay < 1 and 1 <= law.upper <= law.period <= 2**WORD):
+            raise InvalidInput(
+                "noise on a line falls by a decay between 0 and 1, at one of 1..period layers, period at most 2^62."
+            )
 
     @property
     def name(self) -> str:

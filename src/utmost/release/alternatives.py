@@ -15,13 +15,12 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from utmost.exact.arrays import Floats
 from utmost.mechanism.line import cost
 from utmost.privacy import ApproxDP, GaussianDP, Level
 from utmost.space.integers import Lattice, Line
 
-Floats = NDArray[np.float64]
 Tail = Callable[[Floats], Floats]
 DELTA = 1e-6
 FAR = 45.0
@@ -96,6 +95,36 @@ def _both_sides(one_side: Floats, last: int) -> Floats:
     """H(x) + H(m - x) at every point."""
     here = one_side[np.minimum(np.arange(last + 1), len(one_side) - 1)]
     return np.asarray(here + here[::-1])
+
+
+def threshold_users(changes: int, level: Level) -> dict[str, float]:
+    """How many units a key needs to be shown, on average, by noise on its count and the lowest threshold that is safe.
+
+    One neighbour changes so many keys by one unit. Keys that it alone holds are shown with delta at most, all of them
+    together; Gaussian noise has half of delta, and the threshold the other half.
+    """
+    from scipy.special import ndtr, ndtri
+
+    if not isinstance(level, ApproxDP) or not 0 < level.log_growth < math.inf or not 0 < level.delta < 1:
+        return {}
+    scale, alone = changes / level.log_growth, -math.expm1(math.log1p(-float(level.delta)) / changes)
+    half = ApproxDP(level.epsilon, level.delta / 2) if level.ratio == 1 else level
+    spread = _gaussian_spread(half) * math.sqrt(changes)
+    borders = {
+        "Laplace threshold": (1 - scale * math.log(2 * alone), scale, _laplace_below),
+        "Gaussian threshold": (1 - spread * float(ndtri(alone / 2)), spread, lambda x: ndtr(-x)),
+    }
+    found = {}
+    for name, (border, wide, hidden) in borders.items():
+        users = np.arange(1.0, min(MOST_WIDE, math.ceil(border + FAR * wide)) + 1)
+        found[name] = 1 + float(np.sum(hidden((users - border) / wide)))
+    return found
+
+
+def _laplace_below(x: Floats) -> Floats:
+    """The probability that Laplace noise of scale 1 lies below -x."""
+    far = np.exp(-np.abs(x)) / 2
+    return np.asarray(np.where(x < 0, 1 - far, far))
 
 
 def tails(reach: int, straight: float, level: Level) -> dict[str, tuple[Tail, int]]:

@@ -24,9 +24,10 @@ from utmost.privacy import ApproxDP, Level
 from utmost.release.accuracy import After, Before
 from utmost.release.arguments import scaled
 from utmost.release.conditions.reading import readings
-from utmost.release.questions.by import Grouped
+from utmost.release.pictures import curve_of
 from utmost.release.questions.question import Question
-from utmost.release.words import estimated, known_after, measured, optimality, show
+from utmost.release.questions.share import Share, TestedShare
+from utmost.release.words import compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
 from utmost.solution.solution import solution_to_json
 
@@ -89,6 +90,14 @@ class Plan:
         described = describe(self.question, self.dataset)
         return {**described, "notes": [*described["notes"], *self.readings], "ledger": {"left": self.left}}
 
+    def picture(self) -> str:
+        """What is known before anything is read, as SVG: of keys that nobody listed, how likely each is shown.
+
+        Empty for questions that have no such picture.
+        """
+        known = self.question.curve
+        return "" if known is None else curve_of(known)
+
     def __str__(self) -> str:
         lines = _lines(self.question, self.before, None)
         lines += [f"  note: {how}" for how in self.readings]
@@ -98,7 +107,7 @@ class Plan:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return f"<pre>{html.escape(str(self))}</pre>{self.picture()}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +175,10 @@ class Answer:
     @cached_property
     def table(self) -> pyarrow.Table:
         """Of an answer by keys: an Arrow table of the keys, with the columns value, lower and upper."""
-        if not isinstance(self.question, Grouped):
+        if not hasattr(self.question, "table"):
             raise InvalidInput("only answers by keys are tables: ask with by=um.keys(...), or use answer.value.")
-        return self.question.table(self.released)
+        found: pyarrow.Table = self.question.table(self.released)
+        return found
 
     def to_pandas(self) -> Any:
         """The same table as a pandas frame."""
@@ -176,6 +186,29 @@ class Answer:
             return self.table.to_pandas()
         except ImportError:
             raise UtmostError("to_pandas needs pandas: pip install pandas; answer.table needs nothing.") from None
+
+    def test(self, theta: Any, alternative: str = "greater", confidence: Any = 0.95) -> TestedShare:
+        """Of a share: whether the share in the population that the rows are drawn from is above theta.
+
+        All of it is made of what was released: any number of tests cost nothing more.
+
+        Parameters
+        ----------
+        theta : number
+            The share under the null hypothesis, from 0 to 1.
+        alternative : "greater", "less" or "two-sided"
+            Whether the population's share may be above theta, below it, or either.
+        confidence : number
+            Of the interval of the population's share, which ends where the alternative would no longer be believed.
+
+        Returns
+        -------
+        TestedShare
+            With `p_value`, exactly uniform if the population's share is theta, and `interval`.
+        """
+        if not isinstance(self.question, Share):
+            raise InvalidInput("only shares are tested: ask with s.share(...), then answer.test(0.5).")
+        return self.question.test(self.released, theta, alternative, confidence)
 
     @property
     def head(self) -> str:
@@ -248,6 +281,7 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "notes": list(question.notes),
         "accuracy": {"before": asdict(question.accuracy)},
         "compared": question.losses,
+        **({} if question.curve is None else {"curve": question.curve}),
     }
 
 
@@ -273,15 +307,10 @@ def plain_after(question: Question, after: After) -> dict[str, Any]:
 
 
 def fits(question: Question) -> tuple[Check, ...]:
-    """Whether a solution is one for the question: the same integers, moves, level, loss, prior, quantile."""
+    """Whether a solution is one for the question: the same integers, moves and level, and all that it poses."""
     problem = question.solution.problem
     same = problem.space == question.space and problem.privacy == question.proved_level
-    asked = {
-        name: getattr(question, name) for name in ("loss", "prior", "unbiased", "border") if hasattr(question, name)
-    }
-    if hasattr(question, "q"):  # a quantile's: which one, and among what
-        asked |= {"q": str(question.q), "candidates": list(getattr(question, "candidates", ()))}
-    wrong = [name for name, value in asked.items() if not _equal(problem.data.get(name), value)]
+    wrong = [name for name, value in question.posed.items() if not _equal(problem.data.get(name), value)]
     if not same or wrong:
         return (Check("question", False, "the solution is for other integers, moves, level, loss or prior"),)
     return (Check("question", True, f"the solution is for this question: {question.space}"),)
@@ -296,6 +325,8 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _in_unit(question: Question, value: float | None) -> float | None:
+    if question.solution.problem.question == "keys.shown":  # how many hold a key, whatever the numbers beside it are
+        return value
     step = float(getattr(question, "step", 1))
     return None if value is None else scaled(getattr(question, "loss", "zero-one"), value, step)
 
@@ -313,5 +344,5 @@ def _lines(question: Question, before: Before, after: After | None) -> list[str]
     if after is not None:
         lines.append(f"  accuracy after: {known_after(after)}")
     others = ", ".join(f"{name} {by[before.loss]:.4g}" for name, by in question.losses.items() if before.loss in by)
-    lines.append(f"  {before.loss} loss: {others}")
+    lines.append(f"  {compared_by(before.loss)}: {others}")
     return lines + [f"  note: {note}" for note in question.notes]

@@ -15,12 +15,13 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel, shown
 from utmost.exact import as_rational
+from utmost.exact.arrays import Floats
 from utmost.mechanism.line import within
 from utmost.privacy import ApproxDP, Level, PureDP, require_pure
+from utmost.space.families import Neighbours as Neighbours
 from utmost.space.integers import Line, Tallies
 
 Condition: TypeAlias = str | Callable[[Any], Any] | Any | None
@@ -33,8 +34,6 @@ TallyPrior: TypeAlias = Mapping[tuple[int, ...], float] | None
 """A probability for each tally that is listed; None is uniform over all tallies."""
 Of: TypeAlias = Literal["rows", "people"]
 """What is counted."""
-Neighbours: TypeAlias = Literal["replace", "add-remove"]
-"""Who neighbours whom: one unit's data become others, or one unit comes or goes."""
 
 LIBRARIES = ("numpy", "pandas", "polars", "pyarrow")
 """Whose columns may list public values."""
@@ -136,7 +135,7 @@ def share_of(level: ApproxDP, share: Fraction) -> ApproxDP:
     return PureDP(Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12) * share)
 
 
-def line_prior(line: Line, prior: Any) -> NDArray[np.float64] | None:
+def line_prior(line: Line, prior: Any) -> Floats | None:
     """A distribution over the points, in order; None is uniform."""
     if prior is None:
         return None

@@ -112,8 +112,13 @@ def audit(question: Callable[[Any], Any], table_a: Any, table_b: Any, runs: int 
 def _draw(answer: Any, runs: int) -> list[tuple[Any, ...]]:
     """Releases from one table: read once, drawn many times."""
     asked, source = answer.question, answer.source
-    point = asked.point(source.integers(asked.statement(source, b"audit" * 8)))
-    return [tuple(asked.draw(point).values()) for _ in range(runs)]
+    point = asked.point(source.found(asked.statement(source, b"audit" * 8)))
+    return [tuple(map(_hashable, asked.draw(point).values())) for _ in range(runs)]
+
+
+def _hashable(released: Any) -> Any:
+    """What was released, lists as tuples."""
+    return tuple(map(_hashable, released)) if isinstance(released, list) else released
 
 
 def _best_event(first: Counter[Any], second: Counter[Any], delta: float) -> tuple[set[Any], bool]:

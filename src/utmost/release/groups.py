@@ -77,7 +77,7 @@ def grouped_statement(
         alike = () if _is_one_count(contributions) else tuple(contributions)
         placed = keep_rows(placed.select("who", *contributions, "cell"), ("cell", *alike), rows_each, secret)
     found = placed.group_by("cell").aggregate(
-        **{name: _clamped(placed[name].sum().fill_null(0)) for name in contributions}
+        **{name: clamped(placed[name].sum().fill_null(0)) for name in contributions}
     )
     return source.statement(found.select("cell", *contributions), listed, size)
 
@@ -152,7 +152,8 @@ def _nothing(kind: Any) -> Any:
     return ibis.literal(values[kind_of(kind)], kind)
 
 
-def _clamped(total: Any) -> Any:
+def clamped(total: Any) -> Any:
+    """A sum cut to what 64 bits hold, with room for noise."""
     import ibis
 
     low, high = ibis.literal(-LARGEST, "int64"), ibis.literal(LARGEST, "int64")

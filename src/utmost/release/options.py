@@ -170,5 +170,6 @@ SHARE = Option(
     "Which quantile, between 0 and 1 (0.5 is the median)",
     required=True,
 )
+KEYS_EACH = Option("keys_each", "So many keys of a person take part at most; 1 without it.", read=read_whole)
 OF = Option("of", "Count rows or people; rows without it.")
 UNBIASED = Option("unbiased", "The noisy number itself instead of the best guess.", is_switch=True)

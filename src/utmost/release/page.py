@@ -16,7 +16,7 @@ import numpy as np
 from utmost.exact import as_plain
 from utmost.release.accuracy import BY_LAW
 from utmost.release.answers import Answer
-from utmost.release.pictures import bars, belief
+from utmost.release.pictures import bars, belief, curve_of
 from utmost.release.words import MOST_CELLS, cell_name, known_after, show
 
 STYLE = (
@@ -42,7 +42,12 @@ OPENING = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name
 """How every page begins: a file that begins otherwise is not replaced by one."""
 MOST_BARS, MOST_DRAWN = 40, 400
 OURS = "Utmost"
-LOSSES = {"absolute": "mean error", "squared": "mean squared error", "zero-one": "chance of a wrong answer"}
+LOSSES = {
+    "absolute": "mean error",
+    "squared": "mean squared error",
+    "zero-one": "chance of a wrong answer",
+    "users": "holders a key needs",
+}
 
 
 def page_of(answers: Sequence[Answer], title: str | None) -> str:
@@ -93,7 +98,8 @@ def _section(answer: Answer, alone: bool) -> str:
         for name, text in facts
     )
     asked = "" if alone else f"<h2>{html.escape(answer.question.words)}</h2>"
-    return f"{asked}{_value(answer)}{_picture(answer)}{_table('', rows)}{_compared(answer, 'h2' if alone else 'h3')}"
+    pictures = f"{_picture(answer)}{_curve(answer)}"
+    return f"{asked}{_value(answer)}{pictures}{_table('', rows)}{_compared(answer, 'h2' if alone else 'h3')}"
 
 
 def _statistic(answer: Answer) -> str:
@@ -123,7 +129,7 @@ def _picture(answer: Answer) -> str:
     """What is known after a number was released; several counts side by side."""
     if isinstance(answer.value, Mapping):
         shown = {_short(cell_name(name)): float(n) for name, n in islice(answer.value.items(), MOST_BARS + 1)}
-        few = len(shown) == len(answer.value) <= MOST_BARS and answer.question.one_kind
+        few = 0 < len(shown) == len(answer.value) <= MOST_BARS and answer.question.one_kind
         return bars(shown, "The released numbers.") if few else ""
     known = answer.question.belief(answer.released)
     if known is None or answer.interval is None:
@@ -140,6 +146,12 @@ def _picture(answer: Answer) -> str:
         f"{show(low)} to {show(high)}, which holds the true value with {answer.after.confidence:.0%}, {BY_LAW}."
     )
     return belief(points.tolist(), chances.tolist(), float(answer.value), (low, high), caption)
+
+
+def _curve(answer: Answer) -> str:
+    """What was known before anything was read, where the question has such a picture."""
+    known = answer.question.curve
+    return "" if known is None else curve_of(known)
 
 
 def _table(head: str, rows: str) -> str:

@@ -45,7 +45,7 @@ def _anchor(place: float) -> str:
 
 def bars(values: Mapping[str, float], caption: str, strong: str | None = None) -> str:
     """Numbers side by side, with a caption; one of them at full strength, or all alike."""
-    top = max(0.0, *values.values()) or 1.0  # noise may bring all of them below 0
+    top = max([0.0, *values.values()]) or 1.0  # noise may bring all of them below 0
     body = ""
     for i, (name, value) in enumerate(values.items()):
         y = 14 + 30 * i
@@ -55,6 +55,38 @@ def bars(values: Mapping[str, float], caption: str, strong: str | None = None) -
         body += f'<rect class="{kind}" x="212" y="{y}" width="{max(long, 1):.1f}" height="20" fill="{fill}"/>'
         body += _text(218 + long, y + 15, _number(value), "start")
     return _captioned(caption, body, 24 + 30 * len(values))
+
+
+def curve(xs: Sequence[float], chances: Sequence[float], caption: str) -> str:
+    """Probabilities from 0 to 1 over whole numbers, with marks at the first, the last and where one half is passed."""
+    low, high = min(xs), max(xs)
+    width = (high - low) or 1.0
+
+    def at(x: float) -> float:
+        return 40 + (WIDE - 80) * (x - low) / width
+
+    def up(chance: float) -> float:
+        return HIGH - 30 - (HIGH - 50) * chance
+
+    points = " ".join(f"{at(x):.1f},{up(c):.1f}" for x, c in zip(xs, chances, strict=True))
+    half = next((x for x, c in zip(xs, chances, strict=True) if c >= 0.5), high)
+    lines = "".join(
+        f'<line x1="40" y1="{up(c):.1f}" x2="{WIDE - 40}" y2="{up(c):.1f}" stroke="{INK}" opacity="0.2"/>'
+        + _text(34, up(c) + 5, f"{c:g}", "end")
+        for c in (0, 0.5, 1)
+    )
+    marks = [x for x in (low, high) if abs(at(x) - at(half)) > 40] + [half]
+    return _captioned(
+        caption,
+        f'{lines}<polyline class="curve" points="{points}" fill="none" stroke="{OURS}" stroke-width="2"/>'
+        + "".join(_text(at(x), HIGH - 12, _number(x), "middle") for x in marks),
+    )
+
+
+def curve_of(known: Mapping[str, Any]) -> str:
+    """The picture of a question's curve: two columns of numbers, by name."""
+    (across, xs), (upwards, chances) = known.items()
+    return curve(xs, chances, f"A key is {upwards} this high, by how many {across} it has.")
 
 
 def spending(shares: Mapping[str, Sequence[tuple[str, float]]]) -> str:

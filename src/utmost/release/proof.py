@@ -23,8 +23,9 @@ from utmost.mechanism.certification import Check
 from utmost.privacy import Level, level_from_json
 from utmost.release.answers import FORMAT, Answer
 from utmost.release.conditions import where_from_text
+from utmost.release.discover import discover_again
 from utmost.release.keys import keys_again
-from utmost.release.questions import BY_KEYS, QUESTIONS
+from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL
 from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours
 from utmost.solution import Verification
@@ -60,7 +61,7 @@ def _proved(content: Any) -> tuple[Answer, Verification]:
         again = json.loads(json.dumps(answer.details))
         wrong = [name for name, value in again.items() if name != "format" and not _same(stated.pop(name, None), value)]
         wrong += list(stated)  # what nobody recomputes is nobody's word
-    except (UtmostError, *NONSENSE) as reason:
+    except UtmostError as reason:  # any other error would be a mistake of ours, not of the file
         return answer, replace(found, checks=(*found.checks, Check("numbers", False, str(reason))))
     detail = f"{', '.join(sorted(wrong))}: not what follows from the released values" if wrong else "all recomputed"
     return answer, replace(found, checks=(*found.checks, Check("numbers", not wrong, detail)))
@@ -75,7 +76,9 @@ def answer_from_json(content: Any) -> Answer:
         terms = Terms(as_unit(content["unit"]), require_neighbours(content["neighbours"]))
         question = question_again(content["question"], terms, level, solution_from_json(content["solution"]))
         ledger = LedgerState(**{each.name: content["ledger"][each.name] for each in fields(LedgerState)})
-        answer = Answer(question, str(content["dataset"]), dict(content["released"]), ledger)
+        released = dict(content["released"])
+        question.require_released(released)
+        answer = Answer(question, str(content["dataset"]), released, ledger)
         _ = answer.value
         return answer
     except InvalidInput as reason:
@@ -89,7 +92,10 @@ def question_again(public: Mapping[str, Any], terms: Terms, level: Level, soluti
 
     A listed prior stands in the solution; the report names it by its fingerprint. `BadFile` for what cannot be one.
     """
-    kind = (BY_KEYS if "by" in public else QUESTIONS).get(str(public.get("question")))
+    by = public.get("by")
+    found = isinstance(by, Mapping) and "discover" in by
+    listed = BY_KEYS if "by" in public else SEVERAL if "shares" in public else QUESTIONS
+    kind = (DISCOVERED if found else listed).get(str(public.get("question")))
     if kind is None:
         raise BadFile(f"the report asks {public.get('question')!r}, which this version does not know; update Utmost.")
     known = {each.name for each in fields(kind)}
@@ -97,7 +103,7 @@ def question_again(public: Mapping[str, Any], terms: Terms, level: Level, soluti
     if "where" in given:
         given["where"] = where_from_text(given["where"])
     if "by" in given:
-        given["by"] = keys_again(given["by"])
+        given["by"] = discover_again(given["by"]) if found else keys_again(given["by"])
     if str(public.get("prior")) != "uniform":
         given["prior"] = solution.problem.data.get("prior")
     question = kind(terms=terms, privacy=level, **given)

@@ -38,8 +38,8 @@ class Session(Questions[Answer]):
 
     Parameters
     ----------
-    table : path of a CSV or Parquet file, "file.duckdb#table", "postgresql://user@host/database#table", a pandas,
-        polars or pyarrow frame, a DataFrame of Spark, or an Ibis table
+    table : path of a CSV or Parquet file, "file.duckdb#table", "postgresql://user@host/database#table",
+        "sc://host:15002#database.table", a pandas, polars or pyarrow frame, a DataFrame of Spark, or an Ibis table
     dataset : the name of its account in the ledger; the same people under two names are protected twice as little
     unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many
     neighbours : "replace" or "add-remove"; no default, because the promise differs

@@ -20,9 +20,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from utmost.errors import EngineFailed, InvalidInput, UtmostError, shown
+from utmost.exact.arrays import Integers
 from utmost.release.arguments import plain
 
 FAILED = (
@@ -45,13 +45,15 @@ KEYS = "public_keys"
 class Statement:
     """SQL that yields integers under these names; it may hold the data set's secret, and is never shown.
 
-    It yields one row; or one for each of some public keys, at the place that its column `cell` says.
+    It yields one row; or one for each of some public keys, at the place that its column `cell` says; or one for each
+    key that there is, whose first columns are the key: `labels` names their types.
     """
 
     sql: str = field(repr=False)
     columns: tuple[str, ...]
     keys: Any = field(default=None, repr=False, compare=False)
     size: int = 1
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,15 +125,16 @@ class Source:
             if name in self.refused:
                 raise InvalidInput(f"column {name!r} {self.refused[name]}.")
 
-    def statement(self, query: Any, keys: Any = None, size: int = 1) -> Statement:
+    def statement(self, query: Any, keys: Any = None, size: int = 1, labels: tuple[str, ...] = ()) -> Statement:
         """An aggregation over the table as the engine's SQL: compiled from the schema, so what fails here is public.
 
-        `keys` is an Arrow table that the query joins under the name `KEYS`, and `size` how many groups there may be.
+        `keys` is an Arrow table that the query joins under the name `KEYS`, and `size` how many groups there may be;
+        `labels` are the types of the first columns where these are keys that nobody listed.
         """
         self.require_unchanged()
         try:
             read = self._read(query).op().replace(_exactly).to_expr()
-            made = Statement(self.connection.compile(read), tuple(query.columns), keys, size)
+            made = Statement(self.connection.compile(read), tuple(query.columns), keys, size, labels)
             self.rehearse(read, made)
             return made
         except UtmostError:
@@ -209,7 +212,9 @@ class Source:
         return condition
 
     def found(self, statement: Statement) -> Mapping[str, Any]:
-        """What a statement finds: integers, or a column of them where it is by public keys."""
+        """What a statement finds: integers, or columns of them where it is by keys, public ones or those there are."""
+        if statement.labels:
+            return self.labelled(statement)
         return self.integers(statement) if statement.keys is None else self.integer_columns(statement)
 
     def integers(self, statement: Statement) -> dict[str, int]:
@@ -221,7 +226,7 @@ class Source:
             pass
         raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
 
-    def integer_columns(self, statement: Statement) -> dict[str, npt.NDArray[np.int64]]:
+    def integer_columns(self, statement: Statement) -> dict[str, Integers]:
         """The rows of an aggregation by public keys, in the order of the keys; where there is none, 0."""
         try:
             cell, *found = self.all_rows(statement)
@@ -234,12 +239,33 @@ class Source:
             pass
         raise EngineFailed(FAILED)
 
+    def labelled(self, statement: Statement) -> dict[str, Any]:
+        """The rows of an aggregation by keys that nobody listed, as Arrow columns: private, keys and all."""
+        import pyarrow
+
+        kinds = [*statement.labels, *("int64" for _ in statement.columns[len(statement.labels) :])]
+        try:
+            found = self.all_columns(statement)
+            types = arrow_types(kinds)
+            return {
+                name: pyarrow.chunked_array(column, kind) if isinstance(column, list) else column.cast(kind)
+                for name, kind, column in zip(statement.columns, types, found, strict=True)
+            }
+        except Exception:
+            pass
+        raise EngineFailed(FAILED)
+
+    def all_columns(self, statement: Statement) -> list[Any]:
+        """The columns of a statement whose rows have labels: Arrow's, or lists of one list."""
+        with self.cursor() as cursor:
+            return list(cursor.execute(statement.sql).to_arrow_table().columns)
+
     def run(self, sql: str, keys: Any = None) -> Any:
         """The first row of a statement, which nobody else can fetch."""
         with self.cursor(keys=keys) as cursor:
             return cursor.execute(sql).fetchone()
 
-    def all_rows(self, statement: Statement) -> list[npt.NDArray[np.int64]]:
+    def all_rows(self, statement: Statement) -> list[Integers]:
         """The columns of a statement by keys, as whole numbers."""
         with self.cursor(keys=statement.keys) as cursor:
             found = cursor.execute(statement.sql).to_arrow_table()
@@ -289,6 +315,15 @@ def _exactly(node: Any, parts: Any) -> Any:
         text = node.value.astimezone(datetime.UTC).isoformat(sep=" ", timespec="microseconds")
         return operations.Cast(ibis.literal(text).op(), to=ibis.dtype("timestamp('UTC', 6)"))
     return node
+
+
+def arrow_types(kinds: Iterable[str]) -> list[Any]:
+    """Arrow's types of keys and numbers, by their names."""
+    import pyarrow
+
+    known = {"string": pyarrow.string(), "int64": pyarrow.int64(), "uint64": pyarrow.uint64(), "bool": pyarrow.bool_()}
+    known |= {"double": pyarrow.float64(), "date32[day]": pyarrow.date32()}
+    return [known[kind] for kind in kinds]
 
 
 def as_column(name: Any) -> str:

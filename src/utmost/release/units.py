@@ -6,7 +6,7 @@ import operator
 import re
 from ast import literal_eval
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.arguments import Neighbours, plain
@@ -101,7 +101,7 @@ def as_unit(text: str) -> Unit:
 
 def require_neighbours(neighbours: Any) -> Neighbours:
     """Either "replace" or "add-remove"; there is no default, because the promise differs."""
-    if not isinstance(neighbours, str) or neighbours not in ("replace", "add-remove"):
+    if not isinstance(neighbours, str) or neighbours not in get_args(Neighbours):
         raise InvalidInput(
             f"neighbours is {shown(neighbours)}; say 'replace' (one unit's data become others: how many there are is "
             "public) or 'add-remove' (one unit comes or goes: whether it is there at all is protected)."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any
 
@@ -19,6 +19,9 @@ def show(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, str):
         return value
+    if isinstance(value, list):
+        named = [cell_name(key) for key in value[:MOST_CELLS]]
+        return first_of(named, value) or "none"
     if isinstance(value, Mapping):
         return first_of([f"{cell_name(name)}: {show(part)}" for name, part in islice(value.items(), MOST_CELLS)], value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
@@ -29,7 +32,7 @@ def cell_name(key: Any) -> str:
     return ", ".join("null" if part is None else str(part) for part in (key if isinstance(key, tuple) else (key,)))
 
 
-def first_of(texts: list[str], everything: Mapping[Any, Any]) -> str:
+def first_of(texts: list[str], everything: Collection[Any]) -> str:
     """The texts of the first numbers, and how many more there are."""
     more = len(everything) - len(texts)
     return "; ".join(texts) + (f"; and {more:,} more" if more else "")
@@ -43,7 +46,14 @@ def optimality(certificate: Certificate, gap: float | None, proved_of: str = "")
 
 def measured(loss: str) -> str:
     """What a loss measures."""
+    if loss == "users":
+        return "holders that a key needs to be shown:"
     return "probability of a wrong answer" if loss == "zero-one" else f"expected {loss} error"
+
+
+def compared_by(loss: str) -> str:
+    """What mechanisms are compared by."""
+    return "holders needed" if loss == "users" else f"{loss} loss"
 
 
 def estimated(error: float) -> str:
@@ -64,6 +74,8 @@ def known_after(after: After) -> str:
     else:
         within = f"with {after.confidence:.0%} each: {first_of(ends, after.intervals)}" if ends else ""
     said = "; ".join(part for part in (right, within) if part)
+    if not said and after.given.startswith(BY_LAW):
+        return after.given
     near = ""
     if after.rows_within is not None:
         near = f"; with {after.confidence:.0%} fewer than {show(after.rows_within)} rows from being right, {BY_LAW}"

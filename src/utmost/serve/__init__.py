@@ -4,7 +4,8 @@
 
 `settings` reads `utmost.toml`; `credentials` makes and checks keys and signs cookies; `desk` is all that a visitor may
 do, without HTTP; `wire` writes questions, plans and budgets as JSON and reads them back; `api` and `site` are the
-routes of programs and of people; `guard` bounds sizes and rates and puts every request in order; `client` asks from
+routes of programs and of people; `forms` has those of
+surveys; `guard` bounds sizes and rates and puts every request in order; `client` asks from
 elsewhere. Needs the extra `serve`; `import utmost` loads none of it.
 """
 

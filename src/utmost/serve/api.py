@@ -141,7 +141,7 @@ class Api:
     async def report(self, request: Request, visitor: Visitor) -> Response:
         """The page that defends a recorded answer."""
         page = await self.work.run(lambda: page_of(self._recorded(request, visitor), None))
-        return report_page(page)
+        return styled_page(page, STYLE)
 
     async def verify(self, request: Request, visitor: Visitor) -> Response:
         """A recorded answer proved again, and the ledger's account checked."""
@@ -203,9 +203,9 @@ def write_plan(plan: Plan) -> dict[str, Any]:
     }
 
 
-def report_page(page: str) -> HTMLResponse:
-    """A report as it is served: its one style is allowed by its hash."""
-    digest = b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+def styled_page(page: str, style: str) -> HTMLResponse:
+    """A page that brings its one style along, as it is served: the style is allowed by its hash."""
+    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; frame-ancestors 'none'"
     return HTMLResponse(page, headers={"Content-Security-Policy": policy})
 

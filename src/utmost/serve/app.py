@@ -9,8 +9,10 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
+from utmost.errors import UtmostError
 from utmost.serve.api import Api
 from utmost.serve.desk import Desk
+from utmost.serve.forms import Forms
 from utmost.serve.guard import Gate, Guard, Work
 from utmost.serve.settings import Settings
 from utmost.serve.site import Site
@@ -38,8 +40,10 @@ def make_app(settings: Settings) -> Guard:
         work.close()
         desk.close()
 
-    api, site = Api(desk, gate, work), Site(desk, gate, work)
-    pages = Starlette(routes=site.routes, lifespan=lifespan, exception_handlers={HTTPException: site.not_found})
+    forms = Forms(settings, work)
+    api, site = Api(desk, gate, work), Site(desk, gate, work, forms)
+    unknown = {HTTPException: site.not_found, UtmostError: site.refused}
+    pages = Starlette(routes=[*site.routes, *forms.routes], lifespan=lifespan, exception_handlers=unknown)
 
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
         of_api = scope["type"] == "http" and scope["path"].startswith("/api/")

@@ -28,16 +28,19 @@ from utmost.release.page import STYLE, content_of, page_of, title_of
 from utmost.release.pictures import bars
 from utmost.release.questions import QUESTIONS
 from utmost.release.words import measured
-from utmost.serve.api import report_page
+from utmost.serve.api import styled_page
 from utmost.serve.credentials import LASTS, Signer
 from utmost.serve.desk import Desk, strength
 from utmost.serve.drawings import curve, number
 from utmost.serve.explore import TOPICS
 from utmost.serve.fields import as_python, asked_by, examples, fields_of
+from utmost.serve.forms import Forms
 from utmost.serve.guard import Gate, Rates, Work, require_same_site
 from utmost.serve.problems import Refused, status_of
 from utmost.serve.settings import Visitor
 from utmost.serve.wire import Asked
+from utmost.survey.results_page import STYLE as FORM_STYLE
+from utmost.survey.results_page import results_page
 
 PAGES = Path(__file__).with_name("pages")
 DATASET = "/datasets/{dataset}"
@@ -59,9 +62,9 @@ Shows = Callable[["Site", Request, Visit], Awaitable[Response]]
 class Site:
     """The pages of a desk."""
 
-    def __init__(self, desk: Desk, gate: Gate, work: Work, signer: Signer | None = None) -> None:
-        self.desk, self.gate, self.work, self.settings = desk, gate, work, desk.settings
-        self._signer, self._rates = signer or Signer(), Rates(desk.settings.rate)
+    def __init__(self, desk: Desk, gate: Gate, work: Work, forms: Forms) -> None:
+        self.desk, self.gate, self.work, self.forms, self.settings = desk, gate, work, forms, desk.settings
+        self._signer, self._rates = Signer(), Rates(desk.settings.rate)
         self._name = "__Host-utmost" if self.settings.secure else "utmost"
         self._pages = Environment(loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined)
 
@@ -127,7 +130,17 @@ class Site:
             return RedirectResponse("/sign-in", 303)
         visitor = visit.visitor
         left = {d.name: self.desk.left(visitor, d.name) for d in self.desk.datasets(visitor)}
-        return self._page("datasets.html", visit, datasets=self.desk.datasets(visitor), left=left, title="Data sets")
+        forms = {name: site.collector.form for name, site in self.forms.sites.items() if visitor.custodian}
+        datasets = self.desk.datasets(visitor)
+        return self._page("datasets.html", visit, datasets=datasets, left=left, forms=forms, title="Data sets")
+
+    async def results(self, request: Request, visit: Visit) -> Response:
+        """What a form's responses tell, for a custodian."""
+        if not _known(visit).custodian:
+            raise Refused(403, "results of a form are for a custodian; sign in as one.")
+        collector = self.forms.site(request.path_params["form"]).collector
+        page = await self.work.run(lambda: results_page(collector.form.estimate(collector.responses())))
+        return styled_page(page, FORM_STYLE)
 
     async def sign_in_page(self, request: Request, visit: Visit) -> Response:
         """Where a key is given."""
@@ -245,7 +258,7 @@ class Site:
         """The report by itself, to be kept."""
         name, number = request.path_params["dataset"], request.path_params["number"]
         answers = await self.work.run(self.desk.answers, _known(visit), name, number)
-        return report_page(await self.work.run(page_of, answers, None))
+        return styled_page(await self.work.run(page_of, answers, None), STYLE)
 
     async def report_data(self, request: Request, visit: Visit) -> Response:
         """The same as JSON, which `utmost verify` proves again."""
@@ -307,6 +320,11 @@ class Site:
         """The one script."""
         return Response((PAGES / "page.js").read_text(encoding="utf-8"), media_type="text/javascript")
 
+    async def refused(self, request: Request, problem: Exception) -> Response:
+        """What an address refuses that is no page."""
+        assert isinstance(problem, UtmostError)
+        return self.problem(self._visit(request), problem)
+
     async def not_found(self, request: Request, problem: Exception) -> Response:
         """Any other address."""
         status = problem.status_code if isinstance(problem, HTTPException) else 404
@@ -326,6 +344,7 @@ ROUTES: tuple[tuple[str, str, Shows], ...] = (
     ("GET", f"{DATASET}/answers/{{number:int}}", Site.answer),
     ("GET", f"{DATASET}/answers/{{number:int}}/report", Site.report),
     ("GET", f"{DATASET}/answers/{{number:int}}/report.json", Site.report_data),
+    ("GET", "/forms/{form}/results", Site.results),
     ("GET", "/explore", Site.explore),
     ("GET", "/explore/{topic}", Site.topic),
     ("GET", "/explore/{topic}/shown", Site.topic_shown),

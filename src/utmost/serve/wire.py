@@ -26,6 +26,7 @@ from utmost.privacy.written import read_level
 from utmost.release.arguments import listed, plain
 from utmost.release.bins import Bins, bins
 from utmost.release.budget import Budget, asked, levels_of
+from utmost.release.discover import Discover, discover_again
 from utmost.release.keys import Keys, keys, keys_again
 from utmost.release.questions import QUESTIONS, Questions
 
@@ -137,9 +138,11 @@ def level_of(value: Any) -> Level:
         raise InvalidInput('privacy is no level; give an epsilon, or a text such as "0.5,1e-6" or "mu=0.5".') from None
 
 
-def _keys_of(value: Any, most: int) -> Keys:
-    """Public keys: as `Keys.public` writes them, or a list of values for each of some columns."""
+def _keys_of(value: Any, most: int) -> Keys | Discover:
+    """Public keys as `Keys.public` writes them, or a list of values for each of some columns; or keys to be found."""
     try:
+        if isinstance(value, dict) and value.keys() == {"discover", "keys_each"}:
+            return discover_again(value)
         written = isinstance(value, dict) and value.keys() >= {"product", "columns"}
         columns = value["columns"] if written else list(value.items())
         lengths = [len(part[-1]) for part in columns]
@@ -162,7 +165,7 @@ def _written(name: str, value: Any) -> Any:
     value = plain(listed(value))
     if isinstance(value, Level):
         return value.to_json()
-    if isinstance(value, Keys):
+    if isinstance(value, Keys | Discover):
         return value.public
     if isinstance(value, Bins):
         return {"bins": list(value.edges)}

@@ -398,8 +398,8 @@ def solution_from_json(content: dict[str, Any]) -> Solution:
 
 def _within_reason(level: Any) -> Any:
     """Refuse a level so weak that proving it would fill the memory: exact laws are proved with all their digits."""
-    size = max(float(getattr(level, name, 0.0)) for name in ("log_growth", "mu", "rho"))
-    if MOST_CHECKED < size < math.inf:
+    sizes = [getattr(level, name, 0) for name in ("exponent", "mu", "rho")]  # rationals of any size, or infinity
+    if any(size > MOST_CHECKED and size != math.inf for size in (*sizes, getattr(level, "log_growth", 0.0))):
         raise BadFile(f"the file promises {level}: beyond {MOST_CHECKED:g} nothing is protected, and nothing checked.")
     return level
 

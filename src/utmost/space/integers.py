@@ -58,6 +58,8 @@ class Line:
         """The same as a space of the library, with points 0, 1, ... from `first` on."""
         if self.reach == 1:
             return path(self.points)
+        if self.reach == 0:
+            return Space(range(self.points), np.zeros((0, 2), dtype=np.int64))
         people, rest = divmod(self.points - 1, self.reach)
         if rest:
             here = np.arange(self.points)

@@ -1,4 +1,8 @@
-"""Binary mechanisms against linear programs, fixed-point iteration, enumeration and exact arithmetic."""
+"""Binary mechanisms against linear programs, fixed-point iteration, enumeration and exact arithmetic.
+
+Covers `design/binary/boundary`, `design/binary/carry`, `design/binary/conflict`, `design/binary/nearby`,
+`design/binary/truth`.
+"""
 
 import math
 import time

@@ -1,4 +1,7 @@
-"""Yes or no about an integer: what is claimed about better mechanisms, against linear programs over all of them."""
+"""Yes or no about an integer: what is claimed about better mechanisms, against linear programs over all of them.
+
+Covers `checking/yes_or_no`.
+"""
 
 import copy
 import json

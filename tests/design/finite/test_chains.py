@@ -1,4 +1,7 @@
-"""The best chain at every threshold: against linear programs, for losses that are convex and least at the truth."""
+"""The best chain at every threshold: against linear programs, for losses that are convex and least at the truth.
+
+Covers `checking/thresholds`.
+"""
 
 import dataclasses
 

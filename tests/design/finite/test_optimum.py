@@ -1,4 +1,8 @@
-"""Finite queries against independent linear programs, exact rationals and the corrected numbers of REG."""
+"""Finite queries against independent linear programs, exact rationals and the corrected numbers of REG.
+
+Covers `design/finite/geometric`, `design/finite/phi`, `design/finite/structured`, `design/finite/tight`,
+`design/finite/singular`, `mechanism/decaying`.
+"""
 
 import dataclasses
 import math

@@ -1,4 +1,7 @@
-"""Surveys: odds in exact rationals, draws against their law, estimates and decisions by simulation."""
+"""Surveys: odds in exact rationals, draws against their law, estimates and decisions by simulation.
+
+Covers `design/local/category_columns`, `design/local/estimation`, `design/local/responses`, `privacy/promises`.
+"""
 
 import itertools
 import json

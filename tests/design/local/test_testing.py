@@ -1,4 +1,7 @@
-"""Mechanisms for two hypotheses against LIM's program over all 2^k patterns, and against each other."""
+"""Mechanisms for two hypotheses against LIM's program over all 2^k patterns, and against each other.
+
+Covers `design/local/partitions`, `privacy/divergences`.
+"""
 
 import math
 from itertools import combinations

@@ -1,4 +1,7 @@
-"""Canonical noise: its vectors, privacy over all events, optimality against linear programs, draws against the law."""
+"""Canonical noise: its vectors, privacy over all events, optimality against linear programs, draws against the law.
+
+Covers `mechanism/canonical`.
+"""
 
 from fractions import Fraction
 

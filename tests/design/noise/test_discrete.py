@@ -1,4 +1,7 @@
-"""Integer noise: privacy in fractions, optimality against linear programs, draws against the exact law."""
+"""Integer noise: privacy in fractions, optimality against linear programs, draws against the exact law.
+
+Covers `design/noise/best_step`, `mechanism/draws`, `mechanism/layers`.
+"""
 
 import math
 import pickle

@@ -1,4 +1,7 @@
-"""One number on a line: its vectors, linear programs over raw inequalities, privacy over all events, large sizes."""
+"""One number on a line: its vectors, linear programs over raw inequalities, privacy over all events, large sizes.
+
+Covers `design/noise/threshold_chains`, `mechanism/line_chains`, `mechanism/line_table`.
+"""
 
 import json
 import time

@@ -1,4 +1,7 @@
-"""Weighted sums of noises, and intervals of variances: against enumeration and against exact draws at fixed truths."""
+"""Weighted sums of noises, and intervals of variances: against enumeration and against exact draws at fixed truths.
+
+Covers `design/noise/combined`.
+"""
 
 from fractions import Fraction
 from itertools import product

@@ -1,4 +1,7 @@
-"""The best noise for vectors: the numbers of the theory, linear programs over noise, no loss above the usual noises."""
+"""The best noise for vectors: the numbers of the theory, linear programs over noise, no loss above the usual noises.
+
+Covers `design/noise/window`, `design/noise/ball_laws`.
+"""
 
 import math
 import time
@@ -26,7 +29,8 @@ LEVELS = (um.PureDP(1), um.ApproxDP(1, "1e-6"), um.GaussianDP(1), um.ZCDP("0.5")
     [
         (2, "one-way", 1, 1.2215095487667),
         (3, "one-way", 1, 1.5829928575725),
-        (10, "one-way", 1, 3.9696969706098),
+        (10, "one-way", 1, 3.592622833668),
+        (3, "one-way", "0.5", 3.213702452079),
         (3, "one-way", 2, 0.66234337558),
         (2, "sum-zero", 1, 0.8509181282),
         (4, "sum-zero", 1, 1.40142962828),

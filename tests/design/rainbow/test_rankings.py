@@ -1,4 +1,7 @@
-"""Rainbow mechanisms against a lexicographic LP, the papers' closed forms, and brute force over all events."""
+"""Rainbow mechanisms against a lexicographic LP, the papers' closed forms, and brute force over all events.
+
+Covers `design/rainbow/boundaries`, `design/rainbow/plurality`.
+"""
 
 import math
 import time

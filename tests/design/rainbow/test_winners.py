@@ -1,4 +1,7 @@
-"""Winners: expected losses at known values and against linear programs, bounds by chains against enumeration."""
+"""Winners: expected losses at known values and against linear programs, bounds by chains against enumeration.
+
+Covers `checking/choices`, `design/rainbow/candidates`.
+"""
 
 import hashlib
 import json

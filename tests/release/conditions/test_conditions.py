@@ -1,4 +1,7 @@
-"""Conditions: the allowed ones mean what SQL means; the others are refused before anything is read."""
+"""Conditions: the allowed ones mean what SQL means; the others are refused before anything is read.
+
+Covers `release/conditions/row_wise`, `release/conditions/sql`.
+"""
 
 import contextlib
 import datetime

@@ -1,4 +1,7 @@
-"""Engines: threads do not fetch each other's rows, no value fails, and only base tables are read."""
+"""Engines: threads do not fetch each other's rows, no value fails, and only base tables are read.
+
+Covers `release/engines/duckdb`, `release/engines/expressions`, `release/engines/frames`.
+"""
 
 import threading
 import warnings

@@ -1,9 +1,19 @@
-"""Spark: the same questions have the same points as on DuckDB; what could differ or fail is refused."""
+"""Spark: the same questions have the same points as on DuckDB; what could differ or fail is refused.
+
+Covers `release/engines/spark_plans`, `release/engines/spark_columns`, `release/engines/spark_frames`,
+`release/engines/spark_jobs`.
+"""
 
 import gc
+import io
+import json
 import math
+import os
 import random
 import re
+import signal
+import threading
+import time
 from decimal import Decimal
 
 import duckdb
@@ -11,6 +21,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from oracles.agreement import TYPES, as_frame, counted, differing, how_many, random_rows
+from oracles.command import utmost
 from oracles.questions import Setting, count, every_question, total
 from oracles.tables import UNITS, as_table
 
@@ -18,6 +29,7 @@ import utmost as um
 from utmost.errors import EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
 from utmost.release.contributions import as_grid, ones, statement, values
+from utmost.release.engines import spark_jobs
 from utmost.release.groups import grouped_statement
 from utmost.release.source import FAILED
 
@@ -395,3 +407,148 @@ def test_answers_by_keys(stored, unit):
             found.append({name: column.tolist() for name, column in source.found(made).items()})
         assert found[0] == found[1]
         assert any(found[0]["c"])
+
+
+# ---- jobs ----
+
+
+def test_an_interrupt_ends_the_job_and_the_spend_stands(spark):
+    """A count that would take hours."""
+    s = um.Session(spark.range(10**13), "survey", um.rows(at_most=20), "replace", budget=10)
+    timer = threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        s.count("id > 5", privacy=1)
+    timer.join()
+    assert str(s.left) == "epsilon 9 of 10"
+    for _ in range(100):
+        if not spark.sparkContext.statusTracker().getActiveJobsIds():
+            return
+        time.sleep(0.1)
+    pytest.fail("the job goes on")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_bar_on_a_terminal_and_none_elsewhere(spark, monkeypatch):
+    source = engines.open_table(spark.range(0, 10**6, 1, 8))
+    made = ones(source, "id > 5")
+    asked = statement(source, um.rows(at_most=9), 1, {"c": made}, SECRET)
+    monkeypatch.setattr(spark_jobs, "PATIENCE", 0)
+    monkeypatch.setattr(spark_jobs, "LOOK", 0.01)
+    for stream in (Terminal(), io.StringIO()):
+        monkeypatch.setattr("sys.stderr", stream)
+        assert source.integers(asked) == {"c": 10**6 - 6}
+        assert ("Spark [" in stream.getvalue() and "tasks" in stream.getvalue()) == stream.isatty()
+        assert stream.getvalue().rpartition("\r")[2] == ""  # nothing is left on the line
+
+
+# ---- Spark Connect ----
+
+
+@pytest.fixture(scope="module")
+def connect(spark):
+    """A client of the server that the Spark of these tests is, and the table `agreed` there."""
+    from pyspark.sql.connect.session import SparkSession
+
+    client = SparkSession(connection=spark.conf.get("spark.test.connect"))
+    yield client
+    client.client.close()
+
+
+@pytest.fixture(scope="module")
+def agreed(spark, stored):
+    """A table of the server, and its rows."""
+    rows = listed_rows(60, 3)
+    stored(as_table(rows)).write.saveAsTable("agreed", format="parquet")
+    return as_table(rows)
+
+
+def test_connect_has_the_same_points(connect, agreed):
+    here, there = engines.open_table(agreed), engines.open_table(connect.table("agreed"))
+    assert differing_on(here, there, um.people("id", rows_each=1, at_most=9)) == []
+
+
+@pytest.mark.long
+def test_random_conditions_through_connect(connect, tmp_path):
+    frame = as_frame(random_rows(SHARED), SHARED)
+    pyarrow.parquet.write_table(frame, tmp_path / "t.parquet")
+    both = engines.open_table(frame), engines.open_table(connect.read.parquet(str(tmp_path / "t.parquet")))
+    assert differing(both, 9, 400, 40, SHARED) == []
+
+
+def differing_on(here, there, unit):
+    """Of a few questions of every kind, those with another point."""
+    pairs = list(zip(every_question(here, unit, "replace"), every_question(there, unit, "replace"), strict=True))
+    return [a.question.words for a, b in pairs[::5] if a.private_point(SECRET) != b.private_point(SECRET)]
+
+
+def test_frames_of_connect_that_are_not_row_wise(connect, spark, agreed):
+    from pyspark.sql.connect import functions as F
+
+    frame = connect.table("agreed")
+    frame.limit(3).createOrReplaceTempView("limited")
+    spark.sql("CREATE OR REPLACE VIEW grouped_view AS SELECT id, count(*) AS c FROM agreed GROUP BY id")
+    for made, words in (
+        (frame.limit(3), "limit keeps"),
+        (frame.sample(0.5), "drawn beforehand"),
+        (frame.groupBy("id").count(), "group beforehand"),
+        (frame.distinct(), "Deduplicate"),
+        (frame.join(frame, "id"), "join beforehand"),
+        (frame.orderBy("id"), "order"),
+        (frame.union(frame), "one table"),
+        (frame.filter("n > 1"), "as where="),
+        (frame.select((F.col("n") / 2).alias("h")), "computes columns"),
+        (frame.select(F.explode(F.array("n", "n"))), "computes columns"),
+        (connect.sql("SELECT * FROM agreed"), "spark.table"),
+        (connect.table("limited"), "is a view"),
+        (connect.table("grouped_view"), "is a view"),
+        (connect.read.csv("/nowhere", schema="a INT"), "store it as Parquet"),
+        (connect.readStream.format("rate").load(), "stream"),
+    ):
+        with pytest.raises(NotRowWise, match=words):
+            engines.open_table(made)
+    chosen = engines.open_table(frame.select("id", F.col("n").alias("m")).drop("id"))
+    assert chosen.columns == ("m",)
+
+
+def test_a_table_of_connect_that_is_another_one_now(connect, spark, stored):
+    """A plan of Connect goes by names: it is looked at again for every question."""
+    stored(as_table(listed_rows(9, 5))).write.saveAsTable("turned", format="parquet")
+    s = um.Session(connect.table("turned"), "survey", um.rows(at_most=20), "replace", budget=10)
+    s.count("n > 1", privacy=1)
+    spark.sql("DROP TABLE turned")
+    with pytest.raises(InvalidInput, match="no table"):
+        s.count("n > 2", privacy=1)
+    spark.sql("CREATE VIEW turned AS SELECT * FROM VALUES ('a', 1D, 1L, true) AS v(id, x, n, ok)")
+    with pytest.raises(NotRowWise, match="is a view"):
+        s.count("n > 2", privacy=1)
+    assert str(s.left) == "epsilon 9 of 10"
+
+
+def test_addresses(spark, agreed):
+    address = spark.conf.get("spark.test.connect")
+    s = um.Session(f"{address}#default.agreed", "survey", um.rows(at_most=99), "replace", budget=200)
+    wanted = sum(n is not None and n > 1 for n in agreed["n"].to_pylist())
+    assert s.count("n > 1", privacy=50).value == wanted
+    for odd, words in (
+        (address, "say which"),
+        (f"{address}#nowhere.at_all", "no table"),
+        ("sc://127.0.0.1:1/;token=secret#t", "cannot be reached"),
+    ):
+        with pytest.raises(InvalidInput, match=words) as refused:
+            engines.open_table(odd)
+        assert "secret" not in str(refused.value)
+
+
+def test_the_command(spark, agreed, tmp_path):
+    """`utmost release sc://...` asks like of any other table."""
+    address = f"{spark.conf.get('spark.test.connect')}#default.agreed"
+    terms = ("--dataset", "d", "--rows-at-most", 99, "--neighbours", "replace", "--ledger", tmp_path / "b.db")
+    done = utmost("release", address, *terms, "--count", "n > 1", "--privacy", 50, "--budget", 60, "--json")
+    assert done.returncode == 0, done.stderr
+    wanted = sum(n is not None and n > 1 for n in agreed["n"].to_pylist())
+    assert json.loads(done.stdout)["value"] == wanted

@@ -183,12 +183,14 @@ class NoisyShare:
     level : what it spent
     count : the noisy count, a whole number; may lie outside 0..n
     blur : a uniform number between -1/2 and 1/2, drawn without looking at anything, which makes p-values continuous
+    noise : the law of the noise; without it, the canonical noise of the level
     """
 
     people: int
     level: Level
     count: int
     blur: float
+    noise: Any = None
 
     @property
     def share(self) -> float:
@@ -263,7 +265,8 @@ class NoisyShare:
     @cached_property
     def _tails(self) -> Floats:
         """Pr[N >= z - x] for every x: between two whole numbers less a half the distribution is straight."""
-        law, gaps = CanonicalLaw(self.level), self.count - np.arange(self.people + 1)
+        law = CanonicalLaw(self.level) if self.noise is None else self.noise
+        gaps = self.count - np.arange(self.people + 1)
         return np.asarray(law.tail(gaps) * (0.5 - self.blur) + law.tail(gaps + 1) * (0.5 + self.blur))
 
 

@@ -21,7 +21,7 @@ from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.mechanism.lattice import BallLaw, IndependentLaw
 
-CELLS, BINS, FINE = 2048, 50, 4096
+CELLS, BINS, FINE = 1024, 50, 4096
 """Cells of the grid that scaled noises are put on; blocks of one noise of a ball, to each side; bins of their sums."""
 LEFT_OUT = 1e-9
 """The probability of noises beyond the grid, which counts as exceeding."""
@@ -73,7 +73,7 @@ def _sizes(law: Any, weights: Floats) -> tuple[Floats, Floats, float]:
 def _convolved(law: IndependentLaw, weights: Floats) -> tuple[Floats, Floats, float]:
     """Each c_i N_i is rounded to a grid, by half a step at most, and the laws on the grid are convolved."""
     used = np.abs(weights[weights != 0])
-    far = law.half_width(1 - LEFT_OUT / 100) + 1
+    far = _far(law)
     if not used.size or far == 1:  # no noise: nothing is beyond 0
         return np.zeros(1), np.ones(1), 0.0
     step = float(used.max()) * far / CELLS
@@ -86,6 +86,12 @@ def _convolved(law: IndependentLaw, weights: Floats) -> tuple[Floats, Floats, fl
         found = fftconvolve(found, np.concatenate([one[::-1], [1 - 2 * float(above[0])], one]))
     places = (np.arange(len(found)) - len(found) // 2) * step
     return np.abs(places), np.maximum(found, 0.0), step * len(used) / 2
+
+
+@lru_cache(maxsize=16)
+def _far(law: IndependentLaw) -> int:
+    """Beyond which size one noise is left out."""
+    return law.half_width(1 - LEFT_OUT / 100) + 1
 
 
 def _in_blocks(law: BallLaw, weights: Floats) -> tuple[Floats, Floats, float]:

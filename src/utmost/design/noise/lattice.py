@@ -16,12 +16,13 @@ from utmost.design.noise.arguments import (
     as_size,
     exact_integer,
 )
-from utmost.design.noise.vectors import ball_laws, gaussian_law, require_level
+from utmost.design.noise.ball_laws import ball_laws
+from utmost.design.noise.vectors import gaussian_law, require_level
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import Number, as_whole
 from utmost.mechanism.certification import Check
 from utmost.mechanism.gaussian import GaussianLaw
-from utmost.mechanism.lattice import BallLaw, IndependentLaw, keeps_gaussian
+from utmost.mechanism.lattice import MOST_SLACK, BallLaw, IndependentLaw, keeps_gaussian
 from utmost.mechanism.line import require_line_loss
 from utmost.privacy import Level, as_level
 from utmost.privacy.pure_part import pure_within
@@ -117,7 +118,12 @@ class VectorNoise:
 
 
 def lattice(
-    dimension: int, privacy: Level | Number, moves: Moves = "one-way", reach: int = 1, loss: str = "absolute"
+    dimension: int,
+    privacy: Level | Number,
+    moves: Moves = "one-way",
+    reach: int = 1,
+    loss: str = "absolute",
+    slack: int | None = 0,
 ) -> VectorNoise:
     """Noise made for the moves that neighbours really make: less than independent noise needs.
 
@@ -138,7 +144,11 @@ def lattice(
     reach : int
         How many rows one neighbour has.
     loss : "absolute", "squared", "zero-one" or "within k"
-        For which the steps are best where reach is more than 1.
+        For which the steps are best where reach is more than 1, and the slack where it is None.
+    slack : int or None
+        Of one-way noise alone. 0 is the K-norm mechanism. With slack a the norm of a vector whose largest rise is P and
+        whose largest fall is M is max(P, M, P + M - a), which one row changes by at most 1 as well: vectors that rise
+        here and fall there, whose numbers are smaller, become likelier. None takes the best slack, as sessions do.
 
     Examples
     --------
@@ -148,6 +158,9 @@ def lattice(
     (1.5829928576, 1.959733)
     >>> len(noise.release((120, 44, 97))), bool(noise.verify())
     (3, True)
+    >>> ten, better = um.noise.lattice(10, 1.0), um.noise.lattice(10, 1.0, slack=None)
+    >>> round(ten.expected(), 4), round(better.expected(), 4), better.law.slack, bool(better.verify())
+    (3.9697, 3.5926, 3, True)
     """
     size, rows = as_whole(dimension, "dimension", 1, MOST_DIMENSION), as_whole(reach, "reach", 1)
     if moves not in get_args(Moves):
@@ -157,7 +170,9 @@ def lattice(
     pure = pure_within(level)
     if pure is None:
         raise UnsupportedLevel(f"no epsilon above 0 implies {level}; noise by moves needs one.")
-    law = min(ball_laws(moves, space, pure, require_line_loss(loss)), key=lambda each: each.mean(loss))
+    if slack is not None and as_whole(slack, "slack", 0, MOST_SLACK) and moves != "one-way":
+        raise InvalidInput(f"slack is {slack} and moves is {moves!r}; only one-way noise has slack: give 0.")
+    law = min(ball_laws(moves, space, pure, require_line_loss(loss), slack), key=lambda each: each.mean(loss))
     return VectorNoise(level, law, space)
 
 

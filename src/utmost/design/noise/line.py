@@ -296,7 +296,7 @@ def _bounds(problem: Problem, prices: dict[str, Any]) -> Iterator[tuple[float, d
     line, level, loss = problem.space, problem.privacy, problem.data["loss"]
     roads = [prices] if prices else []
     if problem.data["prior"] is None:
-        roads += _flows(line, level, loss) if _is_pure(level) else []
+        roads += _flows(line, level, loss)
         roads += [{"proof": "pairs"}]
     for evidence in roads:
         try:
@@ -307,13 +307,18 @@ def _bounds(problem: Problem, prices: dict[str, Any]) -> Iterator[tuple[float, d
 
 def _flows(line: Line, level: Level, loss: str) -> list[dict[str, Any]]:
     """The flow of the best staircase; for squared losses with the growth that costs least at the ends."""
-    assert isinstance(level, ApproxDP)
+    if not isinstance(level, ApproxDP) or not 0 < level.log_growth < math.inf:
+        return []
     law = next(law for law in _noises(level, max(line.reach, 1), loss) if isinstance(law, LayerNoise))
-    b = law.law.decay
+    b, upper = law.law.decay, law.law.upper
     growth = b / (1 - b)
+    if level.delta:  # errors are cut off where they are as rare as delta
+        cut = max(2, math.ceil(-math.log(level.delta) / level.log_growth))
+        tried = [step for step in (upper, upper - 1, upper + 1) if 1 <= step <= line.reach]
+        return [{"proof": "flow", "upper": step, "cut": cut, "growth": write_rational(growth)} for step in tried]
     if loss == "squared":
         growth += Fraction(max(float(line.reach * b / (1 - b) ** 2) / math.sqrt(law.mean(loss)), 1e-12))
-    return [{"proof": "flow", "upper": law.law.upper, "growth": write_rational(growth)}]
+    return [{"proof": "flow", "upper": upper, "growth": write_rational(growth)}]
 
 
 def _notes(mechanism: LineMechanism) -> tuple[str, ...]:

@@ -158,16 +158,16 @@ def of_pairs(law: Any) -> Any:
     return law if law.dimension == 2 else None
 
 
-def _points(shape: Moves, d: int, s: int) -> int:
+def _points(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     return 2 * s * (s + 1) + 1 if shape == "any" else 3 * s * (s + 1) + 1
 
 
-def _one_sign(shape: Moves, d: int, s: int) -> int:
+def _one_sign(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     """Three times the sum of |xy|/(|x| + |y|) over points of one sign: (n^2 - 1)/3 on the layer |x| + |y| = n."""
     return s * (s + 1) * (2 * s + 1) // 6 - s
 
 
-def _products(shape: Moves, d: int, s: int) -> int:
+def _products(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     """The sum of x·y over a ball: exchanges have the whole squares of opposite signs."""
     return 0 if shape == "any" else 2 * comb(s + 2, 4) - 2 * (s * (s + 1) // 2) ** 2
 

@@ -10,23 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from utmost.design.noise.ball_laws import ball_laws
 from utmost.design.noise.window import window_evidence
-from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian
 from utmost.mechanism.lattice import (
-    BallLaw,
     GeometricLaw,
     IndependentLaw,
     NoisyVector,
     keeps_gaussian,
-    norm_of_moves,
     square_of_moves,
     sum_of_moves,
 )
@@ -34,13 +32,10 @@ from utmost.mechanism.line import require_line_loss
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
-from utmost.space.integers import Lattice, Moves
+from utmost.space.integers import Lattice
 
 MOST_BALL = {"any": 30, "one-way": 300, "cube": 300, "exchange": 200, "sum-zero": 200}
 """Up to how many integers balls are tried; beyond, they gain next to nothing or take too long to count."""
-MOST_STEPPED = 60
-"""Up to how many integers larger steps are tried: with more they gain little (nothing at epsilon 1, 3 % at 20) and take
-minutes to count."""
 WIDEST_DISCRETE = 1000.0
 """The standard deviation from which zCDP takes the rounded Gaussian: the discrete one is better by v/(v + 1/12)."""
 WIDEST, MOST_WIDE = 1e6, 1000
@@ -50,8 +45,8 @@ ALONE = (
     "same at every table; the bound holds on average over a line of tables, hence at the worst one)"
 )
 TOGETHER = (
-    "no private mechanism errs less on average over all integers and tables: the dual of a linear program over all "
-    "noise in a window, taken to every mechanism on the range"
+    "no private mechanism errs less on average over all integers and tables: a flow between errors in a window, which "
+    "is dual to all noise, taken to every mechanism on the range"
 )
 CLOSE = 0.999
 
@@ -90,7 +85,7 @@ def best_vector(space: Lattice, level: Level, loss: str = "absolute", independen
     evidence: dict[str, Any] = {}
     reason, bound = ALONE, proved_bound(problem, {})
     if bound < CLOSE * value:
-        offered = window_evidence(space, level, loss)
+        offered = window_evidence(space, level, loss, lambda each: proved_bound(problem, each))
         if offered and proved_bound(problem, offered) > bound:
             evidence, reason, bound = offered, TOGETHER, proved_bound(problem, offered)
     bound = min(bound, value)
@@ -136,35 +131,6 @@ def _candidates(space: Lattice, level: Level, loss: str) -> Iterator[Any]:
     gaussian = gaussian_law(level, square_of_moves(space))
     if gaussian is not None and (gaussian.deviation < WIDEST or d <= MOST_WIDE):
         yield IndependentLaw(d, gaussian)
-
-
-def ball_laws(shape: Moves, space: Lattice, pure: ApproxDP, loss: str) -> Iterator[BallLaw]:
-    """Noise that falls with every step of the norm, and in larger steps after as many as one neighbour makes."""
-    reach = norm_of_moves(shape, space)
-    assert reach is not None
-    if shape != "any" or reach <= 1:
-        yield BallLaw(shape, space.dimension, decay_above(pure, reach))
-    if reach > 1 and space.dimension <= MOST_STEPPED:
-        try:
-            yield best_upper(BallLaw(shape, space.dimension, decay_above(pure), reach), loss)
-        except TooLarge:
-            return
-
-
-def best_upper(law: BallLaw, loss: str) -> BallLaw:
-    """The law with the best number of norms on the upper step: coarse strides, finer ones around the best."""
-    losses: dict[int, float] = {}
-
-    def at(upper: int) -> float:
-        if upper not in losses:
-            losses[upper] = replace(law, upper=upper).mean(loss)
-        return losses[upper]
-
-    best, stride = 1, law.period
-    while stride > 1:
-        reach, stride = stride, max(1, stride // 8)
-        best = min(range(max(1, best - reach), min(law.period, best + reach) + 1, stride), key=at)
-    return replace(law, upper=best)
 
 
 def gaussian_law(level: Level, square: int | Fraction) -> GaussianLaw | None:

@@ -4,8 +4,8 @@ A table is a CSV or Parquet file, a pandas, polars or pyarrow frame, a table in 
 DataFrame of Spark, or an Ibis table that is a base table or a row-wise projection or filter of one. DuckDB runs
 embedded, in memory, and needs no set-up.
 
-`duckdb` opens files, `frames` frames, `expressions` Ibis tables, `postgres` tables in PostgreSQL, `spark` DataFrames.
-None of them reads a row: only the schema is public.
+`duckdb` opens files, `frames` frames, `expressions` Ibis tables, `postgres` tables in PostgreSQL, `spark` DataFrames
+and tables behind Spark Connect. None of them reads a row: only the schema is public.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from utmost.release.engines.duckdb import connect, open_csv, open_parquet, table
 from utmost.release.engines.expressions import open_ibis
 from utmost.release.engines.frames import FRAMES, open_frame, package_of
 from utmost.release.engines.postgres import SCHEMES, open_postgres
-from utmost.release.engines.spark import open_spark
+from utmost.release.engines.spark import SCHEME, open_address, open_spark
 from utmost.release.source import Source, import_ibis
 
 TYPES = {
@@ -38,6 +38,8 @@ TYPES = {
 
 def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
     """Open a table without reading its rows; `types` says how to read columns of text, such as {"age": int}."""
+    if isinstance(table, str) and table.startswith(SCHEME):
+        return open_address(table, types)
     if isinstance(table, str | Path):
         source = _open_path(str(table))
     else:

@@ -26,9 +26,9 @@ from typing import Any, NoReturn
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
-import numpy.typing as npt
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError
+from utmost.exact.arrays import Integers
 from utmost.release.conditions import as_read, computed_with, origins
 from utmost.release.source import CHANGED, KEYS, Source, Statement, quoted_name, with_table
 
@@ -83,11 +83,17 @@ class PostgresSource(Source):
         with self.cursor() as cursor:
             return _executed(cursor, sql, keys).fetchone()
 
-    def all_rows(self, statement: Statement) -> list[npt.NDArray[np.int64]]:
+    def all_rows(self, statement: Statement) -> list[Integers]:
         """The columns of a statement by keys, as whole numbers."""
         with self.cursor() as cursor:
             found = np.array(_executed(cursor, statement.sql, statement.keys).fetchall(), dtype=np.int64)
         return list(found.reshape(-1, len(statement.columns)).T)
+
+    def all_columns(self, statement: Statement) -> list[Any]:
+        """The columns of a statement whose rows have labels, as lists of one list."""
+        with self.cursor() as cursor:
+            rows = cursor.execute(statement.sql).fetchall()
+        return [[[row[i] for row in rows]] for i in range(len(statement.columns))]
 
     def adapted(self, condition: Any) -> Any:
         """A condition that means the same here as in DuckDB, or `NotRowWise`."""

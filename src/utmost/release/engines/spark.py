@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import import_module
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +23,11 @@ import numpy.typing as npt
 from utmost.errors import EngineFailed, InvalidInput, UtmostError
 from utmost.release.engines.spark_columns import MOST_DIGITS, Spark, quoted, require_same_meaning
 from utmost.release.engines.spark_frames import Frames
+from utmost.release.engines.spark_jobs import rows_of
 from utmost.release.engines.spark_plans import row_wise_plan
 from utmost.release.source import CHANGED, FAILED, GONE, ROWS, Source, Statement, import_ibis
 
+SCHEME, PORT = "sc://", 15002
 KINDS = {
     **{"byte": "int8", "short": "int16", "integer": "int32", "long": "int64", "float": "float32", "double": "float64"},
     **{"string": "string", "boolean": "boolean", "date": "date"},
@@ -53,13 +57,13 @@ class SparkSource(Source):
         known = super().fingerprint
         return hashlib.sha256(json.dumps([known, *self.said]).encode()).hexdigest()[:32] if self.said else known
 
-    def statement(self, query: Any, keys: Any = None, size: int = 1) -> Statement:
+    def statement(self, query: Any, keys: Any = None, size: int = 1, labels: tuple[str, ...] = ()) -> Statement:
         """An aggregation as a frame that Spark has analysed: what fails here fails whatever the rows."""
         self.require_unchanged()
         try:
             made = Frames(self.connection, self.rows, keys).frame(query.op())
             if list(made.columns) == list(query.columns):  # Connect analyses now
-                return SparkStatement("", tuple(query.columns), keys, size, made)
+                return SparkStatement("", tuple(query.columns), keys, size, labels, made)
         except UtmostError:
             raise
         except Exception:  # Spark's words would show the query, and with it the secret
@@ -86,7 +90,7 @@ class SparkSource(Source):
     def integers(self, statement: Statement) -> dict[str, int]:
         """The one row of an aggregation, as integers; nothing is 0."""
         try:
-            (found,) = statement.made.collect()  # type: ignore[attr-defined]
+            (found,) = rows_of(self.connection, statement.made)  # type: ignore[attr-defined]
             return {name: int(value or 0) for name, value in zip(statement.columns, found, strict=True)}
         except Exception:
             pass
@@ -95,8 +99,43 @@ class SparkSource(Source):
     def all_rows(self, statement: Statement) -> list[npt.NDArray[np.int64]]:
         """The columns of a statement by keys, as whole numbers."""
         names = [self.connection.functions.col(quoted(name)).cast("bigint") for name in statement.columns]
-        found = np.array(statement.made.select(*names).collect(), dtype=np.int64)  # type: ignore[attr-defined]
+        made = statement.made.select(*names)  # type: ignore[attr-defined]
+        found = np.array(rows_of(self.connection, made), dtype=np.int64)
         return list(found.reshape(-1, len(statement.columns)).T)
+
+    def all_columns(self, statement: Statement) -> list[Any]:
+        """The columns of a statement whose rows have labels, as lists of one list."""
+        rows = statement.made.collect()  # type: ignore[attr-defined]
+        return [[[row[i] for row in rows]] for i in range(len(statement.columns))]
+
+
+def open_address(url: str, types: Mapping[str, Any] | None = None) -> Source:
+    """The table that "sc://host:15002#database.table" names, on a server of Spark Connect."""
+    address, _, name = url.partition("#")
+    host = urlsplit(address).netloc.rpartition("@")[2]  # tokens follow later, after a semicolon
+    where = f"{SCHEME}{host}"
+    if not name:
+        raise InvalidInput(f"{where} holds many tables; say which, as in '{where}#database.table'.")
+    try:
+        from pyspark.sql.connect.session import SparkSession
+    except Exception:  # of PySpark's own kind, if one of its parts is missing
+        raise UtmostError("Spark Connect needs PySpark; install it with: pip install 'utmost[spark]'") from None
+    try:
+        _require_answering(host)
+        session = SparkSession(connection=address)
+        known = bool(session.version)
+    except Exception:  # the reason may repeat a token
+        known = False
+    if not known:
+        raise InvalidInput(f"{where} cannot be reached; is the address right, and the server running?")
+    table = ".".join(quoted(part) for part in unquote(name).split("."))
+    return open_spark(session.table(table), types)
+
+
+def _require_answering(host: str) -> None:
+    """Raise at once where nobody listens: a client of Spark Connect would try for minutes."""
+    name, _, port = host.partition(":")
+    socket.create_connection((name, int(port or PORT)), timeout=10).close()
 
 
 def open_spark(frame: Any, types: Mapping[str, Any] | None = None) -> Source:
@@ -148,7 +187,7 @@ def _require_unchanged(frame: Any, said: list[str]) -> None:
 def _spark(frame: Any, connect: bool) -> Spark:
     package = "pyspark.sql.connect" if connect else "pyspark.sql"
     functions, window = import_module(f"{package}.functions"), import_module(f"{package}.window").Window
-    return Spark(frame.sparkSession, functions, window)
+    return Spark(frame.sparkSession, functions, window, connect)
 
 
 def _kinds(schema: Any) -> tuple[dict[str, Any], Mapping[str, str]]:

@@ -50,11 +50,13 @@ class Spark:
     session : the SparkSession
     functions : `pyspark.sql.functions`, or Connect's
     window : `pyspark.sql.Window`, or Connect's
+    connect : whether it is a client of Spark Connect
     """
 
     session: Any = field(repr=False)
     functions: Any = field(repr=False)
     window: Any = field(repr=False)
+    connect: bool = False
     name = "spark"
 
     def compile(self, query: Any) -> str:

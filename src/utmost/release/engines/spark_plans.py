@@ -27,6 +27,7 @@ COMPUTED = frozenset(
     )
 )
 """Expressions of Spark that look at one row and fail on none."""
+STREAM = "the DataFrame is a stream, which has no end; give a table that is written."
 WIDTHS = {"tinyint": 1, "smallint": 2, "int": 3, "bigint": 4}
 REMEDIES = {
     "Join": "join beforehand, into a table with one row per unit",
@@ -48,8 +49,6 @@ ALIKE = {
 
 def row_wise_plan(frame: Any, connect: bool) -> list[str]:
     """The conditions and computed columns of a DataFrame, as text, once each step of its plan is known as row-wise."""
-    if frame.isStreaming:
-        raise NotRowWise("the DataFrame is a stream, which has no end; give a table that is written.")
     return _of_connect(frame) if connect else _of_classic(frame)
 
 
@@ -57,6 +56,8 @@ def row_wise_plan(frame: Any, connect: bool) -> list[str]:
 
 
 def _of_classic(frame: Any) -> list[str]:
+    if frame.isStreaming:
+        raise NotRowWise(STREAM)
     node, said = frame._jdf.queryExecution().analyzed(), list[str]()
     while True:
         name = _class(node)
@@ -171,6 +172,8 @@ def _is_chosen(expression: Any) -> bool:
 
 def _require_base(session: Any, read: Any) -> None:
     """Refuse what is not a base table or a file in Parquet or ORC."""
+    if read.is_streaming:
+        raise NotRowWise(STREAM)
     if read.WhichOneof("read_type") == "data_source":
         if read.data_source.format.lower() not in STORED or read.data_source.predicates:
             _refuse_format(read.data_source.format or "the default format")

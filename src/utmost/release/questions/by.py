@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, shown
+from utmost.exact.arrays import Floats
 from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.arguments import Of, as_loss, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
@@ -150,6 +151,14 @@ class ByKeys(Grouped, Vector):
     def released(self, drawn: Any) -> dict[str, Any]:
         pieces = np.split(drawn, len(self.parts))
         return {part: piece.tolist() for part, piece in zip(self.parts, pieces, strict=True)}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        for part in self.parts:
+            found = released[part]
+            if not isinstance(found, list) or len(found) != self.by.size or not all(type(x) is int for x in found):
+                raise InvalidInput(f"there are {self.by.size} keys, and as many whole numbers must be released.")
+            if not all(abs(x) < 2**63 for x in found):
+                raise InvalidInput("a number by keys is one of 64 bits.")
 
     def value(self, released: Mapping[str, Any]) -> dict[Any, Any]:
         return dict(zip(self.by.labels, self.columns(released)[0].tolist(), strict=True))
@@ -390,7 +399,7 @@ class MeanBy(OfValues):
     def _rows_of_group(self) -> float:
         return self.most_rows / self.by.size
 
-    def _placed(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _placed(self, shares: Floats) -> Floats:
         lower, upper = float(self.steps.lower), float(self.steps.upper)
         return np.clip(lower + (upper - lower) * shares, lower, upper)
 

@@ -6,24 +6,28 @@ sum. A hundred edges at epsilon = 1 err by 7 rows on average, where noise on the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
+from utmost.release.accuracy import After
 from utmost.release.arguments import Condition, Of, Privacy, as_loss, listed, plain
 from utmost.release.bins import Bins
 from utmost.release.cells import EXACT, edge_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
-from utmost.release.questions.numbers import Chained
+from utmost.release.questions.numbers import Chained, increasing
 from utmost.release.questions.question import Asks, Made, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice
 
 MOST_EDGES = 1000
+INCREASING = (
+    "where noisy counts fall, neighbours take their mean, so that they increase; errors are stated without that"
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,9 +42,12 @@ class Cdf(Chained):
     edges: Any
     where: Where = EVERY_ROW
     of: Of = "rows"
+    monotone: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(self.monotone, bool):
+            raise InvalidInput(f"monotone is {shown(self.monotone)}; say False for the noisy counts themselves.")
         self.settle(column=as_column(self.column), edges=_edges(self.edges))
         self.settle(loss=as_loss(self.loss), of=as_of(self.of, self.terms.unit))
 
@@ -70,9 +77,27 @@ class Cdf(Chained):
             "edges": list(self.edges),
             "where": self.where.text,
             "of": self.of,
+            "monotone": self.monotone,
             "loss": self.loss,
             "prior": "uniform",
         }
+
+    def value(self, released: Mapping[str, Any]) -> Any:
+        found = super().value(released)
+        return dict(zip(found, increasing(list(found.values())), strict=True)) if self.monotone else found
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        """Around the noisy counts, which the law of the noise is about; wide enough to hold the one shown."""
+        found, shown_counts = super().after(released), self.value(released)
+        held = {
+            name: (min(low, shown_counts[name]), max(high, shown_counts[name]))
+            for name, (low, high) in found.intervals.items()
+        }
+        return After(held, given=found.given)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (INCREASING, *super().notes) if self.monotone else super().notes
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = edge_cells(source, self.column, self.edges)
@@ -90,14 +115,15 @@ class AsksCdf(Asks[Made]):
         *,
         where: Condition = None,
         of: Of = "rows",
+        monotone: bool = True,
         loss: str = "absolute",
         fresh: bool = False,
     ) -> Made:
         """How many rows (or people) have a value at or below each edge; the answer is a dict.
 
         The rows between neighbouring edges are disjoint, so all of them together spend `privacy` once; they get noise
-        and are added up (or the counts themselves get it, where that errs less: few edges, rows replaced). Counts are
-        unbiased: noisy whole numbers whose errors have mean 0. So a count may come out below the one before it.
+        and are added up (or the counts themselves get it, where that errs less: few edges, rows replaced). Then counts
+        that fall are made to increase; with ``monotone=False`` they are unbiased instead.
 
         At Gaussian and zCDP levels the cells are added up, too, though better strategies are known there.
 
@@ -114,6 +140,9 @@ class AsksCdf(Asks[Made]):
             Only rows with this condition are counted.
         of : "rows" or "people"
             What is counted; of a person who has rows on several sides of an edge, one row is chosen.
+        monotone : bool
+            Counts are made to increase: where noisy ones fall, neighbours take their mean. That makes errors smaller on
+            the whole, and no longer of mean 0; False gives the noisy counts themselves.
         loss : "absolute", "squared", "zero-one" or such as "within 5"
             What the mechanism is best for: the loss of one count, averaged over them.
         fresh : bool
@@ -140,6 +169,7 @@ class AsksCdf(Asks[Made]):
             edges=edges,
             where=self.where(where),
             of=of,
+            monotone=monotone,
             loss=loss,
         )
         return self.ask(asked, fresh)

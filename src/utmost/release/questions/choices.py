@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from utmost.errors import InvalidInput
 from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.alternatives import choice_alternatives
 from utmost.release.questions.numbers import prior_name
@@ -45,6 +46,10 @@ class YesOrNo(Question):
         """The least integer of which the answer is yes."""
         raise NotImplementedError
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "prior": self.prior, "border": self.border}
+
     def design(self) -> Solution:
         from utmost.design.binary.line import best_yes_or_no
 
@@ -58,6 +63,10 @@ class YesOrNo(Question):
 
     def value(self, released: Mapping[str, Any]) -> bool:
         return bool(released["yes"])
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        if not isinstance(released["yes"], bool):
+            raise InvalidInput("what is released is yes or no: true or false.")
 
     def before(self) -> Before:
         return Before("zero-one", self.solution.value, float(self.solution.mechanism.wrong.max()))
@@ -98,6 +107,10 @@ class Candidate(Question):
         raise NotImplementedError
 
     @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "prior": self.prior}
+
+    @property
     def candidates_in_order(self) -> tuple[Any, ...]:
         """What may be named."""
         raise NotImplementedError
@@ -108,6 +121,11 @@ class Candidate(Question):
 
     def released(self, drawn: Any) -> dict[str, Any]:
         return {"place": int(drawn)}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        place = released["place"]
+        if type(place) is not int or not 0 <= place < len(self.candidates_in_order):
+            raise InvalidInput("what is released is the place of a candidate.")
 
     def value(self, released: Mapping[str, Any]) -> Any:
         return self.candidates_in_order[released["place"]]

@@ -128,6 +128,11 @@ class ChoiceBy(Grouped):
     def space(self) -> Any:
         return self.of_one_group().space
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.of_one_group().posed
+        return found
+
     def design(self) -> Solution:
         found: Solution = self.of_one_group().design()
         return found

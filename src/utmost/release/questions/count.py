@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from utmost.release.arguments import Condition, Of, Prior, Privacy, as_loss, line_prior
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones, statement
+from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import ANY_CONDITION, OF, UNBIASED
 from utmost.release.questions.by import CountBy, require_nothing_else
+from utmost.release.questions.discovered import CountDiscovered
 from utmost.release.questions.numbers import Number, prior_text, require_unbiased
 from utmost.release.questions.question import Asks, Made, as_of
 from utmost.release.source import Source, Statement
@@ -77,7 +79,7 @@ class AsksCount(Asks[Made]):
         loss: str = "absolute",
         prior: Prior = None,
         unbiased: bool = False,
-        by: Keys | None = None,
+        by: Keys | Discover | None = None,
         fresh: bool = False,
     ) -> Made:
         """How many rows (or people with such a row) there are of which a condition is true.
@@ -102,9 +104,10 @@ class AsksCount(Asks[Made]):
         unbiased : bool
             True gives the noisy count itself instead of the best guess: a whole number, possibly below 0, whose error
             has mean 0; right for numbers that are added up or compared later.
-        by : um.keys, optional
+        by : um.keys or um.discover, optional
             Answer once for every public key, such as ``by=um.keys(town=["Ash", "Briar"])``. Groups are disjoint, so all
-            of them together cost `privacy`; the answers are unbiased.
+            of them together cost `privacy`; the answers are unbiased. Or for every key that the table has and the
+            level lets be shown: ``by=um.discover("town")``; `privacy` needs a delta then.
         fresh : bool
             True draws again, and spends again, although the identical question was answered before; otherwise the
             recorded answer comes back and nothing is spent.
@@ -127,7 +130,8 @@ class AsksCount(Asks[Made]):
         if by is not None:
             require_nothing_else(prior, unbiased)
             level, condition = self.level(privacy), self.where(where)
-            grouped = CountBy(terms=self.terms, privacy=level, by=by, where=condition, of=of, loss=loss)
+            kind: Any = CountDiscovered if isinstance(by, Discover) else CountBy
+            grouped = kind(terms=self.terms, privacy=level, by=by, where=condition, of=of, loss=loss)
             return self.ask(grouped, fresh)
         return self.ask(
             Count(

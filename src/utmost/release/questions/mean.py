@@ -19,9 +19,11 @@ from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Grid, as_grid, cut_to, distances_to_ends, range_of, statement
+from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.by import MeanBy
+from utmost.release.questions.discovered import MeanDiscovered
 from utmost.release.questions.numbers import Numbers
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, Statement, as_column
@@ -167,7 +169,7 @@ class AsksMean(Asks[Made]):
         grid: Number = 1,
         where: Condition = None,
         loss: str = "absolute",
-        by: Keys | None = None,
+        by: Keys | Discover | None = None,
         fresh: bool = False,
     ) -> Made:
         """The mean of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
@@ -187,7 +189,7 @@ class AsksMean(Asks[Made]):
             Only rows with this condition take part.
         loss : "absolute" or "squared"
             What the noise is best for.
-        by : um.keys, optional
+        by : um.keys or um.discover, optional
             Answer once for every public key, as for `count`; all groups together cost `privacy`.
         fresh : bool
             True draws and spends again although the identical question was answered before.
@@ -216,7 +218,8 @@ class AsksMean(Asks[Made]):
             "where": self.where(where),
             "loss": loss,
         }
-        return self.ask(Mean(**given) if by is None else MeanBy(by=by, **given), fresh)
+        kind: Any = MeanDiscovered if isinstance(by, Discover) else MeanBy
+        return self.ask(Mean(**given) if by is None else kind(by=by, **given), fresh)
 
 
 def _share(above: int, below: int) -> Fraction:

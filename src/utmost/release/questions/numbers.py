@@ -8,7 +8,7 @@ neighbour can really make, and nothing is cut off or guessed: their errors have 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
@@ -59,6 +59,10 @@ class Numbers(Question):
     def names(self) -> tuple[str, ...]:
         """What the released integers are called."""
         return (self.name,)
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        if not all(type(value) is int for value in released.values()):
+            raise InvalidInput("what is released are whole numbers.")
 
     @property
     def average(self) -> float:
@@ -158,11 +162,21 @@ class Number(Numbers):
             return None
         return self._scaled_as(loss, best_line_noise(self.space, self.privacy, self.loss).mean(loss))
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "prior": self.prior, "unbiased": self.unbiased}
+
     def point(self, found: Mapping[str, int]) -> int:
         return self.space.clamp(found[self.names[0]])
 
     def released(self, drawn: Any) -> dict[str, Any]:
         return {self.names[0]: int(drawn)}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        super().require_released(released)
+        number = released[self.names[0]]
+        if not self.unbiased and self.space.clamp(number) != number:
+            raise InvalidInput("the best guess of a number lies where the number does.")
 
     def value(self, released: Mapping[str, Any]) -> Any:
         return as_plain(released[self.names[0]] * self.step)
@@ -348,6 +362,26 @@ class Chained(Vector):
         from utmost.design.noise.sums import sum_losses
 
         return sum_losses(self.solution.mechanism.noise, losses, last)
+
+
+def increasing(counts: Sequence[int]) -> list[int]:
+    """The nearest whole numbers that do not fall: where counts do, neighbours take their mean (isotonic regression).
+
+    Whatever the true counts, if these do not fall, the sum of squared errors is no larger before rounding.
+
+    Examples
+    --------
+    >>> increasing([3, 1, 2, 7, 6])
+    [2, 2, 2, 7, 7]
+    """
+    blocks: list[tuple[int, int]] = []  # sums and sizes, their means increasing
+    for count in counts:
+        total, size = int(count), 1
+        while blocks and blocks[-1][0] * size >= total * blocks[-1][1]:
+            before = blocks.pop()
+            total, size = total + before[0], size + before[1]
+        blocks.append((total, size))
+    return [(2 * total + size) // (2 * size) for total, size in blocks for _ in range(size)]
 
 
 def require_unbiased(unbiased: Any) -> bool:

@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from utmost.errors import InvalidInput, shown
-from utmost.exact import Number, as_rational
+from utmost.errors import InvalidInput
+from utmost.exact import Number
 from utmost.privacy import Level
 from utmost.release.accuracy import After
 from utmost.release.arguments import (
@@ -26,7 +25,6 @@ from utmost.release.arguments import (
     TallyPrior,
     as_loss,
     listed,
-    plain,
     tally_prior,
     tally_prior_text,
 )
@@ -39,6 +37,7 @@ from utmost.release.questions.by import ONE_GROUP
 from utmost.release.questions.choices import Candidate
 from utmost.release.questions.choices_by import ChoiceBy
 from utmost.release.questions.numbers import prior_name
+from utmost.release.questions.quantiles import Quantiles, as_candidates, as_share
 from utmost.release.questions.question import Asks, Made, Terms, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Tallies
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 LOSSES = ("absolute", "zero-one", "rank")
-MOST_CANDIDATES, MOST_DENOMINATOR = 200, 1000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,7 +67,7 @@ class Quantile(Candidate):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(column=as_column(self.column), q=_share(self.q), candidates=_values(self.candidates))
+        self.settle(column=as_column(self.column), q=as_share(self.q), candidates=as_candidates(self.candidates))
         self.settle(of=as_of(self.of, self.terms.unit), loss=as_loss(self.loss, LOSSES))
         self.settle(prior=tally_prior(self.prior, self.space))
 
@@ -103,6 +101,10 @@ class Quantile(Candidate):
     @property
     def space(self) -> Tallies:
         return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "q": str(self.q), "candidates": list(self.candidates)}
 
     def design(self) -> Solution:
         from utmost.design.rainbow import best_quantile
@@ -213,7 +215,7 @@ class AsksQuantile(Asks[Made]):
     def quantile(
         self,
         column: str,
-        q: Number,
+        q: Number | Sequence[Number],
         candidates: Any,
         privacy: Privacy = None,
         *,
@@ -230,8 +232,9 @@ class AsksQuantile(Asks[Made]):
         ----------
         column : str
             A column of numbers, or of text that is read as numbers.
-        q : number
-            A share between 0 and 1: the quantile has at least this share of the rows at or below it.
+        q : number, or list of numbers
+            A share between 0 and 1: the quantile has at least this share of the rows at or below it. Of a list, all
+            quantiles are read off one release of the rows nearest to each candidate, so that ten cost what one costs.
         candidates : sequence of numbers
             2 to 200 public numbers in increasing order, such as ``range(0, 101, 5)``; the answer is one of them.
         privacy : level or number
@@ -241,7 +244,8 @@ class AsksQuantile(Asks[Made]):
         of : "rows" or "people"
             Whose values count: all kept rows, or one row of each person.
         loss : "absolute", "zero-one" or "rank"
-            How far the named value is from the quantile; whether it is it; how many rows it is off.
+            How far the named value is from the quantile; whether it is it; how many rows it is off. Of several
+            quantiles the accuracy is stated in rows, and loss is left out.
         prior : {tally: probability}, optional
             A tally is the rows at each candidate; uniform over all tallies without it.
         by : um.keys, optional
@@ -255,7 +259,9 @@ class AsksQuantile(Asks[Made]):
             `answer.value` is a candidate, `answer.interval` holds the true quantile with 95 % given the prior.
             `answer.after.rows_within` rests on no prior: whatever the table holds, with 95 % the candidate is fewer
             rows than this from being the quantile. No interval of candidates can say that much of every table: where
-            half of the rows lie at either end, one row moves the median from one end to the other.
+            half of the rows lie at either end, one row moves the median from one end to the other. Of
+            several, `answer.value` is {q: candidate}, and `answer.intervals` hold each with 95 % whatever the table
+            holds: they are as wide as it takes.
 
         Examples
         --------
@@ -264,7 +270,12 @@ class AsksQuantile(Asks[Made]):
         >>> s = um.Session(table, "survey", um.rows(at_most=150), "add-remove", budget=8)
         >>> s.quantile("age", 0.5, range(20, 81, 20), privacy=8).value
         40
+        >>> s = um.Session(table, "survey", um.rows(at_most=150), "add-remove", budget=8)
+        >>> list(s.quantile("age", [0.1, 0.5, 0.9], range(20, 81, 20), privacy=1).value)
+        [0.1, 0.5, 0.9]
         """
+        if not isinstance(q, str | bytes) and hasattr(listed(q), "__len__"):
+            return self._several(column, q, candidates, privacy, where, of, loss, prior, by, fresh)
         asked = {
             "terms": self.terms,
             "privacy": self.level(privacy),
@@ -278,29 +289,31 @@ class AsksQuantile(Asks[Made]):
         }
         return self.ask(Quantile(**asked) if by is None else QuantileBy(by=by, **asked), fresh)
 
-
-def _share(q: Number) -> Fraction:
-    share = as_rational(q, "q")
-    if not 0 < share < 1 or share.denominator > MOST_DENOMINATOR:
-        raise InvalidInput(
-            f"q is {shown(q)}; give a share between 0 and 1 with a denominator of at most {MOST_DENOMINATOR}, such as "
-            "0.5."
+    def _several(
+        self,
+        column: str,
+        shares: Any,
+        candidates: Any,
+        privacy: Privacy,
+        where: Condition,
+        of: Of,
+        loss: str,
+        prior: TallyPrior,
+        by: Any,
+        fresh: bool,
+    ) -> Made:
+        if prior is not None or by is not None or loss != "absolute":
+            raise InvalidInput(
+                "several quantiles are read off noisy counts: prior, by and loss are for one of them. Leave these out, "
+                "or ask for one quantile at a time."
+            )
+        asked = Quantiles(
+            terms=self.terms,
+            privacy=self.level(privacy),
+            column=column,
+            shares=shares,
+            candidates=candidates,
+            where=self.where(where),
+            of=of,
         )
-    return share
-
-
-def _values(candidates: Any) -> tuple[Any, ...]:
-    given = listed(candidates)
-    values = [plain(x) for x in given] if isinstance(given, Sequence) else []  # a set has no order to break ties by
-    if len(values) > MOST_CANDIDATES:
-        raise InvalidInput(
-            f"there are {len(values)} candidates; give at most {MOST_CANDIDATES}, such as "
-            f"candidates[::{-(-len(values) // MOST_CANDIDATES)}]."
-        )
-    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 2**53 for x in values)
-    if not numbers or len(values) < 2 or any(a >= b for a, b in pairwise(values)):
-        raise InvalidInput(
-            f"candidates is {shown(candidates)}; give 2 to {MOST_CANDIDATES} public numbers in increasing order, such "
-            "as range(0, 101, 5)."
-        )
-    return tuple(values)
+        return self.ask(asked, fresh)

@@ -100,6 +100,11 @@ class Question(ABC):
     def space(self) -> Unlisted:
         """Where the statistic lies, and how far one neighbour moves it."""
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        """What the problem of its solution must hold beside space and level: one for anything else is refused."""
+        return {"loss": self.loss} if hasattr(self, "loss") else {}
+
     @abstractmethod
     def design(self) -> Solution:
         """The mechanism with the least expected loss known, with its proof; made of public parameters alone."""
@@ -115,6 +120,14 @@ class Question(ABC):
     @abstractmethod
     def released(self, drawn: Any) -> dict[str, Any]:
         """What was drawn, by name: what the ledger keeps."""
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        """Refuse, by `InvalidInput`, what cannot have been released: a report may hold anything.
+
+        Whatever is of the wrong kind, and passes here, must be refused where the value is made of it.
+        """
+        if not released:
+            raise InvalidInput("nothing was released.")
 
     @abstractmethod
     def value(self, released: Mapping[str, Any]) -> Any:
@@ -155,6 +168,11 @@ class Question(ABC):
 
     def belief(self, released: Mapping[str, Any]) -> tuple[Any, Any] | None:
         """How likely each true value is, given the prior and the answer, for a picture; None where there is none."""
+        return None
+
+    @property
+    def curve(self) -> dict[str, Any] | None:
+        """What is known before anything is read, as two columns of numbers by name, for a picture; None without one."""
         return None
 
     def plain_value(self, value: Any) -> Any:

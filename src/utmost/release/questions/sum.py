@@ -11,9 +11,11 @@ from utmost.exact import Number as AnyNumber
 from utmost.release.arguments import Condition, Prior, Privacy, as_loss, line_prior
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Grid, as_grid, cut_to, range_of, statement, values
+from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
 from utmost.release.questions.by import SumBy, require_nothing_else
+from utmost.release.questions.discovered import SumDiscovered
 from utmost.release.questions.numbers import Number, prior_text, require_unbiased
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, Statement, as_column
@@ -101,7 +103,7 @@ class AsksSum(Asks[Made]):
         loss: str = "absolute",
         prior: Prior = None,
         unbiased: bool = False,
-        by: Keys | None = None,
+        by: Keys | Discover | None = None,
         fresh: bool = False,
     ) -> Made:
         """The sum of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
@@ -125,8 +127,9 @@ class AsksSum(Asks[Made]):
             How likely each possible sum is, in increasing order. Uniform without it.
         unbiased : bool
             True gives the noisy sum itself, whose error has mean 0, instead of the best guess.
-        by : um.keys, optional
-            Answer once for every public key, as for `count`; all groups together cost `privacy`.
+        by : um.keys or um.discover, optional
+            Answer once for every public key, or for every key that is shown, as for `count`; all groups together cost
+            `privacy`.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 
@@ -144,8 +147,9 @@ class AsksSum(Asks[Made]):
         """
         if by is not None:
             require_nothing_else(prior, unbiased)
+            kind: Any = SumDiscovered if isinstance(by, Discover) else SumBy
             return self.ask(
-                SumBy(
+                kind(
                     terms=self.terms,
                     privacy=self.level(privacy),
                     by=by,

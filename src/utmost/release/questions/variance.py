@@ -16,10 +16,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, show_rational
+from utmost.exact.arrays import Floats
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
@@ -252,7 +252,7 @@ class VarianceBy(OfValues):
     def _half(self) -> float:
         return float(self.steps.upper - self.steps.lower) / 2
 
-    def _placed(self, relative: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _placed(self, relative: Floats) -> Floats:
         return relative * self._half**2
 
 

@@ -1,0 +1,118 @@
+"""Keys that nobody listed: which columns they are of, and those that were shown, read again from an answer.
+
+A key is a private value until it is released. What is shown is sorted, so that its order tells nothing; no error, log
+or cache holds a key that is not shown.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from utmost.errors import InvalidInput, shown
+from utmost.exact import as_whole
+from utmost.release.keys import Keys, named
+from utmost.release.source import arrow_types, as_column
+
+EXAMPLE = 'um.discover("dest"), or um.discover("origin", "dest")'
+MOST_COLUMNS, MOST_EACH = 16, 5000
+FIRST_DAY, LAST_DAY = datetime.date(1, 1, 1), datetime.date(9999, 12, 31)
+"""Dates beyond these are no keys: Python has none."""
+TYPES: dict[str, type] = {"string": str, "int64": int, "uint64": int, "double": float, "bool": bool, "date32[day]": str}
+"""The Arrow types of keys, and what their values are in JSON."""
+
+
+@dataclass(frozen=True)
+class Discover:
+    """Columns whose keys are found privately; made by `um.discover`.
+
+    Attributes
+    ----------
+    columns : their names
+    keys_each : how many keys of one person take part, at most
+    """
+
+    columns: tuple[str, ...]
+    keys_each: int = 1
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """Everything as plain data, which `discover_again` reads."""
+        return {"discover": list(self.columns), "keys_each": self.keys_each}
+
+    def __str__(self) -> str:
+        return f"keys of {named(self.columns)}, found privately"
+
+
+def discover(*columns: str, keys_each: int = 1) -> Discover:
+    """Keys that nobody listed, for `by=`: they are found privately, and a question is answered for those shown.
+
+    How likely a key is shown depends on how many rows, or people, have it, and is the most that the level allows; a key
+    that only one of them has is shown with probability delta. The plan has the probabilities for every number.
+
+    Parameters
+    ----------
+    *columns : str
+        The columns whose combined values are the keys; rows with a null (or NaN, or an infinity) among them take no
+        part.
+    keys_each : int
+        Of one person, at most so many keys take part, chosen by a keyed hash. The more, the more of everybody's data
+        is used, and the less of the level there is for each key. A row has one key only.
+
+    Examples
+    --------
+    >>> import pyarrow, utmost as um
+    >>> table = pyarrow.table({"dest": ["ORD"] * 60 + ["LAX"] * 50 + ["my own airfield"]})
+    >>> s = um.Session(table, "flights", um.rows(at_most=1000), "add-remove", budget=um.ApproxDP(1, 1e-6))
+    >>> sorted(s.count(privacy=um.ApproxDP(1, 1e-6), by=um.discover("dest")).value)
+    ['LAX', 'ORD']
+    """
+    if not columns:
+        raise InvalidInput(f"no column is named; say whose keys are to be found: {EXAMPLE}.")
+    if len(columns) > MOST_COLUMNS:
+        raise InvalidInput(f"{len(columns)} columns are named; give at most {MOST_COLUMNS}.")
+    names = tuple(as_column(name) for name in columns)
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"the columns are {shown(names)}; name each once.")
+    return Discover(names, as_whole(keys_each, "keys_each", 1, MOST_EACH))
+
+
+def discover_again(public: Mapping[str, Any]) -> Discover:
+    """What `Discover.public` wrote; nothing in it is believed."""
+    return discover(*public["discover"], keys_each=public["keys_each"])
+
+
+def as_discover(column: Any, keys_each: Any) -> Discover:
+    """The same from one name or a list of them."""
+    several = isinstance(column, Sequence) and not isinstance(column, str | bytes)
+    return discover(*(column if several else (column,)), keys_each=keys_each)
+
+
+def shown_keys(names: Sequence[str], listed: Any, ordered: bool = True) -> Keys:
+    """The keys of an answer, from what was released: lists of [name, type, values]; they may come from a report.
+
+    Keys must be distinct, and sorted where their order is to tell nothing.
+    """
+    import pyarrow
+
+    if not isinstance(listed, list) or [column[0] for column in listed] != list(names):
+        raise InvalidInput("the released keys are not of the columns that were asked for.")
+    columns = []
+    for name, kind, values in listed:
+        if kind not in TYPES or not isinstance(values, list) or any(not _is_key(value, kind) for value in values):
+            raise InvalidInput("the released keys are not of one kind of values each.")
+        read = [datetime.date.fromisoformat(day) for day in values] if kind == "date32[day]" else values
+        columns.append((name, pyarrow.array(read, *arrow_types([kind]))))
+    keys = list(zip(*(column.to_pylist() for _, column in columns), strict=True))
+    if len(set(keys)) < len(keys) or (ordered and keys != sorted(keys)):
+        raise InvalidInput("the released keys are not in order, or not different.")
+    return Keys(tuple(columns), product=False)
+
+
+def _is_key(value: Any, kind: str) -> bool:
+    if not isinstance(value, TYPES[kind]) or (isinstance(value, bool) and kind != "bool"):
+        return False
+    return not isinstance(value, float) or math.isfinite(value)

@@ -1,0 +1,138 @@
+"""One aggregation run by Spark: its stages as a bar on a terminal, and Ctrl-C ends it in the cluster, too.
+
+The job runs in a thread of its own, under a name of its own, so that what waits for it can watch and cancel it. What
+has been spent on it stays spent: the ledger was charged before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from utmost.release.engines.spark_columns import Spark
+
+PATIENCE = 2.0
+"""Seconds before a bar is shown: most jobs are over by then."""
+LOOK = 0.2
+"""Seconds between two looks at a job."""
+WIDTH = 30
+ENDING = 10.0
+"""Seconds that a cancelled job has to end before it is left alone."""
+
+
+def rows_of(spark: Spark, frame: Any) -> list[Any]:
+    """The rows of a frame that has a few, in the order of Spark; `KeyboardInterrupt` cancels the job."""
+    found: list[list[Any]] = []
+    failed: list[BaseException] = []
+    name = f"utmost-{uuid.uuid4().hex}"
+
+    def work() -> None:
+        try:
+            with _named(spark, name):
+                found.append(frame.collect())
+        except BaseException as reason:
+            failed.append(reason)
+
+    thread = _thread(spark, work)
+    thread.start()
+    try:
+        with _watched(spark, name) as look:
+            while thread.is_alive():
+                thread.join(LOOK)
+                look()
+    except BaseException:
+        with contextlib.suppress(Exception):
+            _cancel(spark, name)
+        thread.join(ENDING)
+        raise
+    if failed:
+        raise failed[0]
+    return found[0]
+
+
+def _thread(spark: Spark, work: Any) -> threading.Thread:
+    """A thread whose jobs have the properties of this one's, such as the scheduler's pool."""
+    if spark.connect:
+        return threading.Thread(target=work, daemon=True)
+    from pyspark import InheritableThread
+
+    thread: threading.Thread = InheritableThread(target=work)
+    thread.daemon = True
+    return thread
+
+
+@contextlib.contextmanager
+def _named(spark: Spark, name: str) -> Iterator[None]:
+    """What this thread asks Spark for goes by a name."""
+    if spark.connect:
+        spark.session.addTag(name)
+    else:
+        spark.session.sparkContext.setJobGroup(name, "a private answer", True)
+    try:
+        yield
+    finally:
+        if spark.connect:
+            spark.session.removeTag(name)
+
+
+def _cancel(spark: Spark, name: str) -> None:
+    if spark.connect:
+        spark.session.interruptTag(name)
+    else:
+        spark.session.sparkContext.cancelJobGroup(name)
+
+
+@contextlib.contextmanager
+def _watched(spark: Spark, name: str) -> Iterator[Any]:
+    """A function that shows how far a job is: on a terminal, once it takes long."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    began, shown, tasks = time.monotonic(), [False], [0, 0]
+
+    def heard(stages: Any = None, **_: Any) -> None:  # Connect tells, also of operations of others in this session
+        known = list(stages or ())
+        tasks[:] = sum(stage.num_completed_tasks for stage in known), sum(stage.num_tasks for stage in known)
+
+    def look() -> None:
+        if time.monotonic() - began >= PATIENCE:
+            done, all_of_them = tasks if spark.connect else _tasks(spark, name)
+            print(f"\r{bar(done, all_of_them)}", end="", file=sys.stderr, flush=True)
+            shown[0] = True
+
+    told = spark.connect and hasattr(spark.session, "registerProgressHandler")
+    if told:
+        spark.session.registerProgressHandler(heard)
+    try:
+        yield look
+    finally:
+        if told:
+            spark.session.removeProgressHandler(heard)
+        if shown[0]:
+            print("\r" + " " * len(bar(0, 10**9)) + "\r", end="", file=sys.stderr, flush=True)
+
+
+def _tasks(spark: Spark, name: str) -> tuple[int, int]:
+    """How many tasks of a job are done, and how many are known."""
+    tracker = spark.session.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(name)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    known = [stage for stage in stages if stage]
+    return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
+
+
+def bar(done: int, all_of_them: int) -> str:
+    """A bar of tasks.
+
+    Examples
+    --------
+    >>> bar(50, 200)
+    'Spark [#######                       ] 50 of 200 tasks      '
+    """
+    full = WIDTH * done // all_of_them if all_of_them else 0
+    return f"Spark [{'#' * full:{WIDTH}}] {f'{done} of {all_of_them} tasks':<21}"

@@ -1,0 +1,158 @@
+"""How many units hold each key, where nobody listed the keys: what the engine is asked, and what it finds.
+
+The engine groups the private rows by the key columns; what comes back, keys and all, is private until a mechanism has
+chosen what is shown. A row with a null among its key columns (or NaN, an infinity, a date that Python has none for)
+holds no key.
+
+**How far one neighbour moves it.** A row holds one key. A person holds the keys of their rows, of which at most
+`keys_each` are kept, chosen by a keyed hash; then at most `rows_each` of the rows with these keys. So one unit that
+comes or goes gives at most `keys_each` keys a holder more or less, and one that is replaced at most twice as many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.errors import InvalidInput
+from utmost.release.conditions.row_wise import kind_of
+from utmost.release.contributions import Contribution, keep_rows, require_id
+from utmost.release.discover import FIRST_DAY, LAST_DAY, Discover
+from utmost.release.groups import clamped
+from utmost.release.source import Source, Statement
+from utmost.release.units import Unit
+
+HOLDERS = "holders"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What an engine found: private until a mechanism has chosen what is shown, and never printed.
+
+    Attributes
+    ----------
+    keys : an Arrow table of the keys, one in each row
+    holders : how many units hold each
+    numbers : the numbers of each key, one row for each
+    """
+
+    keys: Any = field(repr=False)
+    holders: NDArray[np.int64] = field(repr=False)
+    numbers: NDArray[np.int64] = field(repr=False)
+
+
+def holders_statement(
+    source: Source,
+    unit: Unit,
+    by: Discover,
+    taking_part: Contribution,
+    contributions: Mapping[str, Contribution],
+    rows_each: int,
+    secret: bytes,
+) -> Statement:
+    """How many units hold each key, and the sums of contributions for each; nothing is read yet.
+
+    Parameters
+    ----------
+    source : the table
+    unit : whose data are protected
+    by : the columns of the keys, and how many keys of a person are kept
+    taking_part : which rows do
+    contributions : what a row adds to the numbers of its key, by name; empty where only holders are counted
+    rows_each : how many rows of a person are kept, at most, where there are numbers
+    secret : the data set's, for the keyed hash
+    """
+    require_id(source, unit.id)
+    columns, kinds = {}, []
+    for i, name in enumerate(by.columns):
+        columns[f"key{i}"], kind = _key_column(source, name)
+        kinds.append(kind)
+    names = list(columns)
+    table = source.table.select(
+        **({"who": source.table[unit.id]} if unit.id is not None else {}),
+        **columns,
+        taking_part=taking_part.column,
+        **{name: part.column for name, part in contributions.items()},
+    )
+    known = table.taking_part.notnull()
+    for name in names:
+        known = known & table[name].notnull()
+    table = table.filter(known)
+    if unit.id is None:
+        query = table.group_by(names).aggregate(**{HOLDERS: table.count(), **_sums(table, contributions)})
+    else:
+        query = _of_people(table.filter(table.who.notnull()), names, by.keys_each, contributions, rows_each, secret)
+    query = query.select(*names, HOLDERS, *contributions)
+    return source.statement(query, labels=tuple(kinds))
+
+
+def _of_people(
+    table: Any,
+    names: list[str],
+    keys_each: int,
+    contributions: Mapping[str, Contribution],
+    rows_each: int,
+    secret: bytes,
+) -> Any:
+    """The same where a person may have several rows: some keys of each person, and some rows with these keys."""
+    pairs = table.group_by(["who", *names]).aggregate(rows=table.count())
+    held = keep_rows(pairs.select("who", *names), tuple(names), keys_each, secret)
+    if not contributions:
+        return held.group_by(names).aggregate(**{HOLDERS: held.count()})
+    own = held.select(**{f"of_{name}": held[name] for name in ("who", *names)})
+    rows = table.join(own, [table[name] == own[f"of_{name}"] for name in ("who", *names)])
+    rows = rows.select("who", *names, *contributions)
+    kept = keep_rows(rows, (*names, *contributions), rows_each, secret)
+    each = kept.group_by(["who", *names]).aggregate(**{name: kept[name].sum() for name in contributions})
+    return each.group_by(names).aggregate(**{HOLDERS: each.count(), **_sums(each, contributions)})
+
+
+def _sums(table: Any, contributions: Mapping[str, Contribution]) -> dict[str, Any]:
+    return {name: clamped(table[name].sum()) for name in contributions}
+
+
+def _key_column(source: Source, name: str) -> tuple[Any, str]:
+    """A column in one of the types of keys, null where a row has none, and the name of that type."""
+    import ibis
+
+    value = source.column(name)
+    kind = kind_of(value.type())
+    if kind == "text":
+        return value, "string"
+    if kind == "truth":
+        return value, "bool"
+    if kind == "date":
+        inside = (value >= ibis.literal(FIRST_DAY)) & (value <= ibis.literal(LAST_DAY))
+        return ibis.ifelse(inside, value, ibis.null("date")), "date32[day]"
+    if kind != "number":
+        raise InvalidInput(
+            f"column {name!r} holds {value.type()}; keys are found of texts, numbers, truth values and dates."
+        )
+    if value.type().is_integer():
+        wide = value.type().is_unsigned_integer() and value.type().nbytes == 8
+        return (value.cast("uint64"), "uint64") if wide else (value.cast("int64"), "int64")
+    value = value.cast("float64")
+    finite = ~value.isnan() & ~value.isinf()
+    return ibis.ifelse(finite, ibis.ifelse(value == 0, 0.0, value), ibis.null("float64")), "double"  # one 0 of two
+
+
+def found_keys(by: Discover, found: Mapping[str, Any], parts: tuple[str, ...]) -> Found:
+    """What the engine found, the keys under the names of their columns."""
+    import pyarrow
+
+    keys = pyarrow.table({name: found[f"key{i}"] for i, name in enumerate(by.columns)})
+    numbers = [np.asarray(found[part].to_numpy(), dtype=np.int64) for part in parts]
+    holders = np.asarray(found[HOLDERS].to_numpy(), dtype=np.int64)
+    return Found(keys, holders, np.column_stack(numbers) if numbers else np.zeros((len(holders), 0), dtype=np.int64))
+
+
+def in_order(keys: Any) -> NDArray[np.int64]:
+    """Where keys stand if they are sorted."""
+    import pyarrow.compute
+
+    order = pyarrow.compute.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
+    return np.asarray(order.to_numpy(), dtype=np.int64)

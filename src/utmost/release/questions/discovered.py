@@ -1,0 +1,538 @@
+"""Questions by keys that nobody listed: which keys there are, and counts, sums and means beside those that are shown.
+
+What is shown of a key depends on how many units hold it (`mechanism/keeping.py`). How many there are is told beside the
+key at no further cost. Sums, means and counts of rows where a person has several get noise at half of epsilon, and the
+keys the other half; the plan says so. Shown keys are sorted, so that their order tells nothing.
+
+**How far one neighbour moves the numbers**: as in `by.py`. Where one key alone changes (one key each, units that come
+or go), its numbers may have the best noise for them; where several do, every number has noise of its own, made for
+what all of them together move by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.errors import InvalidInput, shown
+from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.release.alternatives import noise_alternatives, threshold_users
+from utmost.release.arguments import Of, as_loss, scaled, shown_with
+from utmost.release.conditions import EVERY_ROW, Where
+from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, ones, range_of, values
+from utmost.release.discover import Discover, shown_keys
+from utmost.release.groups import LARGEST
+from utmost.release.holders import Found, found_keys, holders_statement, in_order
+from utmost.release.keys import Keys, named
+from utmost.release.options import Option
+from utmost.release.questions.question import Question, as_of, asking
+from utmost.release.source import Source, Statement, as_column
+from utmost.space.integers import Holders, Lattice, Moves
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from utmost.solution import Solution
+
+USERS = "users"
+"""The loss of keys alone: how many units a key needs to be shown."""
+TRUE_KEYS = f"{BY_LAW}, every key that is shown is held by at least one"
+SHOWN = f"{BY_LAW}, of the times that a key is shown"
+SELECTED = (
+    "a number close to the least that is shown was shown because it came out large: its interval says so, the number "
+    "itself is too large on average"
+)
+NULLS = "rows with a null in a key column take no part"
+MOST_POINTS = 200
+"""How many numbers of holders the table of probabilities lists."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Discovered(Question):
+    """A question about keys that nobody listed.
+
+    Attributes
+    ----------
+    by : the columns of the keys
+    where : which rows take part
+    """
+
+    options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
+    parts: ClassVar[tuple[str, ...]] = ()
+    """What the numbers of a key are called, where they have noise of their own."""
+
+    by: Discover
+    where: Where = EVERY_ROW
+    loss: str = USERS
+
+    def __post_init__(self) -> None:
+        from utmost.design.discovery import require_delta
+
+        super().__post_init__()
+        require_delta(self.privacy)
+        if not isinstance(self.by, Discover):
+            raise InvalidInput(f'by is {shown(self.by)}; name the columns of the keys: um.discover("dest").')
+        if self.by.keys_each > 1 and self.terms.unit.id is None:
+            raise InvalidInput(
+                f"keys_each is {self.by.keys_each}, and a row has one key only; leave it out, or open the session with "
+                "unit=um.people(...)."
+            )
+
+    # ---- where it lies ----
+
+    @property
+    def counted(self) -> bool:
+        """Whether the number of holders is told beside a key."""
+        return False
+
+    @property
+    def keys_each(self) -> int:
+        """How many keys one unit holds, at most: no more than rows of it take part, where rows do."""
+        return min(self.by.keys_each, self.rows_each) if self.parts_with_noise else self.by.keys_each
+
+    @property
+    def parts_with_noise(self) -> tuple[str, ...]:
+        """The numbers beside a key that get noise of their own."""
+        return self.parts
+
+    @property
+    def reach_of_row(self) -> tuple[Moves, int]:
+        """What one row does to the numbers, and how many such moves it makes at most."""
+        raise NotImplementedError
+
+    @property
+    def range_of_row(self) -> tuple[int, int]:
+        """Between which integers, 0 among them, what a row adds to a number lies."""
+        raise NotImplementedError
+
+    @property
+    def space(self) -> Holders:
+        unit, each = self.terms.unit, self.keys_each
+        if not self.parts_with_noise:
+            return Holders(unit.at_most, each, self.terms.neighbours)
+        (moves, reach), ends = self.reach_of_row, self.range_of_row
+        low, high = (self.most_rows * end for end in ends)
+        alone = each == 1 and self.terms.neighbours == "add-remove"
+        dimension = len(self.parts_with_noise) * (1 if alone else 2)
+        numbers = Lattice(dimension, moves, reach * self.rows_each, low, high)
+        return Holders(unit.at_most, each, self.terms.neighbours, numbers)
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "counted": self.counted}
+
+    def design(self) -> Solution:
+        from utmost.design.discovery import best_keys
+
+        return best_keys(self.space, self.privacy, self.counted, self.loss)
+
+    # ---- reading and drawing ----
+
+    def contributions(self, source: Source) -> tuple[Contribution, ...]:
+        """What a row adds to each number of its key."""
+        return ()
+
+    def taking_part(self, source: Source) -> Contribution:
+        """Which rows hold their key."""
+        return ones(source, self.where.given)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        numbers = self.contributions(source) if self.parts_with_noise else ()
+        rows = dict(zip(self.parts_with_noise, numbers, strict=True))
+        return holders_statement(
+            source, self.terms.unit, self.by, self.taking_part(source), rows, self.rows_each, secret
+        )
+
+    def point(self, found: Mapping[str, Any]) -> Found:
+        made, lattice = found_keys(self.by, found, self.parts_with_noise), self.space.numbers
+        if lattice is None:
+            return made
+        cut = np.clip(made.numbers, max(lattice.lower, -LARGEST), min(lattice.upper, LARGEST))
+        return Found(made.keys, made.holders, cut)
+
+    def draw(self, point: Found) -> dict[str, Any]:
+        places, numbers = self.solution.mechanism.sample((point.holders, point.numbers))
+        keys = point.keys.take(places)
+        order = in_order(keys)
+        return self.released((keys.take(order), numbers[order]))
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        keys, numbers = drawn
+        listed = [[name, str(keys[name].type), _plain(keys[name])] for name in keys.column_names]
+        return {"keys": listed, **dict(zip(self.parts, numbers.T.tolist(), strict=True))}
+
+    # ---- what is said ----
+
+    def keys(self, released: Mapping[str, Any]) -> Keys:
+        """The keys that were shown."""
+        return shown_keys(self.by.columns, released["keys"])
+
+    @property
+    def average(self) -> float:
+        return self.solution.value
+
+    @property
+    def curve(self) -> dict[str, Any]:
+        """How likely a key is shown, by how many units hold it: public, and known before anything is read."""
+        law = self.solution.mechanism.law
+        users = np.unique(np.linspace(1, law.sure, min(law.sure, MOST_POINTS)).astype(int))
+        return {"holders": users.tolist(), "shown with probability": law.kept(users).tolist()}
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return self.by.columns
+
+    @property
+    def proved_of(self) -> str:
+        return "which keys are shown"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (self._shown_in_words, *self._split_in_words, NULLS)
+
+    @property
+    def _shown_in_words(self) -> str:
+        law, who = self.solution.mechanism.law, self._who
+        tried = sorted({1, 2, law.half // 2, law.half, (law.half + law.sure) // 2} - {0, law.sure})
+        chances = [f"{law.kept(n):.4g} if {n} {who[n > 1]} it" for n in tried]
+        return f"a key is shown with probability {', '.join(chances)}, and for certain from {law.sure} on"
+
+    @property
+    def _who(self) -> tuple[str, str]:
+        return ("row has", "rows have") if self.terms.unit.id is None else ("person has", "people have")
+
+    @property
+    def _split_in_words(self) -> tuple[str, ...]:
+        spent, changes = self.solution.mechanism.spent, self.space.changes
+        split = () if len(spent) == 1 else (f"the keys are shown at {spent[0]}, the numbers at {spent[1]}",)
+        if changes == 1:
+            return split
+        law = self.solution.mechanism.law
+        return (*split, f"one neighbour changes up to {changes} keys: each has {law.name}")
+
+    def _public(self, **more: Any) -> dict[str, Any]:
+        where = {"by": self.by.public, "where": self.where.text}
+        return {"question": self.name, **more, **where, "loss": self.loss, "prior": "uniform"}
+
+    @property
+    def _kept_keys(self) -> str:
+        unit, each = self.terms.unit, self.keys_each
+        return "" if unit.id is None else f", of at most {each} key{'s' * (each > 1)} per {unit.id}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NumbersByKey(Discovered):
+    """Numbers beside each key that is shown; the answer is a dict, and a table."""
+
+    loss: str = "absolute"
+
+    def columns(self, released: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The answers in the order of the keys, and the lower and upper ends of their intervals."""
+        raise NotImplementedError
+
+    @property
+    def step(self) -> Fraction:
+        """What one step of a released integer is worth, in the unit of the answer."""
+        return Fraction(1)
+
+    @property
+    def average(self) -> float:
+        return scaled(self.loss, self.solution.mechanism.expected(self.loss), float(self.step))
+
+    def before(self) -> Before:
+        return Before(self.loss, self.average, self.average, holds="of a key that is sure to be shown")
+
+    def value(self, released: Mapping[str, Any]) -> dict[Any, Any]:
+        return dict(zip(self.keys(released).labels, self.columns(released)[0].tolist(), strict=True))
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        _, lower, upper = self.columns(released)
+        ends = zip(lower.tolist(), upper.tolist(), strict=True)
+        given = SHOWN if self.counted else BY_LAW
+        return After(dict(zip(self.keys(released).labels, ends, strict=True)), given=given)
+
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
+        """The keys, and for each the answer and the ends of its interval."""
+        import pyarrow
+
+        found = self.keys(released).table
+        for name, column in zip(("value", "lower", "upper"), self.columns(released), strict=True):
+            whole = column.dtype != object
+            found = found.append_column(name, pyarrow.array(column if whole else column.astype(np.float64)))
+        return found
+
+    def plain_value(self, value: Any) -> Any:
+        return [[*written_key(key), found] for key, found in value.items()]
+
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        return [[*written_key(key), *ends] for key, ends in intervals.items()]
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        losses, level = shown_with(self.loss), self.solution.mechanism.spent[-1]
+        lattice = self.space.numbers or Lattice(1, "any", self.space.changes, 0, self.terms.unit.at_most)
+        laws = {"Utmost": {loss: self.solution.mechanism.expected(loss) for loss in losses}}
+        laws |= self._named(noise_alternatives(lattice, level, losses))
+        return {
+            name: {loss: scaled(loss, value, float(self.step)) for loss, value in by.items()}
+            for name, by in laws.items()
+        }
+
+    def _named(self, others: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+        """Other noises by name: where holders are counted, they decide by a threshold which keys are shown."""
+        return {f"{name} threshold": by for name, by in others.items()} if self.counted else others
+
+    def _integers(self, released: Mapping[str, Any], part: str) -> NDArray[Any]:
+        """What was released, which may come from a report; beyond 64 bits, as Python's own integers."""
+        listed, size = released[part], self.keys(released).size
+        if not isinstance(listed, list) or len(listed) != size or not all(type(x) is int for x in listed):
+            raise InvalidInput(f"{size} keys are shown, and as many whole numbers must be released.")
+        found = np.array(listed, dtype=object)
+        return found if np.abs(found).max(initial=0) >= LARGEST else found.astype(np.int64)
+
+    def _around(self, found: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Released integers with the interval of their noise, in the unit of the answer."""
+        half = self.solution.mechanism.noise.half_width(CONFIDENCE)
+        top, below = self.step.numerator, self.step.denominator
+        large = (int(np.abs(found).max(initial=0)) + half) * top >= LARGEST
+        steps = found.astype(object) if large else found
+        made = [end * top for end in (steps, steps - half, steps + half)]
+        low, middle, high = made[1], made[0], made[2]
+        if below == 1:
+            return middle, low, high
+        return tuple(np.asarray(end / below, dtype=np.float64) for end in (middle, low, high))  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CountDiscovered(NumbersByKey):
+    """How many rows, or people, each shown key has."""
+
+    name = "count"
+    summary = "how many rows each key has"
+    parts = ("count",)
+
+    of: Of = "rows"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(loss=as_loss(self.loss), of=as_of(self.of, self.terms.unit))
+
+    @property
+    def counted(self) -> bool:
+        """Holders are what is counted, unless a person's several rows are."""
+        return self.terms.unit.id is None or self.of == "people" or self.terms.unit.rows_each == 1
+
+    @property
+    def parts_with_noise(self) -> tuple[str, ...]:
+        return () if self.counted else self.parts
+
+    @property
+    def keys_each(self) -> int:
+        rows = self.terms.unit.rows_each if self.of == "rows" else self.by.keys_each
+        return min(self.by.keys_each, rows)
+
+    @property
+    def words(self) -> str:
+        found = f"How many {self.of} are there by {named(self.by.columns)}, keys found privately"
+        return asking(found + self._kept_keys, self.where, "" if self.counted else self.kept)
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return self._public(of=self.of)
+
+    @property
+    def reach_of_row(self) -> tuple[Moves, int]:
+        return ("any" if self.terms.neighbours == "add-remove" else "exchange"), 1
+
+    @property
+    def range_of_row(self) -> tuple[int, int]:
+        return 0, 1
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        found = super().notes
+        return (*found, SELECTED) if self.counted else found
+
+    def contributions(self, source: Source) -> tuple[Contribution, ...]:
+        return (ones(source, self.where.given),)
+
+    def columns(self, released: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        found, mechanism = self._integers(released, "count"), self.solution.mechanism
+        if not self.counted:
+            return self._around(found)
+        if len(found) and found.min() < mechanism.border:
+            raise InvalidInput(f"a count below {mechanism.border} is not shown by this mechanism.")
+        return found, *mechanism.count_interval(found, CONFIDENCE)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ValuesByKey(NumbersByKey):
+    """Numbers made of a column's values, cut to a range and rounded to a grid."""
+
+    column: str
+    lower: Any
+    upper: Any
+    grid: Any = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(column=as_column(self.column))
+
+    @cached_property
+    def steps(self) -> Grid:
+        """The public range of a value, and the steps it is rounded to."""
+        return as_grid(self.lower, self.upper, self.grid)
+
+    @property
+    def step(self) -> Fraction:
+        return self.steps.step
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return self._public(column=self.column, **range_of(self.steps))
+
+    def taking_part(self, source: Source) -> Contribution:
+        return self.contributions(source)[0]
+
+    def _asking(self, words: str) -> str:
+        found = f"{words} by {named(self.by.columns)}, keys found privately{self._kept_keys}, {cut_to(self.steps)}"
+        return asking(found, self.where, self.kept)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SumDiscovered(ValuesByKey):
+    """What a column adds up to for each shown key."""
+
+    name = "sum"
+    summary = "what a column adds up to for each key"
+    parts = ("sum",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(loss=as_loss(self.loss))
+
+    @property
+    def words(self) -> str:
+        return self._asking(f"What is the sum of {self.column}")
+
+    @property
+    def reach_of_row(self) -> tuple[Moves, int]:
+        low, high = self.steps.least, self.steps.most
+        most = max(abs(low), abs(high))
+        if self.terms.neighbours == "add-remove":
+            return "any", most
+        return ("any", 2 * most) if low < 0 < high else ("exchange", most)
+
+    @property
+    def range_of_row(self) -> tuple[int, int]:
+        return min(self.steps.least, 0), max(self.steps.most, 0)
+
+    def contributions(self, source: Source) -> tuple[Contribution, ...]:
+        return (values(source, self.column, self.steps, self.where.given),)
+
+    def columns(self, released: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        return self._around(self._integers(released, "sum"))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MeanDiscovered(ValuesByKey):
+    """The mean of a column for each shown key, from two sums each: see `mean.py`."""
+
+    name = "mean"
+    summary = "the mean of a column for each key"
+    parts = ("above_lower", "below_upper")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(loss=as_loss(self.loss, ("absolute", "squared")))
+        if not self.width:
+            raise InvalidInput(
+                f"lower and upper are both {shown(self.lower)}, so the mean is public already; give a wider range."
+            )
+
+    @property
+    def width(self) -> int:
+        """The width of the range, in steps."""
+        return self.steps.most - self.steps.least
+
+    @property
+    def words(self) -> str:
+        return self._asking(f"What is the mean of {self.column}")
+
+    @property
+    def reach_of_row(self) -> tuple[Moves, int]:
+        return ("any" if self.terms.neighbours == "add-remove" else "exchange"), self.width
+
+    @property
+    def range_of_row(self) -> tuple[int, int]:
+        return 0, self.width
+
+    def contributions(self, source: Source) -> tuple[Contribution, ...]:
+        return distances_to_ends(source, self.column, self.steps, self.where.given)
+
+    def columns(self, released: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        from utmost.design.noise.mean import mean_intervals
+
+        above, below = (self._integers(released, part) for part in self.parts)
+        together = above.astype(object) + below
+        known = np.asarray(together > 0, dtype=bool)
+        shares = np.asarray(above / np.where(known, together, 1), dtype=np.float64)
+        shares = np.where(known, np.clip(shares, 0.0, 1.0), 0.5)  # the middle, where nobody seems to be
+        ends = mean_intervals(self.solution.mechanism.noise, above, below, CONFIDENCE)
+        return self._placed(shares), self._placed(ends[0]), self._placed(ends[1])
+
+    @property
+    def average(self) -> float:
+        from utmost.design.noise.mean import mean_losses
+
+        noise, rows = self.solution.mechanism.noise, self._rows_of_key
+        return scaled(self.loss, mean_losses(noise, rows, self.width)[self.loss], float(self.step))
+
+    def before(self) -> Before:
+        holds = f"of a key with {self._rows_of_key} rows, if every mean is as likely, to first order; worst: the range"
+        worst = float(self.width) ** (2 if self.loss == "squared" else 1)
+        return Before(self.loss, self.average, scaled(self.loss, worst, float(self.step)), holds=holds)
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        from utmost.design.noise.mean import mean_alternatives, mean_losses
+
+        mechanism, lattice, rows = self.solution.mechanism, self.space.numbers, self._rows_of_key
+        assert lattice is not None
+        losses = {"Utmost": mean_losses(mechanism.noise, rows, self.width)}
+        losses |= mean_alternatives(lattice, mechanism.spent[-1], rows, self.width)
+        wanted, step = shown_with(self.loss), float(self.step)
+        return {
+            name: {loss: scaled(loss, found, step) for loss, found in by.items() if loss in wanted}
+            for name, by in losses.items()
+        }
+
+    @property
+    def _rows_of_key(self) -> int:
+        """Of how many rows the stated accuracy is: of a key that is sure to be shown."""
+        return max(100, int(self.solution.mechanism.law.sure))
+
+    def _placed(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        lower, upper = float(self.steps.lower), float(self.steps.upper)
+        return np.clip(lower + (upper - lower) * shares, lower, upper)
+
+
+def users_needed(question: Discovered) -> dict[str, dict[str, float]]:
+    """How many units a key needs on average, ours first, then the usual thresholds."""
+    others = threshold_users(question.space.changes, question.privacy)
+    return {"Utmost": {USERS: question.solution.value}, **{name: {USERS: found} for name, found in others.items()}}
+
+
+def _plain(column: Any) -> list[Any]:
+    listed = column.to_pylist()
+    return [day.isoformat() for day in listed] if str(column.type) == "date32[day]" else listed
+
+
+def written_key(key: Any) -> list[Any]:
+    """A key as plain data, dates as text."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return [part.isoformat() if hasattr(part, "isoformat") else part for part in parts]
