@@ -32,7 +32,7 @@ from typing import Any
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, as_rational, show_rational
 from utmost.release.arguments import Neighbours
-from utmost.release.conditions import as_condition, is_known
+from utmost.release.conditions import as_condition, as_number, is_known
 from utmost.release.conditions.row_wise import kind_of
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
@@ -241,6 +241,8 @@ def people_with_more(source: Source, unit: Unit, where: Any, name: str) -> State
 
 def number_column(source: Source, column: str) -> Any:
     """A column of numbers; undeclared text is read as numbers, and what cannot be read is null."""
+    if column not in source.columns and not column.isidentifier():
+        return as_number(column, source)
     value = source.column(column)
     if column in source.untyped:
         return value.try_cast("float64")
@@ -357,17 +359,21 @@ def keep_alike(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes
 def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes) -> Any:
     """At most so many rows of each `who`, chosen by a keyed hash of the named integers.
 
-    Who has no more rows than that keeps them all, and no hash of theirs is computed: it is what takes longest.
+    Who has no more rows than that keeps them all, and these are neither hashed nor sorted: that is what takes longest.
     """
     import ibis
 
-    alike = table.mutate(nth=ibis.row_number().over(group_by=["who", *names]), many=table.count().over(group_by="who"))
+    people = table.group_by("who").aggregate(many=table.count())
+    crowded = people.filter(people.many > rows_each).select("who")
+    more = table.semi_join(crowded, "who")
+    alike = more.mutate(nth=ibis.row_number().over(group_by=["who", *names]))
     text = ibis.literal(secret.hex())
     for part in ("who", *names, "nth"):
         text = text + "|" + alike[part].cast("string").fill_null("-")
-    hashed = alike.mutate(key=ibis.ifelse(alike.many > rows_each, _md5()(text), ibis.null("string")))
+    hashed = alike.mutate(key=_md5()(text))
     ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *names, "nth"]))
-    return ranked.filter(ranked.place < rows_each)  # Ibis counts from 0
+    kept = ranked.filter(ranked.place < rows_each)  # Ibis counts from 0
+    return table.anti_join(crowded, "who").select(*table.columns).union(kept.select(*table.columns))
 
 
 def require_id(source: Source, column: str | None) -> None:

@@ -151,8 +151,8 @@ def keys(frame: Any = None, /, *, other: Any = None, **columns: Any) -> Keys:
     Returns
     -------
     Keys
-        At most a million. They must not be read off the private table: a key that is listed because somebody has it
-        tells so.
+        At most a million where each is answered (`by=`); of `s.marginals` only the tables count. They must not be read
+        off the private table: a key that is listed because somebody has it tells so.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def keys(frame: Any = None, /, *, other: Any = None, **columns: Any) -> Keys:
     if not given:
         raise InvalidInput(f"there are no keys; list the public values of one column or more, such as {EXAMPLE}.")
     lists = {_as_name(name): _as_values(name, values) for name, values in given.items()}
-    _require_few(math.prod(len(values) + (other is not None) for values in lists.values()))
+    _require_few(max(len(values) for values in lists.values()))
     return _of_lists(
         {name: values if isinstance(values, Bins) else _as_array(name, values) for name, values in lists.items()}, other
     )
@@ -207,14 +207,15 @@ def keys_again(public: Any) -> Keys:
     other = public.get("other")
     if not public["product"]:
         return _of_frame(pyarrow.table(lists), other)
-    _require_few(math.prod(len(values) + (other is not None) for values in lists.values()))
+    _require_few(max(len(values) for values in lists.values()))
     return _of_lists(lists, other)
 
 
 def require_keys(by: Any) -> Keys:
-    """Refuse anything but keys."""
+    """Refuse anything but keys that can be answered one by one."""
     if not isinstance(by, Keys):
         raise InvalidInput(f"by is {shown(by)}; give public keys: by={EXAMPLE}.")
+    _require_few(by.size)
     return by
 
 

@@ -46,7 +46,8 @@ LOSSES = {
     "absolute": "mean error",
     "squared": "mean squared error",
     "zero-one": "chance of a wrong answer",
-    "users": "holders a key needs",
+    "users": "holders that a key needs",
+    "missed": "share of the most frequent that is missed",
 }
 
 
