@@ -243,8 +243,8 @@ class Session(Questions[Answer]):
         >>> old, young = (s.plan.count(w, privacy=1, unbiased=True) for w in ("age >= 65", "age < 20"))
         >>> print(s.allot({old: 10, young: 50}))
         allotment of 2: epsilon 0.34372 (sum)
-          0.2844-DP  How many rows have age >= 65?  within 10 with 0.95
-          0.05932-DP  How many rows have age < 20?  within 50 with 0.95
+          0.2844-DP  How many rows have age >= 65, as an unbiased number?  within 10 with 0.95
+          0.05932-DP  How many rows have age < 20, as an unbiased number?  within 50 with 0.95
         >>> even = s.allot({old: 10, young: 50}, budget=0.5)
         >>> print(even.price, "|", even.targets[0], "|", even.targets[1])
         epsilon 0.48127 (sum) | within 7.00018 with 0.95 | within 35.0009 with 0.95
