@@ -46,7 +46,7 @@ class Load:
 
     def __init__(self, url, clients, privacy):
         self.url, self.privacy, self.stop = url, privacy, threading.Event()
-        self.told, self.taken, self.refused, self.broken = [], [], 0, 0
+        self.told, self.taken, self.refused, self.broken = [], [], {}, 0
         self._threads = [threading.Thread(target=self._ask, args=(number,)) for number in range(clients)]
         for thread in self._threads:
             thread.start()
@@ -68,8 +68,7 @@ class Load:
                     self.told.append((found["ledger"]["entry"], found["released"]))
                     self.taken.append(time.monotonic() - begun)
                 else:
-                    assert reply.status_code == 409, reply.text
-                    self.refused += 1
+                    self.refused[reply.status_code] = self.refused.get(reply.status_code, 0) + 1
                     time.sleep(0.01)
 
     def end(self):

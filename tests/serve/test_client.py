@@ -73,6 +73,22 @@ def test_batches_budgets_and_answers(both):
     assert 0 <= client.count(privacy=2).value <= ROWS + 100
 
 
+def test_allotments_are_those_of_a_session(both):
+    """The same levels and the same price for the same targets; asked as one batch."""
+    client, session = both
+    told = []
+    for one in (client, session):
+        plans = [one.plan.count(f"age >= {age}", privacy=1) for age in (40, 60)]
+        told.append(one.allot(dict.fromkeys(plans, 40), None, delta=1e-7))
+    assert [plan.privacy for plan in told[0].plans] == [plan.privacy for plan in told[1].plans]
+    assert str(told[0].price) == str(told[1].price)
+    before = client.left.amounts()["epsilon"]
+    answers = told[0].ask()
+    assert [answer.privacy for answer in answers] == [plan.privacy for plan in told[0].plans]
+    assert before - client.left.amounts()["epsilon"] == pytest.approx(float(told[0].price.cost["epsilon"]))
+    assert client.price(told[0].plans).cost.keys() == told[0].price.cost.keys()
+
+
 def test_errors_are_those_of_a_session(both):
     """The same class, the same words."""
     client, session = both

@@ -32,7 +32,7 @@ from typing import Any
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, as_rational, show_rational
 from utmost.release.arguments import Neighbours
-from utmost.release.conditions import as_condition, is_known
+from utmost.release.conditions import as_condition, as_number, is_known
 from utmost.release.conditions.row_wise import kind_of
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
@@ -234,6 +234,8 @@ def people_with_more(source: Source, unit: Unit, where: Any, name: str) -> State
 
 def number_column(source: Source, column: str) -> Any:
     """A column of numbers; undeclared text is read as numbers, and what cannot be read is null."""
+    if column not in source.columns and not column.isidentifier():
+        return as_number(column, source)
     value = source.column(column)
     if column in source.untyped:
         return value.try_cast("float64")

@@ -23,6 +23,7 @@ from utmost.release.answers import Answer, Plan, describe
 from utmost.release.arguments import require_releasable
 from utmost.release.budget import Budget
 from utmost.release.contributions import require_id
+from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.engines import open_table
 from utmost.release.questions import Question, Questions, Terms
 from utmost.release.source import Statement
@@ -246,6 +247,54 @@ class Session(Questions[Answer]):
         (2, 'epsilon 0.51873 of 1')
         """
         return allot(self, targets, level, budget, delta)
+
+    def suggest_bounds(
+        self,
+        column: str,
+        privacy: Any = None,
+        *,
+        share: Number = "0.01",
+        smallest: Number = 1,
+        largest: Number = 10**6,
+        where: Any = None,
+        fresh: bool = False,
+    ) -> CutOffs:
+        """Ends for the values of a column, found privately: for `lower` and `upper` of a sum, a mean, a variance.
+
+        Asked, and charged together, are two quantiles among the points of a public grid (0, 1, 2, 5, 10, 20, 50, ... on
+        both sides), and where the unit is a person, how many people have more rows than take part. Each is an answer
+        with its own proof. The ends are one step of the grid beyond the quantiles.
+
+        Parameters
+        ----------
+        column : str
+            The column whose values would be cut.
+        privacy : level or number
+            What the answers together may spend: halves for the two quantiles; for people 2/5, 2/5 and 1/5.
+        share : number
+            The part of rows that may lie beyond each end: 0.01 asks for the 1 % and the 99 % quantile.
+        smallest, largest : numbers
+            Where the grid begins beside 0, and ends; public. For incomes, 100 and 10 million.
+        where : condition, optional
+            Only rows with this condition are looked at.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        CutOffs
+            `.lower` and `.upper`, `.share_above` and `.answers`.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"hours": [30, 38, 40, 41, 60] * 400})
+        >>> s = um.Session(table, "work", um.rows(at_most=5000), "add-remove", budget=2)
+        >>> found = s.suggest_bounds("hours", privacy=1)
+        >>> found.lower, found.upper, all(answer.verify() for answer in found.answers)
+        (10, 100, True)
+        """
+        return suggest(self, column, privacy, share, smallest, largest, where, fresh)
 
     def batch(self, plans: Sequence[Plan], delta: Number | None = None, *, fresh: bool = False) -> list[Answer]:
         """Answers to several questions that are declared together, before any of them is answered.

@@ -212,6 +212,27 @@ class Columns:
     def _divide(self, node: Any) -> Any:
         return self.column(node.left) / self.column(node.right)
 
+    def _negate(self, node: Any) -> Any:
+        return -self.column(node.arg)
+
+    def _abs(self, node: Any) -> Any:
+        return self.functions.abs(self.column(node.arg))
+
+    def _least(self, node: Any) -> Any:
+        return self.functions.least(*map(self.column, node.arg))
+
+    def _greatest(self, node: Any) -> Any:
+        return self.functions.greatest(*map(self.column, node.arg))
+
+    def _datedelta(self, node: Any) -> Any:
+        return self.functions.datediff(self.column(node.left), self.column(node.right)).cast("bigint")
+
+    def _translate(self, node: Any) -> Any:
+        return self.functions.translate(self.column(node.arg), node.from_str.value, node.to_str.value)
+
+    def _substring(self, node: Any) -> Any:
+        return self.functions.substring(self.column(node.arg), node.start.value + 1, node.length.value)
+
     def _floor(self, node: Any) -> Any:
         return self.functions.floor(self._within(self.column(node.arg), -HUGE, HUGE))
 
