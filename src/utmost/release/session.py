@@ -335,7 +335,7 @@ class Session(Questions[Answer]):
         for question in asked:
             describe(question, self.dataset)  # what fails for a public reason does so before the spend
         public = {
-            "batch": [{"privacy": str(q.privacy), **self._identity(q)} for q in asked],
+            "batch": [{"privacy": str(q.privacy), **self.identity(q)} for q in asked],
             "delta": None if delta is None else str(delta),
         }
         again, drawn = _require_fresh(fresh), list[dict[str, Any]]()
@@ -387,14 +387,14 @@ class Session(Questions[Answer]):
             drawn.append(self._release(question, statement))
             return drawn[0]
 
-        entry = self.account.ask(question.privacy, self._identity(question), draw, fresh=again)
+        entry = self.account.ask(question.privacy, self.identity(question), draw, fresh=again)
         return Answer(question, self.dataset, entry.answer, self.account.state_after(entry), not drawn, self.source)
 
     def _release(self, question: Question, statement: Statement) -> dict[str, Any]:
         """What is released: integers read, placed, drawn; the private point is forgotten."""
         return question.draw(question.point(self.source.found(statement)))
 
-    def _identity(self, question: Question) -> dict[str, Any]:
+    def identity(self, question: Question) -> dict[str, Any]:
         """Everything that defines a question about this table, as plain data: what the ledger compares."""
         return {**question.identity, "table": self.source.fingerprint}
 
@@ -485,7 +485,7 @@ class Scheduled(Questions[Answer]):
         _require_fresh(fresh)
         statement = question.statement(self.source, session.account.secret)
         describe(question, session.dataset)
-        with self._slots.slot(session._identity(question)) as slot:
+        with self._slots.slot(session.identity(question)) as slot:
             released = session._release(question, statement)
             entry = slot.complete(released)
         return Answer(question, session.dataset, released, session.account.state_after(entry), False, self.source)
