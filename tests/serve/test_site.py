@@ -7,7 +7,7 @@ import re
 
 import httpx
 import pytest
-from oracles.browser import CHROMIUM, Browser
+from oracles.browser import CHROMIUM, Browser, axe_source
 from oracles.served import KEYS, serving, signed_in, survey_server, token_of
 
 import utmost as um
@@ -184,3 +184,23 @@ def test_two_analysts_and_a_custodian_in_a_browser(tmp_path):
         assert "epsilon 2.3 of 3 left" in words
         assert {address.split("/")[2] for address in browser.requests if address.startswith("http")} == {url[7:]}
         assert not [words for words in browser.said if "Content Security Policy" in words]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install Debian's package chromium to run this")
+@pytest.mark.skipif(axe_source() is None, reason="no axe-core: npm install axe-core, or name axe.min.js in AXE_CORE")
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_core_finds_nothing(tmp_path, dark):
+    """Every kind of page, on a phone: data sets, a form with its plan, a refusal, an answer, budgets, a theory."""
+    with serving(studio_settings(tmp_path, 8020)) as url, Browser() as browser, um.Client(url) as client:
+        client.histogram("town", ["Ashford", "Briar"], 0.5)
+        browser.size(390, 800, phone=True, dark=dark)
+        asked = "/datasets/survey-2026?question={}&privacy=0.5"
+        paths = ["/", *(asked.format(name) for name in ("count", "sum", "counts")), "/datasets/survey-2026/answers/1"]
+        for path in [*paths, "/datasets/survey-2026/budget", "/explore", "/explore/majority", "/nothing", "/sign-in"]:
+            browser.visit(f"{url}{path}")
+            browser.run(f"{axe_source()}; 0")
+            found = browser.run(
+                "axe.run(document, { resultTypes: ['violations'] })"
+                ".then((r) => r.violations.map((v) => [v.id, v.nodes[0].html]))"
+            )
+            assert found == [], path
