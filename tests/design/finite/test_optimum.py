@@ -19,8 +19,9 @@ import utmost as um
 from utmost.design.finite.phi import solve_phi
 from utmost.design.finite.structured import _least_symbol, solve_structured
 from utmost.errors import InvalidInput, NoSuchMechanism, TooLarge, UnsupportedLevel
-from utmost.mechanism.certification import CertifiedRecipe, find_violation
+from utmost.mechanism.certification import CertifiedRecipe
 from utmost.mechanism.decaying import DecayingMechanism, is_transitive, reach_of, row_sums, sum_error
+from utmost.mechanism.violations import find_violation
 from utmost.space.edge_levels import on_edges
 
 COMES_AND_GOES = [(0, 2), (0, 3), (0, 5), (1, 2), (1, 3), (1, 5), (2, 3), (2, 4), (3, 4), (4, 5)]
