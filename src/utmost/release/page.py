@@ -182,7 +182,8 @@ def _curve(answer: Answer) -> str:
 
 def _table(head: str, rows: str) -> str:
     """A table that scrolls by itself where the page is narrow."""
-    return f'<div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>'
+    around = '<div class="wide" tabindex="0" role="group" aria-label="Table">'  # a keyboard scrolls what has the focus
+    return f"{around}<table>{head}<tbody>{rows}</tbody></table></div>"
 
 
 def _columns(*names: str) -> str:
