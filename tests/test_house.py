@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 from collections import defaultdict
 from pathlib import Path
 
@@ -11,6 +12,7 @@ SOURCE, TESTS = Path(utmost.__file__).parent, Path(__file__).parent
 MOST_LINES = 60
 """Of a function's body, without its docstring; how complex it may be, ruff says (C901)."""
 SAME_THING = {
+    "settings": "what one is told before it runs: an engine, and a server",
     "arguments": "what may be given to the functions of one package, checked at its door",
     "budget": "what is left of a budget, and the command that shows it",
     "canonical": "canonical noise: its law, and which is best",
@@ -25,6 +27,7 @@ SAME_THING = {
     "partitions": "letters cut into blocks: the best cut, and the bound on all",
     "patterns": "patterns of letters: what they carry, and the bound on all",
     "survey": "a survey: what it is, and the command that runs it",
+    "top_lists": "the most frequent of a list: the laws, which is best, and the check",
     "window": "errors in a window: the evidence, and the check of it",
 }
 """Names that several modules have, because they are about one thing: in each of the layers, what that layer does."""
@@ -68,3 +71,16 @@ def test_no_function_is_long():
                 if body and body[-1].end_lineno - body[0].lineno + 1 > MOST_LINES:
                     long.append(f"{path.relative_to(SOURCE)}: {node.name}")
     assert long == [], "split it"
+
+
+def test_the_tool_for_mutations_names_what_is_there():
+    """Modules, tests, and the texts it replaces."""
+    tool = runpy.run_path(str(TESTS.parent / "tools" / "mutants.py"), run_name="mutants")
+    assert [module for module in tool["COVERED"] if not (SOURCE / f"{module}.py").is_file()] == []
+    assert {
+        test for tests in tool["COVERED"].values() for test in tests if not (TESTS / f"{test}.py").is_file()
+    } == set()
+    gone = [
+        (module, old) for module, old, _ in tool["BY_HAND"] if old not in (SOURCE / f"{module}.py").read_text("utf-8")
+    ]
+    assert gone == []

@@ -1,6 +1,6 @@
 """Certified mechanisms are private by an independent check in rationals; broken ones are never passed.
 
-Covers `mechanism/rounding`.
+Covers `mechanism/rounding`, `mechanism/violations`.
 """
 
 import math
@@ -22,15 +22,10 @@ from utmost.design.binary.line import best_yes_or_no
 from utmost.errors import CannotCertify, InvalidInput, NoExtension, UnknownPoint
 from utmost.exact import as_fmpq
 from utmost.mechanism import Law
-from utmost.mechanism.certification import (
-    CertifiedMechanism,
-    CertifiedRecipe,
-    find_violation,
-    growth_floor,
-    most_weight,
-)
+from utmost.mechanism.certification import CertifiedMechanism, CertifiedRecipe
 from utmost.mechanism.decaying import row_sums, sum_error
 from utmost.mechanism.rounding import carry_down, round_rows
+from utmost.mechanism.violations import find_violation, growth_floor, most_weight
 from utmost.space.edge_levels import on_edges
 from utmost.space.integers import Line
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import utmost as um
-from utmost.mechanism.certification import growth_floor
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.layer_noise import LayerNoise
 from utmost.mechanism.layers import LayerLaw
 from utmost.mechanism.line import cost
 from utmost.mechanism.line_noise import NoisyLine
 from utmost.mechanism.sampling import insecure_source_for_tests_only
+from utmost.mechanism.violations import growth_floor
 from utmost.space.integers import Line
 
 LOSSES = ("absolute", "squared", "zero-one", "within 2")

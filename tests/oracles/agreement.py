@@ -5,6 +5,7 @@ import itertools
 import math
 import operator
 import random
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -86,6 +87,39 @@ def random_condition(draw, depth=2, types=TYPES):
     return f"{column} {sign} {right}"
 
 
+def random_number(draw, depth=2):
+    """An expression of numbers."""
+    if not depth or draw.random() < 0.3:
+        return draw.choice((*NUMBERS, "n", "k", draw.choice(WRITTEN[:-1]), "(day - DATE '2020-01-01')"))
+    one, other = random_number(draw, depth - 1), random_number(draw, depth - 1)
+    kind = draw.choice("+-*/a<>cw")
+    if kind in "+-*":
+        return f"({one} {kind} {other})"
+    if kind == "/":
+        return f"{one} / {draw.choice(('3', '-0.1', '1024.5'))}"
+    if kind == "w":
+        return f"CASE WHEN {random_condition(draw, 1)} THEN {one} WHEN ok THEN {other} ELSE n + 1 END"
+    if kind == "a":
+        return f"abs(-({one}))"
+    name = {"<": "least", ">": "greatest", "c": "coalesce"}[kind]
+    return f"{name}({one}, {other}, n * 1)"
+
+
+def random_computed(draw):
+    """A condition about something that is computed."""
+    kind = draw.choice((*("number",) * 6, "text", "days"))
+    if kind == "number":
+        made = random_number(draw)
+        while not re.search(rf"\b({'|'.join(NUMBERS)}|day)\b", made):  # without a column it is public
+            made = random_number(draw)
+        return f"{made} {draw.choice(tuple(ORDER))} {random_number(draw, 1)}"
+    if kind == "days":
+        days = draw.choice(("date_diff('day', day, '2020-01-02')", "day - DATE '1999-12-31'", "coalesce(day - day, 1)"))
+        return f"{days} {draw.choice(tuple(ORDER))} {draw.choice(('0', '1', '7305', '-737425', 'k'))}"
+    text = draw.choice(("lower(s)", "upper(s)", "substr(s, 1, 1)", "substr(s, 3, 2)", "coalesce(lower(s), 'none')"))
+    return f"{text} = {draw.choice((*OTHERS['s'], chr(39) + 'A' + chr(39), chr(39) + 'b' + chr(39)))}"
+
+
 def random_rows(types=TYPES):
     """Rows with all edges of every column, in many combinations, and nulls."""
     draw = random.Random(5)
@@ -116,12 +150,12 @@ def counted(source, conditions):
     return source.integers(source.statement(table.aggregate(**{name: table[name].sum() for name in columns})))
 
 
-def differing(both, seed, many, at_once=20, types=TYPES):
+def differing(both, seed, many, at_once=20, types=TYPES, make=random_condition):
     """The random conditions that two sources do not agree on."""
     draw = random.Random(seed)
     wrong = []
     for _ in range(many // at_once):
-        conditions = [random_condition(draw, types=types) for _ in range(at_once)]
+        conditions = [make(draw, types=types) if make is random_condition else make(draw) for _ in range(at_once)]
         here, there = (counted(source, conditions) for source in both)
         if here != there:
             wrong += [where for where in conditions if counted(both[0], [where]) != counted(both[1], [where])]

@@ -15,6 +15,7 @@ import utmost as um
 from utmost.errors import InvalidInput
 from utmost.release import engines
 from utmost.release.cells import bin_number, edge_cells, evenly, range_cells, tally_statement
+from utmost.release.keys import require_keys
 from utmost.release.proof import load_answers
 
 EVEN = [um.bins(0, 100, 5), um.bins("-0.7", "0.9", "0.1"), um.bins(-3, 1000, 1), um.bins(0, 3, "0.003")]
@@ -120,8 +121,11 @@ def test_reports_with_bins_prove_themselves(tmp_path):
         (lambda: um.bins([False, True]), "edge 1"),
         (lambda: um.bins(0, 2**60, 2**58), "2\\^53"),
         (lambda: um.bins(0, 10**6, 1), "1,000,000 bins; give at most 10,000"),
-        (lambda: um.keys(a=range(1000), b=range(1000), c=um.bins(0, 10**4, 1)), "10,000,000,000 keys; at most"),
-        (lambda: um.keys(a=range(1000), b=um.bins(0, 1000, 1), other="rest"), "1,002,001 keys"),
+        (
+            lambda: require_keys(um.keys(a=range(1000), b=range(1000), c=um.bins(0, 10**4, 1))),
+            "10,000,000,000 keys; at most",
+        ),
+        (lambda: require_keys(um.keys(a=range(1000), b=um.bins(0, 1000, 1), other="rest")), "1,002,001 keys"),
     ],
 )
 def test_what_is_no_bins_is_refused(make, said):

@@ -139,6 +139,8 @@ QUESTIONS = {
 OF_PEOPLE = {
     "two keys": lambda a: a.keys("n", LEVEL, keys_each=2),
     "people": lambda a: a.count(None, LEVEL, of="people", by=um.discover("ok", keys_each=2)),
+    "rows of two keys": lambda a: a.count(None, LEVEL, by=um.discover("n", keys_each=2)),
+    "top of two keys": lambda a: a.top("n", 2, privacy=LEVEL, keys_each=2),
     "sums of two keys": lambda a: a.sum("x", 0, 5, LEVEL, by=um.discover("ok", keys_each=2)),
 }
 
@@ -166,6 +168,16 @@ def test_neighbours_move_it_as_declared(data):
 @given(st.data())
 def test_hundreds_of_neighbours_move_it_as_declared(data):
     check_neighbours(data)
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda a: a.count(None, LEVEL, by=um.discover("n", keys_each=2)), OF_PEOPLE["two keys"]]
+)
+def test_no_more_keys_of_a_person_are_kept_than_declared(ask):
+    """Where one row of a person counts, one key does, whatever keys_each says."""
+    listed = [("a", 1.0, n, True) for n in range(5)]
+    asked = ask(Asking(Setting(engines.open_table(as_table(listed)), um.people("id", 1, 9), "add-remove")))
+    assert len(numbers_by_key(asked.private_point(SECRET))) == asked.question.space.changes
 
 
 def test_the_declared_moves_are_made():

@@ -59,11 +59,17 @@ class HeldAccount(Account):
         with self._storage.read() as book:
             return self._given(book, question_key(question), None if level is None else as_level(level))
 
-    def given(self) -> list[tuple[Entry, dict[str, Any]]]:
-        """What the holder was answered: the data set's entries, oldest first, each with what was noted."""
+    def given(self, number: int | None = None) -> list[tuple[Entry, dict[str, Any]]]:
+        """What the holder was answered: the data set's entries, oldest first, each with what was noted.
+
+        Parameters
+        ----------
+        number : only the data set's entry of this number, if the holder was given its answer
+        """
         with self._storage.read() as book:
             mine = fold(book.events(self.own.dataset)[1:], self.own.filter)
-            return [(self._folded(book, e.answer["entry"]), e.answer) for e in mine if e.state == "done"]
+            notes = [e.answer for e in mine if e.state == "done" and number in (None, e.answer["entry"])]
+            return [(self._folded(book, note["entry"]), note) for note in notes]
 
     def _given(self, book: Book, key: str, level: Level | None) -> Entry | None:
         mine = self.own._find(book, key, level)

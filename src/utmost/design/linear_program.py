@@ -15,8 +15,8 @@ import numpy as np
 
 from utmost.errors import SolverFailed
 from utmost.exact.arrays import Floats, Integers
-from utmost.mechanism.certification import promise_excess
 from utmost.mechanism.rounding import floor_of
+from utmost.mechanism.violations import promise_excess
 from utmost.space.edge_levels import EdgeLevels
 from utmost.space.sparse import coo_array, csr_array, hstack, vstack
 

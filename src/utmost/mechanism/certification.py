@@ -11,14 +11,14 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import CannotCertify, InvalidInput, UnknownPoint
-from utmost.exact import MOST_BITS, ExpSum, endpoints, held
+from utmost.exact import MOST_BITS, held
 from utmost.exact.arrays import Floats
 from utmost.mechanism.finite import FiniteMechanism, RecipeMechanism, Rows, require_points
 from utmost.mechanism.rounding import (
@@ -36,6 +36,16 @@ from utmost.mechanism.rounding import (
     word_floor,
 )
 from utmost.mechanism.sampling import WORD, draw
+from utmost.mechanism.violations import (
+    extremes,
+    find_violation,
+    growth_floor,
+    is_complete,
+    most_weight,
+    power_of,
+    promise_excess,
+    single_level,
+)
 from utmost.privacy import ApproxDP, Level, require_pure
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
@@ -52,7 +62,6 @@ MOST_MOVED = 1e-4
 MOST_TABLE = 10**7
 """A recipe with more entries than this is certified by its law and Lemma 2, without a table."""
 TRIES = 8
-ONE_EDGE = Space((0, 1), [(0, 1)])
 
 
 @dataclass(frozen=True)
@@ -157,9 +166,9 @@ class CertifiedRecipe(Rows):
             raise InvalidInput(f"the recipe's law holds on {recipe.law.space!r}, not on {levels.space!r}.")
         self.recipe, self.levels, self.law = recipe, levels, recipe.law
         self.points, self.outputs = recipe.points, recipe.outputs
-        level, claimed = require_pure(_single(levels)), require_pure(self.law.level)
+        level, claimed = require_pure(single_level(levels)), require_pure(self.law.level)
         growth = growth_floor(level)
-        if growth is None or growth_floor(claimed) is None or _power(claimed).compare(_power(level)) > 0:
+        if growth is None or growth_floor(claimed) is None or power_of(claimed).compare(power_of(level)) > 0:
             raise CannotCertify(f"the law is {claimed}, which does not imply {level}; certify it at its own level.")
         if growth <= 1:
             raise CannotCertify("a recipe needs epsilon above 0: there is no slack to round in at epsilon = 0.")
@@ -187,7 +196,7 @@ class CertifiedRecipe(Rows):
     @property
     def level(self) -> Level:
         """The privacy that the lemma proves."""
-        return _single(self.levels)
+        return single_level(self.levels)
 
     def weights_at(self, point: Hashable) -> Weights:
         """The integer weights of all outputs at a point."""
@@ -266,7 +275,7 @@ def certify_on(mechanism: Any, levels: EdgeLevels) -> CertifiedMechanism:
             CertifiedMechanism(weights, bits, mechanism.outputs, levels, moved_by(weights, bits, matrix))
         )
     floors = floor_of(matrix, levels.space.components)
-    tightest, along = _extremes(matrix, levels)
+    tightest, along = extremes(matrix, levels)
     # Eight times what rounding needs, so that floats prove nearly every edge; a smaller floor would move less than
     # anyone notices and leave all edges of a small epsilon to exact arithmetic.
     eta = max(8 * needed_floor(tightest, floors, along), word_floor(floors, along, matrix.shape[1]))
@@ -297,57 +306,6 @@ def require_private(mechanism: Any, levels: EdgeLevels) -> None:
     _refuse_violations(_level_rows(mechanism.matrix, levels), mechanism.outputs, levels)
 
 
-def find_violation(weights: Weights, bits: int, levels: EdgeLevels) -> str | None:
-    """The first promise that integer weights break, in words; None is the proof that they break none.
-
-    Rows add up to 2^bits. Pure levels: a <= e^eps b. (eps, delta): sum of max(0, a - e^eps b) <= delta 2^bits. Other
-    concave levels: every event of the Neyman-Pearson kind (a prefix in the order of a/b) against `upper`; two outputs:
-    both events. A float comparison decides only where its error bound leaves no doubt.
-    """
-    total, space = 1 << bits, levels.space
-    if (weights < 0).any():
-        i = int(np.argmax((weights < 0).any(axis=1)))
-        return f"a weight at {space.points[i]!r} is negative."
-    wrong = _do_not_add_up(weights, bits)
-    if wrong.any():
-        return f"the weights at {space.points[int(np.argmax(wrong))]!r} do not add up to 2^{bits}."
-    if _is_complete(levels):
-        growth = growth_floor(require_pure(_single(levels)))
-        assert growth is not None
-        n, d = growth.numerator, growth.denominator
-        for most, least in zip(*_extremes(weights, levels)[0], strict=True):
-            if int(most) * d > n * int(least):
-                return f"{levels} is broken between two of the points."
-        return None
-    a, b = space.edge_indices.T
-    for tails, heads in ((a, b), (b, a)):
-        doubtful = _doubtful(weights, bits, levels, tails, heads)
-        for edge in doubtful[_different(weights, levels, tails, heads, doubtful)].tolist():
-            here, there = (tuple(map(int, weights[end])) for end in (tails[edge], heads[edge]))
-            if not keeps_promise(levels[edge], here, there, total):
-                one, other = space.points[int(tails[edge])], space.points[int(heads[edge])]
-                return f"{levels[edge]} is broken between {one!r} and {other!r}."
-    return None
-
-
-def _is_complete(levels: EdgeLevels) -> bool:
-    """Whether every two points are neighbours at one pure level, so that outputs can be looked at one by one."""
-    level, space = levels.single, levels.space
-    pure = isinstance(level, ApproxDP) and level.delta == 0 and not math.isinf(level.exponent)
-    return pure and space.is_complete and len(space.points) > 2
-
-
-def _extremes(rows: NDArray[Any], levels: EdgeLevels) -> tuple[NDArray[Any], EdgeLevels]:
-    """The rows and levels to check: on a complete space, the largest and the least entry of each output, and one edge.
-
-    A pure level bounds every output by itself, and some pair of points has the largest and the least entry of it: that
-    one edge stands for all n(n-1)/2 of them.
-    """
-    if not _is_complete(levels):
-        return rows, levels
-    return np.array([rows.max(axis=0), rows.min(axis=0)]), on_edges(ONE_EDGE, _single(levels))
-
-
 def _as_weights(weights: Any, bits: int, shape: tuple[int, int]) -> Weights:
     """A copy of integer weights, of 64 bits where these suffice, each between 0 and 2^bits."""
     given = np.asarray(weights)
@@ -358,48 +316,6 @@ def _as_weights(weights: Any, bits: int, shape: tuple[int, int]) -> Weights:
     if not 0 < bits <= MOST_BITS or any(not 0 <= w <= 1 << bits for w in (given.min(initial=0), given.max(initial=0))):
         raise CannotCertify(f"weights must lie between 0 and 2^{bits}, with at most {MOST_BITS} bits.")
     return given.astype(np.int64 if bits <= WORD else object, copy=True)
-
-
-def _do_not_add_up(weights: Weights, bits: int) -> NDArray[np.bool_]:
-    """Which rows do not add up to 2^bits: in two halves where 64-bit sums could wrap around."""
-    if bits > WORD or not len(weights):
-        return np.array([sum(map(int, row)) != 1 << bits for row in weights], dtype=bool)
-    low = (weights & (2**31 - 1)).sum(axis=1)
-    high = (weights >> 31).sum(axis=1) + (low >> 31)
-    return np.asarray((high != (1 << bits) >> 31) | ((low & (2**31 - 1)) != (1 << bits) & (2**31 - 1)))
-
-
-def most_weight(level: Level, weight: int, total: int) -> int:
-    """The largest weight a neighbour may give an event of this weight: total·upper(weight / total), rounded down."""
-    if isinstance(level, ApproxDP):
-        growth = growth_floor(level)
-        if growth is None:
-            return total
-        share = int(level.delta * total)
-        grown = int(growth * weight) + share
-        left = total - weight - share
-        return min(grown, total - math.ceil(left / growth) if left > 0 else total, total)
-    bound = level.upper_exact(ExpSum.rational(Fraction(weight, total)))
-    if isinstance(bound, ExpSum) and (exact := bound.as_rational()) is not None:
-        return int(exact * total)
-    return int(endpoints(bound.enclose(total.bit_length() + 64))[0] * total)
-
-
-@lru_cache(maxsize=2**16)
-def growth_floor(level: ApproxDP) -> Fraction | None:
-    """A rational at or just below e^epsilon, from ball arithmetic; None for infinity."""
-    if math.isinf(level.exponent):
-        return None
-    if level.exponent > MOST_BITS:  # beyond any ratio of weights
-        return Fraction(2**MOST_BITS)
-    power = _power(level)
-    exact = power.as_rational()
-    return max(Fraction(1), endpoints(power.enclose(192))[0]) if exact is None else exact
-
-
-def _power(level: ApproxDP) -> ExpSum:
-    """e^epsilon, exactly; epsilon is finite."""
-    return ExpSum.rational(level.ratio).times(Fraction(1), Fraction(level.exponent))
 
 
 def _private_index(space: Space, point: Hashable) -> int:
@@ -418,79 +334,7 @@ def sample_from(weights: Weights, bits: int, outputs: Sequence[Any], size: int |
     return outputs[positions[0]] if size is None else [outputs[i] for i in positions]
 
 
-def _single(levels: EdgeLevels) -> Level:
-    if levels.single is None:
-        raise CannotCertify(
-            "a recipe is certified at one level for all edges; certify the full table for levels per edge."
-        )
-    return levels.single
-
-
 # ---- the exact check ----
-
-
-def _doubtful(
-    weights: Weights, bits: int, levels: EdgeLevels, tails: NDArray[Any], heads: NDArray[Any]
-) -> NDArray[np.int64]:
-    """The edges that floating point, with its error bounds, does not already prove private."""
-    if bits > WORD or not len(tails):
-        return np.arange(len(tails))
-    proved = np.zeros(len(tails), dtype=bool)
-    # Conversions and the product are each within 2^-52, relative; so are the terms of a sum; e^epsilon is within
-    # epsilon times that, since a float stands for its shortest decimal; a tiny delta counts as none. Without a delta
-    # every term must be 0, and so their sum loses nothing.
-    shares = np.where(levels.delta > 1e-290, levels.delta, 0.0)
-    terms = np.where(shares > 0, weights.shape[1], 0)
-    margins = 2.0**-49 + (terms + np.abs(levels.log_growth())) * 2.0**-51
-    for start in range(0, len(tails), 2**14):
-        part = slice(start, start + 2**14)
-        here, there = weights[tails[part]].astype(float), weights[heads[part]].astype(float)
-        margin = margins[part]
-        with np.errstate(invalid="ignore", over="ignore"):
-            carried = np.where(there > 0, levels.growth[part, None] * there, 0.0)
-            over = here * (1 + margin[:, None]) - carried * (1 - margin[:, None])
-            spent = np.maximum(over, 0.0).sum(axis=1)
-            finite = np.isfinite(levels.growth[part])  # where it is not, the margin is infinite and nothing is proved
-            proved[part] = finite & (spent * (1 + margin) <= shares[part] * (1 - margin) * 2.0**bits)
-    return np.flatnonzero(~proved)
-
-
-def _different(
-    weights: Weights, levels: EdgeLevels, tails: NDArray[Any], heads: NDArray[Any], edges: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Positions of one edge for each different pair of rows and level: far from a boundary many edges are alike."""
-    if not len(edges):
-        return edges
-    ends = np.unique(np.concatenate([tails[edges], heads[edges]]))
-    row = np.zeros(len(weights), dtype=np.int64)
-    if weights.shape[1] == 2:  # rows add up to one total
-        row[ends] = np.unique(weights[ends, 0], return_inverse=True)[1]
-    else:
-        seen: dict[tuple[int, ...], int] = {}
-        row[ends] = [seen.setdefault(tuple(weights[i].tolist()), len(seen)) for i in ends]
-    numbers = levels.numbers()[edges]
-    pair = row[tails[edges]] * (row.max() + 1) + row[heads[edges]]  # below 10^16, for at most 10^8 rows
-    pair = np.unique(pair, return_inverse=True)[1]
-    return np.sort(np.unique(pair * (numbers.max() + 1) + numbers, return_index=True)[1])
-
-
-def keeps_promise(level: Level, here: tuple[int, ...], there: tuple[int, ...], total: int) -> bool:
-    """Whether one row keeps the promise of a level against another, in integers."""
-    if isinstance(level, ApproxDP):
-        growth = growth_floor(level)
-        if growth is None:
-            return True
-        n, d = growth.numerator, growth.denominator
-        spent = sum(max(0, a * d - n * b) for a, b in zip(here, there, strict=True))
-        return spent <= level.delta * total * d
-    if len(here) == 2:
-        events = [[0], [1]]
-    else:
-        order = sorted(range(len(here)), key=lambda o: Fraction(here[o], there[o]) if there[o] else math.inf)[::-1]
-        events = [order[:k] for k in range(1, len(here))]
-    return all(
-        sum(here[o] for o in event) <= most_weight(level, sum(there[o] for o in event), total) for event in events
-    )
 
 
 # ---- before rounding ----
@@ -507,10 +351,10 @@ def _require_certifiable(levels: EdgeLevels, outputs: int) -> None:
 
 def _level_rows(matrix: Floats, levels: EdgeLevels) -> Floats:
     """One row for all points joined by edges that allow no difference at all, if theirs differ by rounding only."""
-    same = is_edgewise_zero(_extremes(matrix, levels)[1])
+    same = is_edgewise_zero(extremes(matrix, levels)[1])
     if not same.any():
         return matrix
-    if _is_complete(levels):
+    if is_complete(levels):
         label = np.zeros(len(matrix), dtype=np.int64)
     else:
         joined = Space(levels.space.points, levels.space.edge_indices[same])
@@ -532,13 +376,13 @@ def _level_rows(matrix: Floats, levels: EdgeLevels) -> Floats:
 def _refuse_violations(matrix: Floats, outputs: Sequence[Any], levels: EdgeLevels) -> None:
     """Refuse what is not private by more than rounding, naming the worst edge, output and epsilon needed."""
     given, matrix = matrix, held(matrix, is_positive(matrix, levels))
-    if _is_complete(levels):
-        most, least = _extremes(matrix, levels)[0]
+    if is_complete(levels):
+        most, least = extremes(matrix, levels)[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             worst = int(np.argmax(np.where(most > least, most / least, 0.0)))
         ends = [int(matrix[:, worst].argmax()), int(matrix[:, worst].argmin())]
         space = Space([levels.space.points[i] for i in ends], [(0, 1)])
-        given, matrix, levels = given[ends], matrix[ends], on_edges(space, _single(levels))
+        given, matrix, levels = given[ends], matrix[ends], on_edges(space, single_level(levels))
     a, b = levels.space.edge_indices.T
     zero_allowed = allows_zero(levels)
     for tails, heads in ((a, b), (b, a)):
@@ -585,41 +429,11 @@ def _least_positive(rows: Floats) -> Floats:
     return np.asarray(np.where(rows > 0, rows, 1.0).min(axis=1, initial=1.0))
 
 
-def promise_excess(here: Floats, there: Floats, levels: EdgeLevels) -> Floats:
-    """By how much, in floating point and relative to what is allowed, each edge's promise is exceeded."""
-    every = np.arange(len(levels))
-    if not len(here):
-        return np.zeros(0)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        if here.shape[1] == 2:
-            allowed = np.column_stack([levels.upper(every, there[:, output]) for output in (0, 1)])
-            excess = (np.where(here > 0, here / allowed, 0.0) - 1).max(axis=1)
-        else:
-            carried = np.where(there > 0, levels.growth[:, None] * there, 0.0)
-            over = here - carried
-            spent = np.maximum(over, 0.0).sum(axis=1) - levels.delta
-            relative = (np.where(here > 0, here / carried, 0.0) - 1).max(axis=1)
-            excess = np.where(levels.delta > 0, spent, relative)
-            other = np.flatnonzero(np.isnan(levels.growth))
-            for start in range(0, len(other), 2**14):
-                part = other[start : start + 2**14]
-                excess[part] = _prefix_excess(here[part], there[part], levels, part)
-    return np.asarray(np.where(np.isinf(levels.growth), -1.0, excess))  # epsilon = infinity promises nothing
-
-
-def _prefix_excess(here: Floats, there: Floats, levels: EdgeLevels, edges: NDArray[np.int64]) -> Floats:
-    """By how much the likeliest events of the Neyman-Pearson kind exceed `upper`, absolutely, on these edges."""
-    order = np.argsort(-here / np.maximum(there, 1e-300), axis=1)
-    top, bottom = (np.cumsum(np.take_along_axis(x, order, axis=1), axis=1) for x in (here, there))
-    spread = np.repeat(edges, top.shape[1])
-    return np.asarray((top - levels.upper(spread, np.minimum(bottom, 1.0).ravel()).reshape(top.shape)).max(axis=1))
-
-
 def _must_keep_zeros(matrix: Floats, levels: EdgeLevels) -> bool:
     """Whether the floor would lift zeros that a level allows, or the levels are not concave."""
     if not all(level.concave for level in levels.kinds()):
         return True
-    if _is_complete(levels):  # zeros next to anything else were refused
+    if is_complete(levels):  # zeros next to anything else were refused
         return False
     used, parts = matrix > 0, levels.space.components
     ever = np.zeros((parts.max() + 1, matrix.shape[1]), dtype=bool)

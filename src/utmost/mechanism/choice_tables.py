@@ -11,10 +11,11 @@ import numpy as np
 
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats, Integers
-from utmost.mechanism.certification import Check, find_violation
+from utmost.mechanism.certification import Check
 from utmost.mechanism.choices import ChoiceLaw
 from utmost.mechanism.contests import Contest, contest_from_json
 from utmost.mechanism.sampling import WORD, draw
+from utmost.mechanism.violations import find_violation
 from utmost.privacy import Level
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges

@@ -58,7 +58,10 @@ KINDS: dict[str, str] = {
     "nearest-choice": "utmost.mechanism.choices:NearestChoice",
     "lead-lines": "utmost.mechanism.choice_tables:LeadLines",
     "tally-table": "utmost.mechanism.choice_tables:TallyTable",
+    "top.noise": "utmost.mechanism.top_lists:TopByNoise",
+    "top.peeling": "utmost.mechanism.top_lists:TopByPeeling",
     "keys.kept": "utmost.mechanism.keeping:KeptKeys",
+    "tables.noise": "utmost.mechanism.tables:NoisyTables",
     "vector.noise": "utmost.mechanism.lattice:NoisyVector",
 }
 """In which module the class of each kind lives, as "module:Class": loaded when a file needs it."""

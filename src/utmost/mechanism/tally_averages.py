@@ -17,6 +17,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,8 @@ FEWEST_LINES, MOST_LINES, LINES_CELLS, PLACES, MOST_COUNTS = 600, 2000, 8000, 40
 of how many counts all of them may consist: with many candidates, lines are taken in larger steps."""
 FAR_EXACT, FAR_DRAWN = 36.0, 18.0
 """After which decay tallies are left out: e^-36 is less than rounding, e^-18 less than any standard error."""
+MOST_LEADS = 10**6
+"""How many leads are listed one by one."""
 FEWEST_WINS, MOST_ERROR = 10, 0.05
 """What is estimated about one candidate is stated if it wins on so many lines, and with at most this error."""
 STARTS, ROUNDS, MOVED = 3, 40, 60_000
@@ -216,6 +219,10 @@ def runner_up_error(tallies: Tallies, b: float) -> float:
     n, m = tallies.rows, tallies.cells
     reach = Votes(tallies).lead_reach
     far = min(n + 1, math.ceil(reach * (FAR_EXACT / -math.log(b) + 1))) if b > 0 else min(n + 1, reach)
+    if far > MOST_LEADS:  # add up all leads of as many neighbours at once: sums of binomials are binomials
+        rest = (max(n - j * reach, -1) for j in range(-(-far // reach) + 1))
+        ways = [math.prod(range(x + 1, x + m + 1)) for x in rest]  # m! C(x + m, m)
+        return float(sum((more - less) / ways[0] * b**j for j, (more, less) in enumerate(pairwise(ways), 1)) / (1 + b))
     k = np.arange(1, far + 1)
     falls = (n - k[:-1] + 1) / (n - k[:-1] + m)  # C(N-k-1+m, m-1) / C(N-k+m, m-1)
     counts = m / (n + m) * np.concatenate([[1.0], np.cumprod(falls)])

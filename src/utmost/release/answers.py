@@ -26,7 +26,7 @@ from utmost.release.arguments import scaled
 from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
 from utmost.release.questions.question import Question
-from utmost.release.questions.share import Share, TestedShare
+from utmost.release.questions.share import ShareFinding
 from utmost.release.words import compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
 from utmost.solution.solution import solution_to_json
@@ -180,6 +180,17 @@ class Answer:
         found: pyarrow.Table = self.question.table(self.released)
         return found
 
+    def rounded(self) -> dict[Any, int]:
+        """Of `marginals` and `hierarchy`: whole numbers, none below 0, that agree with each other in every table.
+
+        Made of the released numbers alone, so they cost nothing. Numbers near 0 are biased upwards by it: add up and
+        compare `value`, and publish these.
+        """
+        if not hasattr(self.question, "rounded"):
+            raise InvalidInput("only marginals and hierarchies are rounded; other answers are used as they are.")
+        found: dict[Any, int] = self.question.rounded(self.released)
+        return found
+
     def to_pandas(self) -> Any:
         """The same table as a pandas frame."""
         try:
@@ -187,7 +198,7 @@ class Answer:
         except ImportError:
             raise UtmostError("to_pandas needs pandas: pip install pandas; answer.table needs nothing.") from None
 
-    def test(self, theta: Any, alternative: str = "greater", confidence: Any = 0.95) -> TestedShare:
+    def test(self, theta: Any, alternative: str = "greater", confidence: Any = 0.95) -> ShareFinding:
         """Of a share: whether the share in the population that the rows are drawn from is above theta.
 
         All of it is made of what was released: any number of tests cost nothing more.
@@ -203,12 +214,13 @@ class Answer:
 
         Returns
         -------
-        TestedShare
+        ShareFinding
             With `p_value`, exactly uniform if the population's share is theta, and `interval`.
         """
-        if not isinstance(self.question, Share):
+        if self.question.name != "share":
             raise InvalidInput("only shares are tested: ask with s.share(...), then answer.test(0.5).")
-        return self.question.test(self.released, theta, alternative, confidence)
+        found: ShareFinding = self.question.test(self.released, theta, alternative, confidence)  # type: ignore[attr-defined]
+        return found
 
     @property
     def head(self) -> str:

@@ -14,6 +14,7 @@ hash as those of a histogram, among the rows that are in a listed group.
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from utmost.errors import InvalidInput
 from utmost.release.cells import Cells, bin_column, bin_number
 from utmost.release.conditions import nearest_single
 from utmost.release.conditions.row_wise import kind_of
-from utmost.release.contributions import Contribution, keep_rows, require_id
+from utmost.release.contributions import Contribution, keep_rows, ones, require_id
 from utmost.release.keys import Keys
 from utmost.release.source import KEYS, Source, Statement
 from utmost.release.units import Unit
@@ -80,6 +81,59 @@ def grouped_statement(
         **{name: clamped(placed[name].sum().fill_null(0)) for name in contributions}
     )
     return source.statement(found.select("cell", *contributions), listed, size)
+
+
+def marginal_statement(
+    source: Source,
+    unit: Unit,
+    rows_each: int,
+    keys: Keys,
+    tables: Sequence[tuple[int, ...]],
+    where: Any,
+    secret: bytes,
+) -> Statement:
+    """How many rows each cell of several tables has, one table after the other; nothing is read yet.
+
+    Every column is looked up once, for all tables; a row that is unlisted in one column is in no table.
+
+    Parameters
+    ----------
+    source, unit, rows_each, keys, secret : as for `grouped_statement`; keys are a product
+    tables : the columns of each table, by their places among the keys
+    where : which rows take part
+    """
+    import ibis
+
+    require_id(source, unit.id)
+    parts = dimensions(source, keys)
+    count = {"count": ones(source, where)}
+    table = source.table.select(
+        **({"who": source.table[unit.id]} if unit.id is not None else {}),
+        **{name: value for part in parts for name, value in part.columns.items()},
+        count=count["count"].column,
+    )
+    table = table.filter(_any_present(table, count))
+    kept = table if unit.id is None else table.filter(table.who.notnull())
+    placed, _ = _placed(source, kept, parts, None, count, grouped=False)
+    places = {
+        part.place: (placed[part.place].fill_null(part.size - 1) if part.other else placed[part.place]).cast("int64")
+        for part in parts
+    }
+    placed = placed.select(*(["who"] if unit.id is not None else []), **places)
+    for name in places:
+        placed = placed.filter(placed[name].notnull())
+    if unit.id is not None:
+        placed = keep_rows(placed, tuple(places), rows_each, secret)
+    found, start = [], 0
+    for columns in tables:
+        cell: Any = ibis.literal(0, "int64")
+        for i in columns:
+            cell = cell * parts[i].size + placed[parts[i].place]
+        one = placed.mutate(cell=cell + start)
+        found.append(one.group_by("cell").aggregate(count=one.count()))
+        start += math.prod(parts[i].size for i in columns)
+    query = found[0] if len(found) == 1 else ibis.union(*found, distinct=False)
+    return source.statement(query.select("cell", "count"), _listed(parts), start)
 
 
 def _placed(
@@ -226,7 +280,7 @@ def dimensions(source: Source, keys: Keys) -> list[Dimension]:
             value, cuts = bin_column(source, names[0], keys.bins[names[0]].edges)
             found.append(Dimension(i, {named[names[0]]: value}, None, cuts, other))
             continue
-        matched = {name: _one_column(source, name, pyarrow.chunked_array([arrays[name]])) for name in names}
+        matched = {name: one_column(source, name, pyarrow.chunked_array([arrays[name]])) for name in names}
         listed = pyarrow.table({named[name]: column for name, (_, column) in matched.items()})
         if listed.group_by(listed.column_names).aggregate([([], "count_all")]).num_rows < listed.num_rows:
             raise InvalidInput("two keys are one and the same, or are compared as one; list every key once.")
@@ -253,7 +307,7 @@ def _listed(parts: Sequence[Dimension]) -> pyarrow.Table:
     return pyarrow.concat_tables(tables, promote_options="default").combine_chunks()
 
 
-def _one_column(source: Source, name: str, column: Any) -> tuple[Any, Any]:
+def one_column(source: Source, name: str, column: Any) -> tuple[Any, Any]:
     """A column and its keys in one type, in which no two values become one that should not."""
     import ibis
     import pyarrow

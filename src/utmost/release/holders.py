@@ -49,6 +49,7 @@ def holders_statement(
     source: Source,
     unit: Unit,
     by: Discover,
+    keys_each: int,
     taking_part: Contribution,
     contributions: Mapping[str, Contribution],
     rows_each: int,
@@ -60,7 +61,8 @@ def holders_statement(
     ----------
     source : the table
     unit : whose data are protected
-    by : the columns of the keys, and how many keys of a person are kept
+    by : the columns of the keys
+    keys_each : how many keys of a person are kept, at most
     taking_part : which rows do
     contributions : what a row adds to the numbers of its key, by name; empty where only holders are counted
     rows_each : how many rows of a person are kept, at most, where there are numbers
@@ -85,7 +87,7 @@ def holders_statement(
     if unit.id is None:
         query = table.group_by(names).aggregate(**{HOLDERS: table.count(), **_sums(table, contributions)})
     else:
-        query = _of_people(table.filter(table.who.notnull()), names, by.keys_each, contributions, rows_each, secret)
+        query = _of_people(table.filter(table.who.notnull()), names, keys_each, contributions, rows_each, secret)
     query = query.select(*names, HOLDERS, *contributions)
     return source.statement(query, labels=tuple(kinds))
 

@@ -151,8 +151,8 @@ def keys(frame: Any = None, /, *, other: Any = None, **columns: Any) -> Keys:
     Returns
     -------
     Keys
-        At most a million. They must not be read off the private table: a key that is listed because somebody has it
-        tells so.
+        At most a million where each is answered (`by=`); of `s.marginals` only the tables count. They must not be read
+        off the private table: a key that is listed because somebody has it tells so.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def keys(frame: Any = None, /, *, other: Any = None, **columns: Any) -> Keys:
     if not given:
         raise InvalidInput(f"there are no keys; list the public values of one column or more, such as {EXAMPLE}.")
     lists = {_as_name(name): _as_values(name, values) for name, values in given.items()}
-    _require_few(math.prod(len(values) + (other is not None) for values in lists.values()))
+    _require_few(max(len(values) for values in lists.values()))
     return _of_lists(
         {name: values if isinstance(values, Bins) else _as_array(name, values) for name, values in lists.items()}, other
     )
@@ -207,14 +207,15 @@ def keys_again(public: Any) -> Keys:
     other = public.get("other")
     if not public["product"]:
         return _of_frame(pyarrow.table(lists), other)
-    _require_few(math.prod(len(values) + (other is not None) for values in lists.values()))
+    _require_few(max(len(values) for values in lists.values()))
     return _of_lists(lists, other)
 
 
 def require_keys(by: Any) -> Keys:
-    """Refuse anything but keys."""
+    """Refuse anything but keys that can be answered one by one."""
     if not isinstance(by, Keys):
         raise InvalidInput(f"by is {shown(by)}; give public keys: by={EXAMPLE}.")
+    _require_few(by.size)
     return by
 
 
@@ -236,14 +237,14 @@ def _of_lists(lists: Mapping[str, Any], other: Any) -> Keys:
 
 
 def _of_frame(frame: Any, other: Any = None) -> Keys:
-    table = _as_arrow(frame)
+    table = as_arrow(frame)
     if not table.num_columns or not table.num_rows:
         raise InvalidInput("the frame of keys is empty; give one key or more, in columns named like the table's.")
     names = [_as_name(name) for name in table.column_names]
     if len(set(names)) < len(names):
         raise InvalidInput("two columns of the keys have one name; name each once.")
     _require_few(table.num_rows + (other is not None))
-    columns = {name: _as_key_type(name, table.column(i).combine_chunks()) for i, name in enumerate(names)}
+    columns = {name: as_key_type(name, table.column(i).combine_chunks()) for i, name in enumerate(names)}
     _require_distinct(columns)
     for name, values in columns.items():
         _require_other(name, values, other)
@@ -304,7 +305,8 @@ def _require_other(name: str, values: Any, other: Any) -> None:
         raise InvalidInput(f"other is {shown(other)}, which is among the keys of {name!r}; give another name.")
 
 
-def _as_arrow(frame: Any) -> pyarrow.Table:
+def as_arrow(frame: Any) -> pyarrow.Table:
+    """A public frame as an Arrow table."""
     import pyarrow
 
     package = type(frame).__module__.partition(".")[0]
@@ -364,7 +366,7 @@ def _as_array(name: str, values: list[Any]) -> pyarrow.Array:
             whole = all(isinstance(value, int) for value in values if value is not None)
             if not whole:
                 values = [None if value is None else float(value) for value in values]
-        return _as_key_type(name, pyarrow.array(values, from_pandas=False))
+        return as_key_type(name, pyarrow.array(values, from_pandas=False))
     except (pyarrow.ArrowException, OverflowError, UnicodeError):
         pass
     raise InvalidInput(f"a key of {name!r} does not fit 64 bits, or is text that is not UTF-8; give others.")
@@ -380,7 +382,7 @@ def _kind(value: Any) -> str | None:
     return "text" if isinstance(value, str) else None
 
 
-def _as_key_type(name: str, column: Any) -> pyarrow.Array:
+def as_key_type(name: str, column: Any) -> pyarrow.Array:
     """A column in one of the types of keys."""
     import pyarrow
     import pyarrow.compute

@@ -24,12 +24,15 @@ def show(value: Any) -> str:
         return first_of(named, value) or "none"
     if isinstance(value, Mapping):
         return first_of([f"{cell_name(name)}: {show(part)}" for name, part in islice(value.items(), MOST_CELLS)], value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) else f"{float(value):,.6g}"
 
 
 def cell_name(key: Any) -> str:
     """What one of several numbers is called: a text as it is, the values of a key one after another."""
-    return ", ".join("null" if part is None else str(part) for part in (key if isinstance(key, tuple) else (key,)))
+    return ", ".join(
+        "null" if part is None else "all" if part is ... else str(part)
+        for part in (key if isinstance(key, tuple) else (key,))
+    )
 
 
 def first_of(texts: list[str], everything: Collection[Any]) -> str:
@@ -46,14 +49,15 @@ def optimality(certificate: Certificate, gap: float | None, proved_of: str = "")
 
 def measured(loss: str) -> str:
     """What a loss measures."""
-    if loss == "users":
-        return "holders that a key needs to be shown:"
+    words = {"users": "holders that a key needs to be shown:", "missed": "share of the most frequent that is missed:"}
+    if loss in words:
+        return words[loss]
     return "probability of a wrong answer" if loss == "zero-one" else f"expected {loss} error"
 
 
 def compared_by(loss: str) -> str:
     """What mechanisms are compared by."""
-    return "holders needed" if loss == "users" else f"{loss} loss"
+    return {"users": "holders needed", "missed": "share missed"}.get(loss, f"{loss} loss")
 
 
 def estimated(error: float) -> str:

@@ -15,11 +15,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from utmost.accounting import Price
 from utmost.accounting.entries import Left, Spent
+from utmost.accounting.filters import Filter
 from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact import Number
 from utmost.exact.saved import NONSENSE
 from utmost.privacy import Level, level_from_json
+from utmost.release.allotment import Allotment, allot, price
 from utmost.release.answers import Answer, Plan
 from utmost.release.budget import Budget
 from utmost.release.proof import answer_from_json, question_again
@@ -50,9 +53,21 @@ class RemotePlan(Plan):
     read_as: tuple[str, ...] = ()
 
     @property
+    def sent_now(self) -> dict[str, Any]:
+        """What asks it at the level it has by now."""
+        return {**(self.sent or {}), "privacy": self.privacy.to_json()}
+
+    @property
     def readings(self) -> list[str]:
         """How the columns whose type nobody declared will be read."""
         return list(self.read_as)
+
+
+@dataclass(frozen=True)
+class RemoteAccount:
+    """What is known here of an account on a server."""
+
+    filter: Filter
 
 
 class Client(Asking[Answer]):
@@ -92,6 +107,7 @@ class Client(Asking[Answer]):
             raise InvalidInput("the key is no text such as 'ada:...'; give it as `utmost serve key` showed it.")
         headers = {"Authorization": f"Bearer {key.strip()}"} if key else {}
         self.url, self._failed = url.rstrip("/"), httpx.HTTPError
+        self.source: Any = self  # plans say whose they are by it
         self._http = httpx.Client(base_url=self.url, headers=headers, timeout=timeout)
         try:
             self.dataset = dataset if dataset is not None else self._only_one()
@@ -181,12 +197,52 @@ class Client(Asking[Answer]):
         """
         if not isinstance(plans, Sequence) or not all(isinstance(p, RemotePlan) and p.source is self for p in plans):
             raise InvalidInput(f"the batch is {shown(plans)}; {A_BATCH}")
+        asked = [
+            {**(plan.sent or {}), "privacy": plan.privacy.to_json()} for plan in plans if isinstance(plan, RemotePlan)
+        ]
         sent = {
-            "questions": [plan.sent for plan in plans if isinstance(plan, RemotePlan)],
+            "questions": asked,
             "delta": None if delta is None else str(delta),
             "fresh": fresh,
         }
         return [_answer(content) for content in self._post(f"{self._path}/batch", sent)]
+
+    def price(self, plans: Sequence[Plan], delta: Number | None = None) -> Price:
+        """What several questions cost together, and under which accounting: as a session prices them.
+
+        Parameters
+        ----------
+        plans : made by `client.plan`
+        delta : how much of an (epsilon, delta) budget's delta they may use; all that is left without it
+        """
+        return price(self, plans, delta)  # type: ignore[arg-type]  # it asks for filter, left and batch alone
+
+    def allot(
+        self,
+        targets: Mapping[Plan, Any],
+        level: Number | None = 0.95,
+        budget: Any = None,
+        delta: Number | None = None,
+    ) -> Allotment:
+        """Levels of least price for questions of which the wanted accuracy is known: as a session allots them.
+
+        Parameters
+        ----------
+        targets : mapping {plan: error}
+            The error you can live with for each plan, or a pair (error, probability); (loss, None) is an expected loss.
+        level : number or None
+            With which probability an answer is off by at most its error; None: errors are expected losses.
+        budget : level or number, optional
+            The other way round: what all questions together may spend; then targets say what errors are relative to.
+        delta : number, optional
+            How much of an (epsilon, delta) budget's delta they may use; all that is left without it.
+        """
+        return allot(self, targets, level, budget, delta)  # type: ignore[arg-type]
+
+    @property
+    def account(self) -> RemoteAccount:
+        """How your budget is counted."""
+        return RemoteAccount(self.left.filter)
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from utmost.accounting import Ledger
 from utmost.accounting.entries import Entry
@@ -34,6 +34,7 @@ from utmost.serve.wire import Asked, arguments_of, read_asked
 
 MOST_PLANS = 128
 """How many plans are kept, so that asking does not design again what was planned."""
+Kept = TypeVar("Kept")
 MOST_BATCH = 100
 """How many questions a batch may have."""
 
@@ -108,13 +109,8 @@ class Desk:
     def errors_near(self, visitor: Visitor, name: str, asked: Asked) -> list[tuple[Level, float]]:
         """The expected error at levels around the one that is asked for: as many as half a second allows."""
         opened = self._of(visitor, name)
-        question = self._planned(opened, asked).question
-        with opened.plan_lock:
-            if asked.text not in opened.curves:
-                opened.curves[asked.text] = _errors_near(question)
-                if len(opened.curves) > MOST_PLANS:
-                    opened.curves.popitem(last=False)
-            return opened.curves[asked.text]
+        question, found = self._planned(opened, asked).question, opened.curves.get(asked.text)
+        return found or _kept(opened.curves, asked.text, _errors_near(question))
 
     def left(self, visitor: Visitor, name: str) -> str:
         """What is left of the data set's budget, and of the visitor's own, in words."""
@@ -139,15 +135,16 @@ class Desk:
         with opened.read_lock:
             return session.batch(mine, delta, fresh=fresh)
 
-    def given(self, visitor: Visitor, name: str) -> list[Given]:
-        """The visitor's own answers, oldest first; of a custodian, everybody's."""
+    def given(self, visitor: Visitor, name: str, number: int | None = None) -> list[Given]:
+        """The visitor's own answers, oldest first; of a custodian, everybody's; or the one of an entry."""
         opened = self._of(visitor, name)
         found: dict[int, Given] = {}
         if visitor.custodian:
-            found = {entry.number: Given(entry, (), ()) for entry in opened.planning.account.entries()}
+            listed = opened.planning.account.entries()
+            found = {e.number: Given(e, (), ()) for e in listed if number in (None, e.number)}
         whose = self.settings.visitors.values() if visitor.custodian else [visitor]
         for each in whose:
-            for entry, note in self._held(each, name).given() if name in each.budgets else ():
+            for entry, note in self._held(each, name).given(number) if name in each.budgets else ():
                 before = found.get(entry.number, Given(entry, (), ()))
                 asked = tuple(read_asked(one) for one in note["asked"])
                 found[entry.number] = Given(entry, asked, (*before.whose, each.name))
@@ -156,7 +153,7 @@ class Desk:
     def answers(self, visitor: Visitor, name: str, number: int) -> list[Answer]:
         """The answer of an entry, or the answers of a batch, made again from what is recorded."""
         opened = self._of(visitor, name)
-        found = next((each for each in self.given(visitor, name) if each.entry.number == number), None)
+        found = next(iter(self.given(visitor, name, number)), None)
         if found is None:
             raise Refused(403, NOT_YOURS)
         if found.entry.state != "done" or not found.asked:
@@ -214,25 +211,29 @@ class Desk:
 
     def _planned(self, opened: _Open, asked: Asked) -> Plan:
         """A plan, designed and proved; what cannot be asked is refused here, before anything is charged."""
-        with opened.plan_lock:
-            if asked.text in opened.plans:
-                opened.plans.move_to_end(asked.text)
-                return opened.plans[asked.text]
-            try:
-                arguments = arguments_of(asked, self.settings.most_keys)
+        if known := opened.plans.get(asked.text):
+            return known
+        try:
+            arguments = arguments_of(asked, self.settings.most_keys)
+            with opened.plan_lock:  # the table's engine, which rehearses the question, serves one at a time
                 plan: Plan = getattr(opened.planning.plan, asked.name)(**arguments)
-                describe(plan.question, plan.dataset)
-            except UtmostError:
-                raise
-            except NONSENSE as problem:
-                raise InvalidInput(
-                    f"{asked.name} cannot be asked with {shown(asked.text)} ({type(problem).__name__}); look at its "
-                    "arguments once more."
-                ) from None
-            opened.plans[asked.text] = plan
-            if len(opened.plans) > MOST_PLANS:
-                opened.plans.popitem(last=False)
-            return plan
+            describe(plan.question, plan.dataset)  # designed and proved, which may take long
+        except UtmostError:
+            raise
+        except NONSENSE as problem:
+            raise InvalidInput(
+                f"{asked.name} cannot be asked with {shown(asked.text)} ({type(problem).__name__}); look at its "
+                "arguments once more."
+            ) from None
+        return _kept(opened.plans, asked.text, plan)
+
+
+def _kept(memory: OrderedDict[str, Kept], text: str, found: Kept) -> Kept:
+    """Keep what was found, and forget what has been there longest."""
+    memory[text] = found
+    while len(memory) > MOST_PLANS:
+        memory.popitem(last=False)
+    return found
 
 
 def _errors_near(question: Question) -> list[tuple[Level, float]]:

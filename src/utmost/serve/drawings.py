@@ -45,14 +45,16 @@ def curve(
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(place, line, heights))
         kind = 'class="curve"' if i == 0 else 'class="other-curve" stroke-dasharray="5 4"'
         body += f'<polyline {kind} points="{points}" fill="none" stroke="{OURS}" stroke-width="2"/>'
-        if len(lines) > 1:
+        if i:
             end_x, end_y = place(line[-1], heights[-1])
-            body += _text(end_x - 4, max(end_y - 6, 14) + (0 if i else 22), name, "end")
+            body += _text(end_x - 4, max(end_y - 6, 14), name, "end")
     if chosen is not None:
         x, y = place(*chosen)
         body += f'<circle class="ours" cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{OURS}"/>'
         side = "end" if x > WIDE - 120 else "start"
-        body += _text(x + (10 if side == "start" else -10), max(y - 8, 14), number(chosen[1]), side)
+        said = " ".join([*filter(None, list(lines)[:1]), number(chosen[1])])
+        below = len(lines) > 1  # where another line is above
+        body += _text(x + (10 if side == "start" else -10), y + 24 if below else max(y - 8, 14), said, side)
     return _figure(body, HIGH + 60, caption)
 
 

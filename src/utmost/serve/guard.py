@@ -40,9 +40,11 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-MOST_WAITING = 256
-"""How many questions may wait for a thread before others are sent away."""
-THREADS = 6
+POOLS = {"questions": (6, 256), "keys": (1, 32), "explore": (1, 16)}
+"""For each kind of work: how many threads do it, and how much of it may wait before more is sent away.
+
+Keys that are checked and pictures for people without one hold up nobody's question.
+"""
 BURST = 5.0
 """How many seconds' worth of requests somebody may make at once."""
 MOST_COUNTED = 10_000
@@ -71,21 +73,20 @@ class Work:
     """Runs what takes long in threads; what was begun is finished, also for a client who has gone."""
 
     def __init__(self, tick: float) -> None:
-        self._tick, self._waiting = tick, 0
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="utmost")
-        self._keys = ThreadPoolExecutor(1, thread_name_prefix="utmost-keys")
+        self._tick, self._waiting = tick, dict.fromkeys(POOLS, 0)
+        self._pools = {name: ThreadPoolExecutor(threads, f"utmost-{name}") for name, (threads, _) in POOLS.items()}
 
-    async def run(self, work: Callable[..., Found], *arguments: Any, keys: bool = False) -> Found:
+    async def run(self, work: Callable[..., Found], *arguments: Any, pool: str = "questions") -> Found:
         """The result of a function, from another thread."""
-        if self._waiting >= MOST_WAITING:
-            raise Refused(429, "too many questions are waiting here; ask again in a few seconds.", 5)
-        self._waiting += 1
-        future = asyncio.get_running_loop().run_in_executor(self._keys if keys else self._pool, work, *arguments)
-        future.add_done_callback(self._done)
+        if self._waiting[pool] >= POOLS[pool][1]:
+            raise Refused(429, "too many requests are waiting here; try again in a few seconds.", 5)
+        self._waiting[pool] += 1
+        future = asyncio.get_running_loop().run_in_executor(self._pools[pool], work, *arguments)
+        future.add_done_callback(lambda done: self._done(pool, done))
         return await asyncio.shield(future)
 
-    def _done(self, future: Any) -> None:
-        self._waiting -= 1
+    def _done(self, pool: str, future: Any) -> None:
+        self._waiting[pool] -= 1
         if not future.cancelled():
             future.exception()  # looked at, so that nobody prints it
 
@@ -98,8 +99,8 @@ class Work:
 
     def close(self) -> None:
         """Wait for what was begun."""
-        self._pool.shutdown(wait=True)
-        self._keys.shutdown(wait=True)
+        for pool in self._pools.values():
+            pool.shutdown(wait=True)
 
 
 class Gate:
@@ -109,6 +110,7 @@ class Gate:
         self.settings, self._work = settings, work
         self._nobody = hash_of(secrets.token_urlsafe(32))
         self._secret, self._known = secrets.token_bytes(32), dict[bytes, str]()
+        self._checking: dict[bytes, asyncio.Future[bool]] = {}
 
     async def visitor_of(self, key: str) -> Visitor:
         """Whose key it is; 401 for any other."""
@@ -117,7 +119,10 @@ class Gate:
             return self.settings.visitors[self._known[mark]]
         named = self.settings.visitors.get(name_in(key))
         kept = named.key if named is not None and named.key else self._nobody
-        right = await self._work.run(fits, key, kept, keys=True)
+        if mark not in self._checking:  # who comes with the same key meanwhile waits for the same hash
+            self._checking[mark] = asyncio.ensure_future(self._work.run(fits, key, kept, pool="keys"))
+            self._checking[mark].add_done_callback(lambda _: self._checking.pop(mark, None))
+        right = await asyncio.shield(self._checking[mark])
         if not right or named is None or named.key is None:
             raise Refused(401, NO_KEY)
         self._known[mark] = named.name

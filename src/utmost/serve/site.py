@@ -42,6 +42,8 @@ from utmost.serve.wire import Asked
 from utmost.survey.results_page import STYLE as FORM_STYLE
 from utmost.survey.results_page import results_page
 
+MOST_ROWS = 500
+"""How many answers a page lists, the latest of them; the API lists all."""
 PAGES = Path(__file__).with_name("pages")
 DATASET = "/datasets/{dataset}"
 SIGN_IN = "this is no key that opens anything here; give it as it was shown to you, NAME:..."
@@ -283,7 +285,7 @@ class Site:
                 "asked": asked_words(one.entry),
                 "readable": one.entry.state == "done" and bool(one.asked),
             }
-            for one in reversed(given)
+            for one in given[: -MOST_ROWS - 1 : -1]
         ]
         pictures = {"all who ask": whole, **each}
         shown = {who: (str(b.left), Markup(b.picture())) for who, b in pictures.items()}
@@ -310,7 +312,7 @@ class Site:
         if topic is None:
             raise Refused(404, f"there is no topic of this name; there are {', '.join(TOPICS)}.")
         values = topic.read(_query(request.url.query))
-        return topic, values, await self.work.run(topic.show, values)
+        return topic, values, await self.work.run(topic.show, values, pool="explore")
 
     async def style(self, request: Request, visit: Visit) -> Response:
         """The style of all pages."""

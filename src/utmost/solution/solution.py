@@ -30,13 +30,13 @@ from utmost.mechanism.certification import (
     Check,
     certify_on,
     moved_by,
-    promise_excess,
     require_private,
 )
 from utmost.mechanism.decaying import REASON, DecayingMechanism
 from utmost.mechanism.exact_law import ExactMechanism, law_from_json, law_to_json
 from utmost.mechanism.rounding import Weights
 from utmost.mechanism.sampling import WORD
+from utmost.mechanism.violations import promise_excess
 from utmost.privacy import ApproxDP, level_from_json
 from utmost.solution.binding import Binding, find_binding
 from utmost.space import Space, label_from_json, label_to_json

@@ -250,6 +250,51 @@ class Holders:
 
 
 @dataclass(frozen=True)
+class Tables:
+    """Several tables of counts of the same rows: a row is in one cell of each of them, or in none of any.
+
+    Attributes
+    ----------
+    sizes : how many cells each table has
+    moves : what one row does to each table at once. "any": it comes to a cell or leaves one; "exchange": it is replaced
+    reach : how many such rows one neighbour has
+    upper : how many rows there are at most
+
+    Examples
+    --------
+    >>> str(Tables((1, 4), "any", 1, 100))
+    '2 tables of 1 and 4 cells, at most 100 rows, neighbours 1 any move of each apart'
+    """
+
+    kind: ClassVar[str] = "tables"
+    sizes: tuple[int, ...]
+    moves: Moves
+    reach: int
+    upper: int
+
+    def __post_init__(self) -> None:
+        sizes = tuple(self.sizes) if isinstance(self.sizes, Sequence) and not isinstance(self.sizes, str) else ()
+        whole = all(type(x) is int for x in (*sizes, self.reach, self.upper))
+        if not sizes or not whole or min(sizes) < 1 or self.reach < 0 or self.upper < 0 or self.moves not in OF_ONE:
+            raise InvalidInput("these are no tables of counts; give sizes of 1 or more, and moves 'any' or 'exchange'.")
+        object.__setattr__(self, "sizes", sizes)
+
+    def lattices(self) -> list[Lattice]:
+        """Each table by itself."""
+        return [Lattice(size, self.moves, self.reach, 0, self.upper) for size in self.sizes]
+
+    def __str__(self) -> str:
+        sizes = ", ".join(map(str, self.sizes[:-1])) + (" and " if len(self.sizes) > 1 else "") + str(self.sizes[-1])
+        apart = f"neighbours {self.reach} {self.moves} move{'' if self.reach == 1 else 's'} of each apart"
+        many = f"{len(self.sizes)} tables" if len(self.sizes) > 1 else "a table"
+        return f"{many} of {sizes} cells, at most {self.upper} rows, {apart}"
+
+
+OF_ONE = ("any", "exchange")
+"""The moves of a row that is in one cell at most."""
+
+
+@dataclass(frozen=True)
 class Strategy:
     """Weighted sums of disjoint cells: what is released in place of the cells, where sums of them are wanted.
 
@@ -322,8 +367,8 @@ class Strategy:
 
 MOST_SUMS, MOST_WEIGHT = 2000, 10**6
 """So that squares of 64 bits hold what a strategy is measured by."""
-Unlisted: TypeAlias = Line | Lattice | Tallies | Holders | Strategy
-KINDS: dict[str, Any] = {kind.kind: kind for kind in (Line, Lattice, Tallies, Holders, Strategy)}
+Unlisted: TypeAlias = Line | Lattice | Tallies | Holders | Tables | Strategy
+KINDS: dict[str, Any] = {kind.kind: kind for kind in (Line, Lattice, Tallies, Holders, Tables, Strategy)}
 
 
 def unlisted_to_json(space: Unlisted) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from utmost.design.local.survey import Survey, survey
 from utmost.errors import BadFile, InvalidInput, UtmostError
 from utmost.exact import Number, as_rational
 from utmost.exact.saved import NONSENSE, canonical, format_of, read_checked, write_checked
-from utmost.mechanism.certification import growth_floor
+from utmost.mechanism.violations import growth_floor
 from utmost.privacy import ApproxDP, Level, PureDP, as_level, level_from_json, promise_in_words, require_accepted
 from utmost.space import label_from_json, label_to_json
 from utmost.survey.cross_table import CrossTable, cross, speaks_for

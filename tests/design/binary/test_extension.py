@@ -28,7 +28,7 @@ from utmost.errors import (
     UnknownPoint,
 )
 from utmost.exact import ExpSum, as_rational
-from utmost.mechanism.certification import find_violation
+from utmost.mechanism.violations import find_violation
 from utmost.space.edge_levels import on_edges
 
 

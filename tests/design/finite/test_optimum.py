@@ -19,8 +19,9 @@ import utmost as um
 from utmost.design.finite.phi import solve_phi
 from utmost.design.finite.structured import _least_symbol, solve_structured
 from utmost.errors import InvalidInput, NoSuchMechanism, TooLarge, UnsupportedLevel
-from utmost.mechanism.certification import CertifiedRecipe, find_violation
+from utmost.mechanism.certification import CertifiedRecipe
 from utmost.mechanism.decaying import DecayingMechanism, is_transitive, reach_of, row_sums, sum_error
+from utmost.mechanism.violations import find_violation
 from utmost.space.edge_levels import on_edges
 
 COMES_AND_GOES = [(0, 2), (0, 3), (0, 5), (1, 2), (1, 3), (1, 5), (2, 3), (2, 4), (3, 4), (4, 5)]
@@ -569,3 +570,10 @@ def test_refusals():
         um.finite.optimal(um.path(3), um.ApproxDP(1, 0.1), method="columns")
     with pytest.raises(InvalidInput, match="1 or more"):
         um.finite.geometric(0, 1.0)
+
+
+def test_more_prices_than_fit_are_refused():
+    """A million pairs of letters, and a price for each and every output: 20 GB once."""
+    prior = np.linspace(1, 3, 1000)
+    with pytest.raises(TooLarge, match="dual prices"):
+        um.finite.optimal(um.complete(1000), 0.01, prior / prior.sum(), loss="absolute")

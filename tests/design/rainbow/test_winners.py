@@ -107,6 +107,17 @@ def coarser_bound(rows, cells, epsilon, neighbours):
     (20_000, 10, "add-remove", 0.000212567574652, 0.00021244663418),
     (20, 3, "replace", 0.0954102879251, 0.0891840890114),
 ])  # fmt: skip
+def test_leads_are_added_up_one_by_one_or_in_groups(monkeypatch, rows, cells, neighbours, balanced, coarse):
+    monkeypatch.setattr(tally_averages, "MOST_LEADS", 0)
+    b = float(decay_above(um.PureDP(1)))
+    assert runner_up_error(Tallies(cells, rows, neighbours), b) == pytest.approx(balanced, rel=1e-11)
+
+
+@pytest.mark.parametrize(("rows", "cells", "neighbours", "balanced", "coarse"), [
+    (20, 3, "add-remove", 0.0526399734084, 0.0460625204029),
+    (20_000, 10, "add-remove", 0.000212567574652, 0.00021244663418),
+    (20, 3, "replace", 0.0954102879251, 0.0891840890114),
+])  # fmt: skip
 def test_the_bound_lies_between_known_ones(rows, cells, neighbours, balanced, coarse):
     tallies = Tallies(cells, rows, neighbours)
     assert runner_up_error(tallies, float(decay_above(um.PureDP(1)))) == pytest.approx(balanced, rel=1e-11)

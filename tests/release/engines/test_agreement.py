@@ -6,8 +6,20 @@ from decimal import Decimal
 import numpy as np
 import pyarrow
 import pytest
-from oracles.agreement import NUMBERS, ORDER, TYPES, WRITTEN, as_frame, counted, differing, how_many, random_rows
+from oracles.agreement import (
+    NUMBERS,
+    ORDER,
+    TYPES,
+    WRITTEN,
+    as_frame,
+    counted,
+    differing,
+    how_many,
+    random_computed,
+    random_rows,
+)
 from oracles.questions import Setting, histogram
+from pyarrow import parquet
 
 import utmost as um
 from utmost.release import engines
@@ -33,6 +45,18 @@ def both(postgres):
 def test_random_conditions_are_true_and_false_of_the_same_rows(both):
     """Sums of a number for each row tell which rows they are."""
     assert differing(both[:2], 1, 300) == []
+
+
+def test_random_expressions_are_the_same_numbers(both, tmp_path):
+    """Arithmetic, CASE, days and letters: in PostgreSQL, a frame and a Parquet file, with nobody's row a failure."""
+    assert differing(both[:2], 3, 160, make=random_computed) == []
+    parquet.write_table(as_frame(both[2]), tmp_path / "rows.parquet")
+    assert differing((both[0], engines.open_table(tmp_path / "rows.parquet")), 4, 60, make=random_computed) == []
+
+
+@pytest.mark.long
+def test_thousands_of_random_expressions(both):
+    assert differing(both[:2], 5, 3_000, 30, make=random_computed) == []
 
 
 @pytest.mark.long

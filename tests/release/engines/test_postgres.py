@@ -41,7 +41,7 @@ def put(connection, listed):
         cursor.executemany("INSERT INTO survey VALUES (%s, %s, %s, %s)", listed)
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables, st.sampled_from([0, 1, 2]))
 def test_every_question_has_the_same_point_and_space(server, opened, listed, which):
     """Random tables with nulls, NaN, infinities, tiny and huge numbers, repeated ids: rows and people."""

@@ -30,8 +30,8 @@ from utmost.errors import BadFile, InvalidInput, UnknownPoint
 from utmost.exact import as_whole
 from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.mechanism import FiniteMechanism
-from utmost.mechanism.certification import growth_floor
 from utmost.mechanism.sampling import WORD
+from utmost.mechanism.violations import growth_floor
 from utmost.privacy import ApproxDP, level_from_json, promise_in_words, require_accepted
 from utmost.space import label_from_json, label_to_json
 from utmost.space.edge_levels import Privacy

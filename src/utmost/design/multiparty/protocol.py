@@ -37,7 +37,8 @@ from utmost.exact import Number
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
-from utmost.mechanism.certification import CertifiedMechanism, Check, find_violation
+from utmost.mechanism.certification import CertifiedMechanism, Check
+from utmost.mechanism.violations import find_violation
 from utmost.privacy import ApproxDP, Level, as_level, level_from_json, promise_in_words, require_accepted
 from utmost.solution import Certificate, Verification
 from utmost.space import label_from_json, label_to_json

@@ -13,8 +13,9 @@ from functools import lru_cache
 import numpy as np
 
 from utmost.exact.arrays import Floats
-from utmost.mechanism.certification import CertifiedMechanism, growth_floor, moved_by
+from utmost.mechanism.certification import CertifiedMechanism, moved_by
 from utmost.mechanism.sampling import WORD
+from utmost.mechanism.violations import growth_floor
 from utmost.privacy import ApproxDP
 from utmost.space.edge_levels import on_edges
 from utmost.space.families import path

@@ -22,7 +22,6 @@ from utmost.design.rainbow.plurality import even_boundary, longest_line
 from utmost.design.rainbow.rankings import line
 from utmost.errors import InvalidInput, SolverFailed, UnsupportedLevel, shown
 from utmost.exact.arrays import Floats, Integers
-from utmost.mechanism.certification import find_violation
 from utmost.mechanism.choice_tables import MOST_LISTED, LeadLines, TallyTable
 from utmost.mechanism.choices import ChoiceLaw, Exponential, NearestChoice, NoisyMax, PermuteAndFlip, can_draw
 from utmost.mechanism.contests import Contest, Ranks, Votes, contest_of
@@ -40,6 +39,7 @@ from utmost.mechanism.tally_averages import (
     rows_within,
     weigh_tallies,
 )
+from utmost.mechanism.violations import find_violation
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound

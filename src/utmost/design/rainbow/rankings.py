@@ -18,7 +18,7 @@ from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_between
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
-from utmost.mechanism.certification import keeps_promise
+from utmost.mechanism.violations import keeps_promise
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space import Morphism, Space

@@ -11,6 +11,7 @@ public, and what the engine's expression is built from.
 
 from __future__ import annotations
 
+import datetime
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -22,11 +23,22 @@ import numpy as np
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError, shown
 from utmost.release.arguments import plain
-from utmost.release.conditions.row_wise import COMPARED, WIDEST, kind_of, require_row_wise
-from utmost.release.conditions.sql import from_sql
+from utmost.release.conditions.row_wise import (
+    ARITHMETIC,
+    CHOSEN,
+    COMPARED,
+    LARGEST,
+    SMALLEST,
+    WIDEST,
+    kind_of,
+    require_row_wise,
+)
+from utmost.release.conditions.sql import from_sql, number_from_sql
 from utmost.release.source import Source
 
 TOO_DEEP = "the condition is nested too deeply; write it more plainly, such as a list of values with IN or .isin(...)."
+DATES = ((1, 1, 1), (9999, 12, 31))
+"""The first and the last date that days are counted between."""
 MOST_REMEMBERED = 100
 """How many parsed conditions a table keeps."""
 ROW_WISE_TABLES = frozenset(("DatabaseTable", "InMemoryTable", "UnboundTable", "Project", "Filter", "DropColumns"))
@@ -108,6 +120,15 @@ def as_condition(where: Any, source: Source) -> Any:
     raise InvalidInput("the condition cannot be built on this table; compare columns with values of their own type.")
 
 
+def as_number(text: str, source: Source) -> Any:
+    """An expression of the table's columns in SQL, such as "hours * 60", as a column of numbers; proved row-wise."""
+    try:
+        value = number_from_sql(text, source)
+        return _proved(value, source)
+    except RecursionError:
+        raise InvalidInput(TOO_DEEP) from None
+
+
 def _checked(where: Any, source: Source) -> Any:
     import ibis
 
@@ -127,11 +148,18 @@ def _checked(where: Any, source: Source) -> Any:
         )
     if not isinstance(value, ibis.expr.types.Value) or not value.type().is_boolean():
         raise InvalidInput("the condition does not say yes or no of a row; compare something, as in 'age >= 65'.")
-    require_row_wise(value, table)
+    return _proved(value, source)
+
+
+def _proved(value: Any, source: Source) -> Any:
+    """A value of the table that looks at one row and fails on none, as the engine is asked for it."""
+    import ibis
+
+    require_row_wise(value, source.table)
     operations = ibis.expr.operations
     source.require_readable({field.name for field in value.op().find(operations.Field, filter=operations.Value)})
     if not value.op().find(ibis.expr.operations.Field):
-        raise InvalidInput("the condition looks at no column, so it is public already; leave it out to take every row.")
+        raise InvalidInput("it looks at no column, so it is public already: leave such a condition out.")
     return source.adapted(_made_total(value))
 
 
@@ -151,6 +179,8 @@ def _made_total_here(node: Any, parts: Any) -> Any:
 
     operations, micro = _operations(), ibis.dtype("timestamp(6)")
     name = type(node).__name__
+    if name in (*ARITHMETIC, *CHOSEN, "DateDelta", "Lowercase", "Uppercase"):
+        return _computed(node, parts or dict(zip(node.argnames, node.args, strict=True)))
     if name in ("IsNull", "NotNull", "Between", "InValues", "Xor", *COMPARED):
         parts = {part: enclosed(x) for part, x in (parts or dict(zip(node.argnames, node.args, strict=True))).items()}
     node = node.__recreate__(parts) if parts else node
@@ -178,6 +208,52 @@ def _made_total_here(node: Any, parts: Any) -> Any:
     if name == "Between":
         return operations.Between(*_in_one_type(node.arg, node.lower_bound, node.upper_bound))
     return type(node)(*_in_one_type(node.left, node.right)) if name in COMPARED else node
+
+
+def _computed(node: Any, parts: Mapping[str, Any]) -> Any:
+    """Arithmetic, dates and letters so that no value makes an engine fail, and all engines agree.
+
+    Numbers are floats, cut to what `row_wise` follows. Of letters, A to Z alone change: what others become differs from
+    engine to engine. Dates beyond the years 1 to 9999, such as PostgreSQL's infinity, are null.
+    """
+    import ibis
+
+    operations, name = _operations(), type(node).__name__
+    if name in ARITHMETIC:
+        return type(node)(*(_bounded(node.args[i], parts[part]) for i, part in enumerate(node.argnames)))
+    if name in CHOSEN:
+        return type(node)(_in_one_type(*parts["arg"]))
+    if name in ("Lowercase", "Uppercase"):
+        letters = ("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+        return parts["arg"].to_expr().translate(*(letters if name == "Lowercase" else letters[::-1])).op()
+
+    def dated(day: Any) -> Any:
+        ends = (ibis.literal(datetime.date(year, month, month_end)) for year, month, month_end in DATES)
+        value = day.to_expr()
+        return ibis.ifelse(value.between(*ends), value, ibis.null("date")).op()
+
+    return operations.DateDelta(parts["part"], dated(parts["left"]), dated(parts["right"]))
+
+
+def _bounded(given: Any, made: Any) -> Any:
+    """An operand of arithmetic, as it was given and as it is asked for: a float, cut unless its size is known."""
+    import ibis
+
+    value = made.to_expr() if made.dtype.is_float64() else made.to_expr().cast("float64")
+    if _size_known(given):
+        return value.op()
+    tiny = (value > -SMALLEST) & (value < SMALLEST)
+    cut = ibis.ifelse(value > LARGEST, LARGEST, ibis.ifelse(value < -LARGEST, -LARGEST, value))
+    return ibis.ifelse(tiny, ibis.literal(0.0, "float64"), cut).op()
+
+
+def _size_known(node: Any) -> bool:
+    name = type(node).__name__
+    if name in CHOSEN:
+        return all(_size_known(part) for part in node.arg)
+    if name == "IfElse":
+        return _size_known(node.true_expr) and _size_known(node.false_null_expr)
+    return name in ("Literal", *ARITHMETIC) or not node.dtype.is_floating()
 
 
 def _in_list(node: Any) -> Any:

@@ -29,6 +29,9 @@ READ = {
     "Literal": ("is_string",),
     "In": ("expressions",),
     **{"Cast": ("to",), "TryCast": ("to", "safe")},
+    **{"Coalesce": ("expressions",), "Least": ("expressions", "ignore_nulls")},
+    **{"Greatest": ("expressions", "ignore_nulls"), "Case": ("ifs", "default"), "If": ("true",)},
+    **{"Substring": ("start", "length"), "DateDiff": ("unit",), "Div": ("typed", "safe")},
 }
 """What is read of a node of parsed SQL, besides `this` and `expression`; a node that says more is refused."""
 
@@ -45,12 +48,30 @@ class _Operand:
 
 def from_sql(text: str, source: Source) -> Any:
     """A condition in SQL as an Ibis value of the table."""
+    built = _parsed(text, source, "condition")
+    if built.untyped:
+        raise InvalidInput("a column of text alone is no condition; compare it, as in \"answer = 'yes'\".")
+    return built.value
+
+
+def number_from_sql(text: str, source: Source) -> Any:
+    """An expression in SQL as an Ibis number of the table."""
+    built = _parsed(text, source, "expression")
+    if built.untyped:
+        built = _as_kind(built, "float64")
+    if built.kind != "number":
+        raise InvalidInput(f"{shown(text)} is {built.value.type()}, not a number; give such as 'hours * 60'.")
+    return built.value
+
+
+def _parsed(text: str, source: Source, what: str) -> _Operand:
+    """One condition or expression, rebuilt."""
     import sqlglot
 
     text = plain(text)
     if len(text) > MOST_TEXT:
         raise InvalidInput(
-            f"the condition has {len(text)} characters, and at most {MOST_TEXT} are read; write a shorter one, or make "
+            f"the {what} has {len(text)} characters, and at most {MOST_TEXT} are read; write a shorter one, or make "
             "a column of it beforehand."
         )
     try:
@@ -64,10 +85,7 @@ def from_sql(text: str, source: Source) -> Any:
         raise NotRowWise(f"the condition {found}; give one condition, such as 'age >= 65'.")
     if any(token.text == "!" and token.token_type.name == "NOT" for token in sqlglot.tokenize(text, read="duckdb")):
         raise NotRowWise("engines bind ! differently; write NOT, with parentheses: NOT (a = b).")
-    built = _Builder(source).build(statements[0])
-    if built.untyped:
-        raise InvalidInput("a column of text alone is no condition; compare it, as in \"answer = 'yes'\".")
-    return built.value
+    return _Builder(source).build(statements[0])
 
 
 class _Builder:
@@ -129,7 +147,7 @@ class _Builder:
     def _neg(self, node: Any) -> _Operand:
         inner = node.this
         if type(inner).__name__ != "Literal" or inner.is_string:
-            refuse("arithmetic")
+            return _Operand(-self._computable(inner), "number")
         return _number("-" + inner.this)
 
     def _boolean(self, node: Any) -> _Operand:
@@ -167,6 +185,119 @@ class _Builder:
         if operand.kind == "date" and part in ("hour", "minute", "second"):
             raise NotRowWise(f"a date has no {part}; use TRY_CAST(... AS TIMESTAMP).")
         return _Operand(getattr(operand.value, part)(), "number")
+
+    # computed values
+
+    def _computable(self, node: Any) -> Any:
+        """A number to compute with."""
+        operand = self.build(node)
+        operand = _as_kind(operand, "float64") if operand.untyped else operand
+        if operand.kind != "number":
+            raise NotRowWise(
+                f"{shown(node.sql(dialect='duckdb')[:80])} is {operand.value.type()}, and arithmetic is done with "
+                "numbers; use TRY_CAST(... AS DOUBLE), or date_diff('day', a, b) for dates."
+            )
+        value = operand.value
+        return value.cast("float64") if value.type().is_decimal() else value
+
+    def _add(self, node: Any) -> _Operand:
+        return _Operand(self._computable(node.this) + self._computable(node.expression), "number")
+
+    def _mul(self, node: Any) -> _Operand:
+        return _Operand(self._computable(node.this) * self._computable(node.expression), "number")
+
+    def _sub(self, node: Any) -> _Operand:
+        left, right = self.build(node.this), self.build(node.expression)
+        if "date" in (left.kind, right.kind):
+            return self._days(left, right)
+        return _Operand(self._computable(node.this) - self._computable(node.expression), "number")
+
+    def _div(self, node: Any) -> _Operand:
+        import ibis
+
+        by = node.expression.this if type(node.expression).__name__ == "Neg" else node.expression
+        if type(by).__name__ != "Literal" or by.is_string:
+            raise NotRowWise("a division is by a fixed number, as in hours / 24: a column may hold 0.")
+        number = float(Decimal(by.this)) * (1 if by is node.expression else -1)
+        if not 1e-18 <= abs(number) <= 1e18:
+            raise NotRowWise("a division is by a number from 1e-18 to 1e18, and not by 0.")
+        return _Operand(self._computable(node.this).cast("float64") / ibis.literal(number, "float64"), "number")
+
+    def _abs(self, node: Any) -> _Operand:
+        return _Operand(self._computable(node.this).abs(), "number")
+
+    def _datediff(self, node: Any) -> _Operand:
+        unit = str(node.args.get("unit") or "day").strip("'").lower()
+        if unit != "day":
+            raise NotRowWise(f"a difference of dates is in days, not in {unit}: date_diff('day', born, seen).")
+        return self._days(self.build(node.this), self.build(node.expression))
+
+    def _days(self, left: _Operand, right: _Operand) -> _Operand:
+        """Days from the right date to the left one."""
+        dates = []
+        for one in (left, right):
+            if one.untyped:
+                one = _as_kind(one, "date")
+            elif one.kind == "text" and one.literal is not None:
+                one = _dated(one, "date")
+            if one.kind != "date":
+                raise NotRowWise("a difference of dates needs two dates; use TRY_CAST(... AS DATE) first.")
+            dates.append(one.value)
+        return _Operand(dates[0].delta(dates[1], unit="day"), "number")
+
+    def _alternatives(self, nodes: list[Any]) -> list[_Operand]:
+        """Values of one kind, of which one is taken."""
+        made = [self.build(node) for node in nodes]
+        first = made[0]
+        for place, other in enumerate(made[1:], 1):
+            first, made[place] = self._alike(first, other)
+        return [self._alike(one, first)[0] for one in made]
+
+    def _least(self, node: Any) -> _Operand:
+        return self._chosen(node, "least")
+
+    def _greatest(self, node: Any) -> _Operand:
+        return self._chosen(node, "greatest")
+
+    def _coalesce(self, node: Any) -> _Operand:
+        return self._chosen(node, "coalesce")
+
+    def _chosen(self, node: Any, name: str) -> _Operand:
+        import ibis
+
+        made = self._alternatives([node.this, *node.expressions])
+        return _Operand(getattr(ibis, name)(*(one.value for one in made)), made[0].kind)
+
+    def _case(self, node: Any) -> _Operand:
+        import ibis
+
+        if node.this is not None:
+            raise NotRowWise("write CASE with conditions: CASE WHEN town = 'Ash' THEN 1 ELSE 0 END.")
+        default = node.args.get("default")
+        made = self._alternatives([*(each.args["true"] for each in node.args["ifs"]), *([default] if default else [])])
+        found = made.pop().value if default else ibis.null(made[0].value.type())
+        for each, one in reversed(list(zip(node.args["ifs"], made, strict=True))):
+            found = ibis.ifelse(self._condition(each.this), one.value, found)
+        return _Operand(found, made[0].kind)
+
+    def _lower(self, node: Any) -> _Operand:
+        return _Operand(self._text(node.this).lower(), "text")
+
+    def _upper(self, node: Any) -> _Operand:
+        return _Operand(self._text(node.this).upper(), "text")
+
+    def _substring(self, node: Any) -> _Operand:
+        start, length = node.args.get("start"), node.args.get("length")
+        places = [str(part.this) if type(part).__name__ == "Literal" else "" for part in (start, length)]
+        if not all(place.isdecimal() and len(place) < 10 for place in places) or int(places[0]) < 1:
+            raise NotRowWise("substr takes a fixed start, from 1 on, and a fixed length: substr(town, 1, 3).")
+        return _Operand(self._text(node.this).substr(int(places[0]) - 1, int(places[1])), "text")
+
+    def _text(self, node: Any) -> Any:
+        operand = self.build(node)
+        if operand.kind != "text":
+            raise NotRowWise(f"{shown(node.sql(dialect='duckdb')[:80])} is no text; lower, upper and substr take text.")
+        return operand.value
 
     # conditions
 

@@ -13,9 +13,11 @@ from utmost.release.questions.count import AsksCount, Count
 from utmost.release.questions.counts import AsksCounts, Counts
 from utmost.release.questions.covariance import AsksCovariance, Covariance
 from utmost.release.questions.discovered import CountDiscovered, MeanDiscovered, SumDiscovered
+from utmost.release.questions.hierarchy import AsksHierarchy, HierarchyOf
 from utmost.release.questions.histogram import AsksHistogram, Histogram
 from utmost.release.questions.left_out import AsksLeftOut, LeftOut
 from utmost.release.questions.majority import AsksMajority, Majority, MajorityBy
+from utmost.release.questions.marginals import AsksMarginals, Marginals
 from utmost.release.questions.mean import AsksMean, Mean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
 from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
@@ -25,6 +27,7 @@ from utmost.release.questions.share import AsksShare, Share
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
 from utmost.release.questions.sum import AsksSum, Sum
 from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
+from utmost.release.questions.top import AsksTop, Top, TopDiscovered
 from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
 
 __all__ = ["BY_KEYS", "DISCOVERED", "QUESTIONS", "SEVERAL", "Question", "Questions", "Terms"]
@@ -34,12 +37,13 @@ QUESTIONS: dict[str, type[Question]] = {
     for asked in (
         *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
         *(Variance, Covariance, Share),
-        *(Clamped, LeftOut, ShownKeys),
+        *(Clamped, LeftOut, ShownKeys, Top),
     )
 }
 """Every question by its name, in the order in which they are listed to people."""
 BY_KEYS: dict[str, type[Question]] = {
-    asked.name: asked for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy)
+    asked.name: asked
+    for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy, Marginals, HierarchyOf)
 }
 """Those that take `by`, as they are asked with it."""
 SEVERAL: dict[str, type[Question]] = {Quantiles.name: Quantiles}
@@ -47,7 +51,7 @@ SEVERAL: dict[str, type[Question]] = {Quantiles.name: Quantiles}
 
 
 DISCOVERED: dict[str, type[Question]] = {
-    asked.name: asked for asked in (CountDiscovered, SumDiscovered, MeanDiscovered, ShownKeys)
+    asked.name: asked for asked in (CountDiscovered, SumDiscovered, MeanDiscovered, ShownKeys, TopDiscovered)
 }
 """Those about keys that nobody listed."""
 
@@ -64,10 +68,13 @@ class Questions(
     AsksCounts[Made],
     AsksHistogram[Made],
     AsksCdf[Made],
+    AsksHierarchy[Made],
+    AsksMarginals[Made],
     AsksPlurality[Made],
     AsksQuantile[Made],
     AsksClamped[Made],
     AsksLeftOut[Made],
     AsksKeys[Made],
+    AsksTop[Made],
 ):
     """All questions, each with the same arguments in `session`, in `session.plan` and in a schedule."""

@@ -22,8 +22,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -34,13 +32,14 @@ from utmost.exact.arrays import Floats
 from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.arguments import Of, as_loss, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, ones, range_of, values
+from utmost.release.contributions import Contribution, distances_to_ends, ones, range_of, values
 from utmost.release.groups import LARGEST, grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.options import Option
 from utmost.release.questions.numbers import Vector, require_unbiased
+from utmost.release.questions.of_column import OfColumn
 from utmost.release.questions.question import Question, as_of, asking
-from utmost.release.source import Source, Statement, as_column
+from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:
@@ -253,26 +252,8 @@ class CountBy(OneInteger):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OfValues(ByKeys):
+class OfValues(OfColumn, ByKeys):
     """A question about a column, its values cut to a range and rounded to a grid."""
-
-    column: str
-    lower: Any
-    upper: Any
-    grid: Any = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(column=as_column(self.column))
-
-    @cached_property
-    def steps(self) -> Grid:
-        """The public range of a value, and the steps it is rounded to."""
-        return as_grid(self.lower, self.upper, self.grid)
-
-    @property
-    def step(self) -> Fraction:
-        return self.steps.step
 
     @property
     def public(self) -> dict[str, Any]:
@@ -290,11 +271,6 @@ class SumBy(OfValues, OneInteger):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.settle(loss=as_loss(self.loss))
-        _ = self.steps
-
-    @property
-    def cut(self) -> str:
-        return cut_to(self.steps)
 
     @property
     def words(self) -> str:
@@ -330,15 +306,6 @@ class MeanBy(OfValues):
             raise InvalidInput(
                 f"lower and upper are both {shown(self.lower)}, so the mean is public already; give a wider range."
             )
-
-    @property
-    def width(self) -> int:
-        """The width of the range, in steps."""
-        return self.steps.most - self.steps.least
-
-    @property
-    def cut(self) -> str:
-        return cut_to(self.steps)
 
     @property
     def words(self) -> str:

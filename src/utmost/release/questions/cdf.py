@@ -19,10 +19,9 @@ from utmost.release.bins import Bins
 from utmost.release.cells import EXACT, edge_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
-from utmost.release.questions.numbers import Chained, increasing
+from utmost.release.questions.numbers import Nested, increasing
 from utmost.release.questions.question import Asks, Made, as_of, asking
 from utmost.release.source import Source, Statement, as_column
-from utmost.space.integers import Lattice
 
 MOST_EDGES = 1000
 INCREASING = (
@@ -31,7 +30,7 @@ INCREASING = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Cdf(Chained):
+class Cdf(Nested):
     """How many rows lie at or below each edge; rows without a value, and above the last edge, are in no count."""
 
     name = "cdf"
@@ -54,14 +53,6 @@ class Cdf(Chained):
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(f"<= {edge}" for edge in self.edges)
-
-    @property
-    def chain(self) -> tuple[str, ...]:
-        return self.names
-
-    @property
-    def flat(self) -> Lattice:
-        return self.nested
 
     @property
     def words(self) -> str:

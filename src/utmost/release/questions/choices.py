@@ -95,25 +95,24 @@ class Candidate(Question):
 
     Attributes
     ----------
+    column : whose values are tallied
+    candidates : what may be named, in order
     loss : what the mechanism is best for
     prior : {tally: probability}; None is uniform over all tallies
     """
 
+    column: str
+    candidates: Any
     loss: str = "zero-one"
     prior: Any = None
 
     @property
     def space(self) -> Tallies:
-        raise NotImplementedError
+        return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
 
     @property
     def posed(self) -> dict[str, Any]:
         return {**super().posed, "prior": self.prior}
-
-    @property
-    def candidates_in_order(self) -> tuple[Any, ...]:
-        """What may be named."""
-        raise NotImplementedError
 
     def point(self, found: Mapping[str, int]) -> list[int]:
         """The tally with every cell at most all rows, which moves neighbours no farther apart."""
@@ -124,11 +123,11 @@ class Candidate(Question):
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         place = released["place"]
-        if type(place) is not int or not 0 <= place < len(self.candidates_in_order):
+        if type(place) is not int or not 0 <= place < len(self.candidates):
             raise InvalidInput("what is released is the place of a candidate.")
 
     def value(self, released: Mapping[str, Any]) -> Any:
-        return self.candidates_in_order[released["place"]]
+        return self.candidates[released["place"]]
 
     def before(self) -> Before:
         from utmost.design.rainbow import choice_facts

@@ -50,7 +50,7 @@ def level_of_step(level: Level, steps: int) -> Level:
     Examples
     --------
     >>> level_of_step(PureDP(1), 4), level_of_step(GaussianDP(1), 2)
-    (PureDP(1/4), GaussianDP(0.5))
+    (PureDP(0.25), GaussianDP(0.5))
     """
     if steps == 1:
         return level

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,14 +24,15 @@ from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.alternatives import noise_alternatives, threshold_users
 from utmost.release.arguments import Of, as_loss, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, ones, range_of, values
+from utmost.release.contributions import Contribution, distances_to_ends, ones, range_of, values
 from utmost.release.discover import Discover, shown_keys
 from utmost.release.groups import LARGEST
 from utmost.release.holders import Found, found_keys, holders_statement, in_order
 from utmost.release.keys import Keys, named
 from utmost.release.options import Option
+from utmost.release.questions.of_column import OfColumn
 from utmost.release.questions.question import Question, as_of, asking
-from utmost.release.source import Source, Statement, as_column
+from utmost.release.source import Source, Statement
 from utmost.space.integers import Holders, Lattice, Moves
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Discovered(Question):
         numbers = self.contributions(source) if self.parts_with_noise else ()
         rows = dict(zip(self.parts_with_noise, numbers, strict=True))
         return holders_statement(
-            source, self.terms.unit, self.by, self.taking_part(source), rows, self.rows_each, secret
+            source, self.terms.unit, self.by, self.keys_each, self.taking_part(source), rows, self.rows_each, secret
         )
 
     def point(self, found: Mapping[str, Any]) -> Found:
@@ -371,26 +371,8 @@ class CountDiscovered(NumbersByKey):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ValuesByKey(NumbersByKey):
+class ValuesByKey(OfColumn, NumbersByKey):
     """Numbers made of a column's values, cut to a range and rounded to a grid."""
-
-    column: str
-    lower: Any
-    upper: Any
-    grid: Any = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(column=as_column(self.column))
-
-    @cached_property
-    def steps(self) -> Grid:
-        """The public range of a value, and the steps it is rounded to."""
-        return as_grid(self.lower, self.upper, self.grid)
-
-    @property
-    def step(self) -> Fraction:
-        return self.steps.step
 
     @property
     def public(self) -> dict[str, Any]:
@@ -400,7 +382,7 @@ class ValuesByKey(NumbersByKey):
         return self.contributions(source)[0]
 
     def _asking(self, words: str) -> str:
-        found = f"{words} by {named(self.by.columns)}, keys found privately{self._kept_keys}, {cut_to(self.steps)}"
+        found = f"{words} by {named(self.by.columns)}, keys found privately{self._kept_keys}, {self.cut}"
         return asking(found, self.where, self.kept)
 
 
@@ -454,11 +436,6 @@ class MeanDiscovered(ValuesByKey):
             raise InvalidInput(
                 f"lower and upper are both {shown(self.lower)}, so the mean is public already; give a wider range."
             )
-
-    @property
-    def width(self) -> int:
-        """The width of the range, in steps."""
-        return self.steps.most - self.steps.least
 
     @property
     def words(self) -> str:

@@ -10,27 +10,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number
 from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
-from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import Grid, as_grid, cut_to, distances_to_ends, range_of, statement
+from utmost.release.contributions import distances_to_ends, statement
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.by import MeanBy
 from utmost.release.questions.discovered import MeanDiscovered
-from utmost.release.questions.numbers import Numbers
+from utmost.release.questions.numbers import Parts
+from utmost.release.questions.of_column import OfColumn
 from utmost.release.questions.question import Asks, Made, asking
-from utmost.release.source import Source, Statement, as_column
+from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:
-    from utmost.solution import Solution
+    pass
 
 HOLDS = (
     "average: if every unit has a value and every mean is as likely, to first order; worst: the whole range, if nobody "
@@ -39,48 +38,24 @@ HOLDS = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Mean(Numbers):
+class Mean(OfColumn, Parts):
     """The mean of a column clamped to a range."""
 
     name = "mean"
     summary = "the mean of a column"
     options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE)
 
-    column: str
-    lower: Any
-    upper: Any
-    grid: Any = 1
-    where: Where = EVERY_ROW
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(column=as_column(self.column), loss=as_loss(self.loss, ("absolute", "squared")))
-        if self.steps.least == self.steps.most:
+        self.settle(loss=as_loss(self.loss, ("absolute", "squared")))
+        if not self.width:
             raise InvalidInput(
                 f"lower and upper are both {shown(self.lower)}, so the mean is public already; give a wider range."
             )
 
-    @cached_property
-    def steps(self) -> Grid:
-        """The public range of a value, and the steps it is rounded to."""
-        return as_grid(self.lower, self.upper, self.grid)
-
-    @property
-    def step(self) -> Fraction:
-        return self.steps.step
-
-    @property
-    def width(self) -> int:
-        """The width of the range, in steps."""
-        return self.steps.most - self.steps.least
-
     @property
     def names(self) -> tuple[str, ...]:
         return ("above_lower", "below_upper")
-
-    @property
-    def cut(self) -> str:
-        return cut_to(self.steps)
 
     @property
     def words(self) -> str:
@@ -88,28 +63,16 @@ class Mean(Numbers):
 
     @property
     def public(self) -> dict[str, Any]:
-        ranges = {"column": self.column, **range_of(self.steps), "where": self.where.text}
-        return {"question": self.name, **ranges, "loss": self.loss, "prior": "uniform"}
+        return {"question": self.name, **self.asked_of, "loss": self.loss, "prior": "uniform"}
 
     @property
     def space(self) -> Lattice:
         moves: Moves = "any" if self.terms.neighbours == "add-remove" else "exchange"
         return Lattice(2, moves, self.width * self.rows_each, 0, self.width * self.most_rows)
 
-    def design(self) -> Solution:
-        from utmost.design.noise.vectors import best_vector
-
-        return best_vector(self.space, self.privacy, self.loss)
-
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = dict(zip(self.names, distances_to_ends(source, self.column, self.steps, self.where.given), strict=True))
         return statement(source, self.terms.unit, self.rows_each, rows, secret)
-
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
-        return self.space.clamp([found[name] for name in self.names])
-
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {name: int(x) for name, x in zip(self.names, drawn, strict=True)}
 
     def value(self, released: Mapping[str, Any]) -> float:
         return self._placed(_share(released[self.names[0]], released[self.names[1]]))

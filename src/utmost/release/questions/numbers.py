@@ -214,6 +214,26 @@ class Number(Numbers):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Parts(Numbers):
+    """One answer that is made of several integers with one vector of noise, such as a mean of two sums."""
+
+    @property
+    def space(self) -> Lattice:
+        raise NotImplementedError
+
+    def design(self) -> Solution:
+        from utmost.design.noise.vectors import best_vector
+
+        return best_vector(self.space, self.privacy, self.loss)
+
+    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
+        return self.space.clamp([found[name] for name in self.names])
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        return {name: int(x) for name, x in zip(self.names, drawn, strict=True)}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Vector(Numbers):
     """Several integers with one vector of noise; the answer is a dict."""
 
@@ -441,6 +461,19 @@ def increasing(counts: Sequence[int]) -> list[int]:
             total, size = total + before[0], size + before[1]
         blocks.append((total, size))
     return [(2 * total + size) // (2 * size) for total, size in blocks for _ in range(size)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Nested(Chained):
+    """Counts each of which is part of the next, in the order of their names."""
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        return self.names
+
+    @property
+    def flat(self) -> Lattice:
+        return self.nested
 
 
 def require_unbiased(unbiased: Any) -> bool:

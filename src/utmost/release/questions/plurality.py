@@ -13,7 +13,6 @@ from utmost.release.options import CHOICES, COLUMN, OF, WHERE
 from utmost.release.questions.choices import Candidate
 from utmost.release.questions.question import Asks, Made, as_of, asking
 from utmost.release.source import Source, Statement, as_column
-from utmost.space.integers import Tallies
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -30,8 +29,6 @@ class Plurality(Candidate):
     summary = "which category is most frequent"
     options: ClassVar = (COLUMN, CHOICES, WHERE, OF)
 
-    column: str
-    candidates: Any
     where: Where = EVERY_ROW
     of: Of = "rows"
 
@@ -45,11 +42,6 @@ class Plurality(Candidate):
             )
         self.settle(column=column, candidates=named, of=as_of(self.of, self.terms.unit))
         self.settle(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.space))
-
-    @property
-    def candidates_in_order(self) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self.candidates
-        return found
 
     @property
     def words(self) -> str:
@@ -66,10 +58,6 @@ class Plurality(Candidate):
             "loss": self.loss,
             "prior": tally_prior_text(self.prior),
         }
-
-    @property
-    def space(self) -> Tallies:
-        return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
 
     def design(self) -> Solution:
         from utmost.design.rainbow import best_winner

@@ -40,7 +40,6 @@ from utmost.release.questions.numbers import prior_name
 from utmost.release.questions.quantiles import Quantiles, as_candidates, as_share
 from utmost.release.questions.question import Asks, Made, Terms, as_of, asking
 from utmost.release.source import Source, Statement, as_column
-from utmost.space.integers import Tallies
 
 if TYPE_CHECKING:
     import pyarrow
@@ -58,9 +57,7 @@ class Quantile(Candidate):
     summary = "the median or another quantile of a column"
     options: ClassVar = (COLUMN, SHARE, CANDIDATES, WHERE, OF)
 
-    column: str
     q: Any
-    candidates: Any
     loss: str = "absolute"
     where: Where = EVERY_ROW
     of: Of = "rows"
@@ -70,11 +67,6 @@ class Quantile(Candidate):
         self.settle(column=as_column(self.column), q=as_share(self.q), candidates=as_candidates(self.candidates))
         self.settle(of=as_of(self.of, self.terms.unit), loss=as_loss(self.loss, LOSSES))
         self.settle(prior=tally_prior(self.prior, self.space))
-
-    @property
-    def candidates_in_order(self) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self.candidates
-        return found
 
     @property
     def cut(self) -> str:
@@ -97,10 +89,6 @@ class Quantile(Candidate):
             "loss": self.loss,
             "prior": tally_prior_text(self.prior),
         }
-
-    @property
-    def space(self) -> Tallies:
-        return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
 
     @property
     def posed(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from utmost.release.alternatives import noise_alternatives
 from utmost.release.arguments import Of, as_loss, listed, plain
 from utmost.release.cells import range_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.questions.numbers import Chained, increasing
+from utmost.release.questions.numbers import Nested, increasing
 from utmost.release.questions.question import as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Strategy
@@ -47,7 +47,7 @@ HOLDS = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Quantiles(Chained):
+class Quantiles(Nested):
     """Which candidates are the quantiles of a column, its values rounded to the nearest candidate."""
 
     name = "quantile"
@@ -69,14 +69,6 @@ class Quantiles(Chained):
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(f"<= {candidate}" for candidate in self.candidates)
-
-    @property
-    def chain(self) -> tuple[str, ...]:
-        return self.names
-
-    @property
-    def flat(self) -> Lattice:
-        return self.nested
 
     @property
     def words(self) -> str:

@@ -43,7 +43,7 @@ AMONG = Option(
 
 
 @dataclass(frozen=True)
-class TestedShare:
+class ShareFinding:
     """What a released share says about the population its rows are drawn from. Made by `answer.test`.
 
     Attributes
@@ -173,11 +173,11 @@ class Share(Numbers):
 
     def test(
         self, released: Mapping[str, Any], theta: AnyNumber, alternative: Any, confidence: AnyNumber
-    ) -> TestedShare:
+    ) -> ShareFinding:
         """The p-value of a share under the null hypothesis, and an interval of the population's."""
         seen = self.noisy(released)
         found = seen.p_value(theta, alternative)
-        return TestedShare(float(theta), alternative, found, seen.interval(confidence, alternative), float(confidence))
+        return ShareFinding(float(theta), alternative, found, seen.interval(confidence, alternative), float(confidence))
 
 
 class AsksShare(Asks[Made]):

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.exact import Number as AnyNumber
 from utmost.release.arguments import Condition, Prior, Privacy, as_loss, line_prior
-from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import Grid, as_grid, cut_to, range_of, statement, values
+from utmost.release.contributions import statement, values
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
 from utmost.release.questions.by import SumBy, require_nothing_else
 from utmost.release.questions.discovered import SumDiscovered
 from utmost.release.questions.numbers import Number, prior_text, require_unbiased
+from utmost.release.questions.of_column import OfColumn
 from utmost.release.questions.question import Asks, Made, asking
-from utmost.release.source import Source, Statement, as_column
+from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
 
 if TYPE_CHECKING:
@@ -26,36 +24,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sum(Number):
+class Sum(OfColumn, Number):
     """The sum of a column clamped to a range and rounded to a grid."""
 
     name = "sum"
     summary = "what a column adds up to"
     options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, UNBIASED)
 
-    column: str
-    lower: Any
-    upper: Any
-    grid: Any = 1
-    where: Where = EVERY_ROW
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(column=as_column(self.column), loss=as_loss(self.loss))
+        self.settle(loss=as_loss(self.loss))
         self.settle(prior=line_prior(self.space, self.prior), unbiased=require_unbiased(self.unbiased))
-
-    @cached_property
-    def steps(self) -> Grid:
-        """The public range of a value, and the steps it is rounded to."""
-        return as_grid(self.lower, self.upper, self.grid)
-
-    @property
-    def step(self) -> Fraction:
-        return self.steps.step
-
-    @property
-    def cut(self) -> str:
-        return cut_to(self.steps)
 
     @property
     def words(self) -> str:
@@ -65,9 +44,7 @@ class Sum(Number):
     def public(self) -> dict[str, Any]:
         return {
             "question": self.name,
-            "column": self.column,
-            **range_of(self.steps),
-            "where": self.where.text,
+            **self.asked_of,
             "loss": self.loss,
             "prior": prior_text(self.prior),
             "unbiased": self.unbiased,

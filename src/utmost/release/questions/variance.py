@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -22,14 +21,14 @@ from utmost.exact import Number, show_rational
 from utmost.exact.arrays import Floats
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
-from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, range_of, statement
+from utmost.release.contributions import Contribution, Grid, cut_to, distances_to_ends, statement
 from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.by import Columns, OfValues
-from utmost.release.questions.numbers import Numbers
+from utmost.release.questions.numbers import Parts
+from utmost.release.questions.of_column import OfColumn
 from utmost.release.questions.question import Asks, Made, asking
-from utmost.release.source import Source, Statement, as_column
+from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ GIVEN = f"{BY_LAW}, of squares divided by how many there are"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Variance(Numbers):
+class Variance(OfColumn, Parts):
     """The variance and the standard deviation of a column clamped to a range."""
 
     name = "variance"
@@ -55,21 +54,10 @@ class Variance(Numbers):
     options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE)
     one_kind: ClassVar = False
 
-    column: str
-    lower: Any
-    upper: Any
-    grid: Any = 1
-    where: Where = EVERY_ROW
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(column=as_column(self.column), loss=as_loss(self.loss, ("absolute", "squared")))
+        self.settle(loss=as_loss(self.loss, ("absolute", "squared")))
         require_width(self.steps)
-
-    @cached_property
-    def steps(self) -> Grid:
-        """The public range of a value, and the steps it is rounded to."""
-        return as_grid(self.lower, self.upper, self.grid)
 
     @property
     def step(self) -> Fraction:
@@ -85,37 +73,21 @@ class Variance(Numbers):
         return PARTS
 
     @property
-    def cut(self) -> str:
-        return cut_to(self.steps)
-
-    @property
     def words(self) -> str:
         return asking(f"What is the variance of {self.column}, {self.cut}", self.where, self.kept)
 
     @property
     def public(self) -> dict[str, Any]:
-        ranges = {"column": self.column, **range_of(self.steps), "where": self.where.text}
-        return {"question": self.name, **ranges, "loss": self.loss, "prior": "uniform"}
+        return {"question": self.name, **self.asked_of, "loss": self.loss, "prior": "uniform"}
 
     @property
     def space(self) -> Lattice:
         moves: Moves = "any" if self.terms.neighbours == "add-remove" else "exchange"
         return Lattice(3, moves, self.reach * self.rows_each, 0, self.reach * self.most_rows)
 
-    def design(self) -> Solution:
-        from utmost.design.noise.vectors import best_vector
-
-        return best_vector(self.space, self.privacy, self.loss)
-
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = dict(zip(PARTS, squares(source, self.column, self.steps, self.where.given), strict=True))
         return statement(source, self.terms.unit, self.rows_each, rows, secret)
-
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
-        return self.space.clamp([found[name] for name in PARTS])
-
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {name: int(x) for name, x in zip(PARTS, drawn, strict=True)}
 
     def value(self, released: Mapping[str, Any]) -> dict[str, float]:
         a, b, c = (_whole(released[name]) for name in PARTS)
