@@ -33,7 +33,7 @@ from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.questions.numbers import Nested, increasing
 from utmost.release.questions.question import as_of, asking
 from utmost.release.source import Source, Statement, as_column
-from utmost.space.integers import Lattice, Strategy
+from utmost.space.integers import Strategy
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
