@@ -6,9 +6,16 @@ import pytest
 from scipy import stats
 
 import utmost as um
+from utmost.design.discovery import best_law
 from utmost.mechanism.line import cost
 from utmost.mechanism.rounding import UNNOTICED
-from utmost.release.alternatives import _gaussian_spread, choice_alternatives, number_alternatives
+from utmost.release.alternatives import (
+    _gaussian_spread,
+    choice_alternatives,
+    number_alternatives,
+    threshold_users,
+    thresholds,
+)
 from utmost.space.integers import Line
 
 TABLE = pyarrow.table({"x": [1.0, 2.0], "id": ["a", "b"]})
@@ -76,3 +83,24 @@ def test_a_sum_of_150_values_up_to_5():
     compared = plan(150).sum("x", 0, 5, 1).question.compared()
     assert compared["geometric"]["absolute"] == pytest.approx(4.93, abs=0.005)
     assert compared["Utmost"]["absolute"] < 4.79
+
+
+ZIPF = 2000 // np.arange(1, 2001)
+"""A table of 2000 keys: the first has 2000 rows, the i-th an i-th of that."""
+
+
+def test_keys_shown_of_a_zipf_table():
+    """142.98 keys at (1, 1e-6), 137.63 by Laplace noise with a threshold, 90.72 by Gaussian noise."""
+    level = um.ApproxDP(1, 1e-6)
+    hidden = {name: float(np.sum(1 - chance(ZIPF))) for name, chance in thresholds(1, level).items()}
+    assert best_law(1, level).kept(ZIPF).sum() == pytest.approx(142.98102, abs=1e-5)
+    assert hidden == pytest.approx({"Laplace threshold": 137.62560, "Gaussian threshold": 90.71844}, abs=1e-4)
+
+
+@pytest.mark.parametrize("changes", [1, 2, 10])
+@pytest.mark.parametrize("level", [um.ApproxDP(0.3, 1e-6), um.ApproxDP(1, 1e-9), um.ApproxDP(4, 1e-4)])
+def test_never_fewer_keys_than_by_the_usual_thresholds(level, changes):
+    ours = best_law(changes, level).kept(ZIPF).sum()
+    assert all(ours >= np.sum(1 - hidden(ZIPF)) for hidden in thresholds(changes, level).values())
+    users = threshold_users(changes, level)
+    assert all(best_law(changes, level).mean_users <= needed for needed in users.values())

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from utmost.exact.arrays import Floats
+from utmost.exact.bisection import first_integer
 from utmost.mechanism.line import cost
 from utmost.privacy import ApproxDP, GaussianDP, Level
 from utmost.space.integers import Lattice, Line
@@ -24,6 +26,8 @@ from utmost.space.integers import Lattice, Line
 Tail = Callable[[Floats], Floats]
 DELTA = 1e-6
 FAR = 45.0
+NEGLIGIBLE = 1e-17
+"""What a key's chance to stay hidden adds no more below this."""
 MOST_WIDE = 4_000_000
 
 
@@ -97,8 +101,8 @@ def _both_sides(one_side: Floats, last: int) -> Floats:
     return np.asarray(here + here[::-1])
 
 
-def threshold_users(changes: int, level: Level) -> dict[str, float]:
-    """How many units a key needs to be shown, on average, by noise on its count and the lowest threshold that is safe.
+def thresholds(changes: int, level: Level) -> dict[str, Callable[[Any], Floats]]:
+    """How likely a key stays hidden that n units hold, by noise on its count and the lowest threshold that is safe.
 
     One neighbour changes so many keys by one unit. Keys that it alone holds are shown with delta at most, all of them
     together; Gaussian noise has half of delta, and the threshold the other half.
@@ -110,14 +114,19 @@ def threshold_users(changes: int, level: Level) -> dict[str, float]:
     scale, alone = changes / level.log_growth, -math.expm1(math.log1p(-float(level.delta)) / changes)
     half = ApproxDP(level.epsilon, level.delta / 2) if level.ratio == 1 else level
     spread = _gaussian_spread(half) * math.sqrt(changes)
-    borders = {
-        "Laplace threshold": (1 - scale * math.log(2 * alone), scale, _laplace_below),
-        "Gaussian threshold": (1 - spread * float(ndtri(alone / 2)), spread, lambda x: ndtr(-x)),
+    high, higher = 1 - scale * math.log(2 * alone), 1 - spread * float(ndtri(alone / 2))
+    return {
+        "Laplace threshold": lambda n: _laplace_below((n - high) / scale),
+        "Gaussian threshold": lambda n: np.asarray(ndtr((higher - n) / spread)),
     }
+
+
+def threshold_users(changes: int, level: Level) -> dict[str, float]:
+    """How many units a key needs to be shown on average, by the usual thresholds."""
     found = {}
-    for name, (border, wide, hidden) in borders.items():
-        users = np.arange(1.0, min(MOST_WIDE, math.ceil(border + FAR * wide)) + 1)
-        found[name] = 1 + float(np.sum(hidden((users - border) / wide)))
+    for name, hidden in thresholds(changes, level).items():
+        last = first_integer(lambda n, hidden=hidden: bool(hidden(n) < NEGLIGIBLE), 1)
+        found[name] = 1 + float(np.sum(hidden(np.arange(1.0, min(last, MOST_WIDE) + 1))))
     return found
 
 

@@ -25,6 +25,7 @@ from utmost.release.budget import Budget
 from utmost.release.contributions import require_id
 from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.engines import open_table
+from utmost.release.engines.settings import Engine
 from utmost.release.questions import Question, Questions, Terms
 from utmost.release.source import Statement
 from utmost.release.units import Unit, require_neighbours
@@ -47,6 +48,7 @@ class Session(Questions[Answer]):
     budget : what all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP, or a number (an epsilon)
     ledger : a file name, "postgresql://...", a Ledger, or None: in memory, and every report says so
     types : how to read columns of text, such as {"age": int}; what cannot be read is null
+    engine : um.engine(memory="4GB", threads=4, spill="folder"): how DuckDB runs, for files and frames
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Session(Questions[Answer]):
         budget: Any = None,
         ledger: Any = None,
         types: Mapping[str, Any] | None = None,
+        engine: Engine | None = None,
     ) -> None:
         if not isinstance(unit, Unit):
             raise InvalidInput(
@@ -88,7 +91,7 @@ class Session(Questions[Answer]):
         kind = require_neighbours(neighbours)
         if types is not None and not isinstance(types, Mapping):
             raise InvalidInput(f"types is {shown(types)}; say how to read columns of text, such as {{'age': int}}.")
-        self.source = open_table(table, types)
+        self.source = open_table(table, types, engine)
         require_id(self.source, unit.id)
         self.terms = Terms(unit, kind)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
