@@ -116,6 +116,7 @@ def test_forged_reports_are_refused(name):
         ("count", ("solution", "certificate", "evidence", "proof"), []),
         ("sum", ("solution", "certificate", "evidence", "growth"), "9" * 400),
         ("mean", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
+        ("count", ("question", "where"), 7),
         ("majority", ("released", "yes"), 3),
         ("majority", ("solution", "problem", "space", "reach"), 0),
         ("majority", ("solution", "mechanism", "width"), 10**30),
