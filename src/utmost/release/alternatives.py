@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -122,18 +121,15 @@ def thresholds(changes: int, level: Level) -> dict[str, Callable[[Any], Floats]]
     }
 
 
-def _is_sure(hidden: Any, units: int) -> bool:
-    """Whether a key that so many units hold is hardly ever hidden."""
-    return bool(hidden(units) < NEGLIGIBLE)
-
-
 def threshold_users(changes: int, level: Level) -> dict[str, float]:
     """How many units a key needs to be shown on average, by the usual thresholds."""
-    found = {}
-    for name, hidden in thresholds(changes, level).items():
-        last = first_integer(partial(_is_sure, hidden), 1)
-        found[name] = 1 + float(np.sum(hidden(np.arange(1.0, min(last, MOST_WIDE) + 1))))
-    return found
+    return {name: _users_on_average(hidden) for name, hidden in thresholds(changes, level).items()}
+
+
+def _users_on_average(hidden: Any) -> float:
+    """The sum over n of the probability that a key of n units is hidden, until it is negligible."""
+    last = first_integer(lambda n: bool(hidden(n) < NEGLIGIBLE), 1)
+    return 1 + float(np.sum(hidden(np.arange(1.0, min(last, MOST_WIDE) + 1))))
 
 
 def _laplace_below(x: Floats) -> Floats:
