@@ -62,9 +62,7 @@ def draw_comparison():
             if key in by:
                 places.append(i + (here.index(key) - (len(here) - 1) / 2) * height)
                 ratios.append(by[key] / by["Utmost"])
-        axes.barh(
-            places, ratios, height * 0.9, label=label, color=("#9db4cc", "#c9b79c", "#c99b9b", "#a9c2a0", "#b6a7c9")[j]
-        )
+        axes.barh(places, ratios, height * 0.9, label=label, color=colours[j])
         for y, ratio in zip(places, ratios, strict=True):
             axes.text(ratio * 1.02, y, f"{ratio:.2f}", va="center", fontsize=7.5, color="#444")
     axes.axvline(1, color="#4271ae", linewidth=2, label="Utmost")
