@@ -40,7 +40,9 @@ CHECKERS: dict[str, tuple[str, str]] = {
     "choice.quantile": ("as stated", "choices:check_choice"),
     "number.line": ("as stated", "number:check_number"),
     "number.vector": ("as stated", "vector:check_vector"),
+    "number.strategy": ("bound", "vector:check_strategy"),
     "choice.top": ("unproved", "top_lists:check_top"),
+    "workload.hierarchy": ("bound", "workload:check_hierarchy"),
     "workload.marginals": ("bound", "workload:check_workload"),
     "keys.shown": ("as stated", "discovery:check_keys"),
     "given": ("unproved", "finite:check_nothing"),
@@ -67,6 +69,8 @@ BOUNDS: dict[str, str] = {
     "choice.quantile": "choices:choice_bound",
     "number.line": "number:number_bound",
     "number.vector": "vector:vector_bound",
+    "number.strategy": "vector:strategy_bound",
+    "workload.hierarchy": "workload:hierarchy_bound",
     "workload.marginals": "workload:workload_bound",
     "keys.shown": "discovery:keys_bound",
 }
