@@ -238,6 +238,19 @@ class Columns:
     def _floor(self, node: Any) -> Any:
         return self.functions.floor(self._within(self.column(node.arg), -HUGE, HUGE))
 
+    def _least(self, node: Any) -> Any:
+        return self.functions.least(*map(self.column, node.arg))
+
+    def _greatest(self, node: Any) -> Any:
+        return self.functions.greatest(*map(self.column, node.arg))
+
+    def _substring(self, node: Any) -> Any:
+        return self.functions.substring(self.column(node.arg), node.start.value + 1, node.length.value)
+
+    def _stringfind(self, node: Any) -> Any:
+        found = self.functions.position(self.column(node.substr), self.column(node.arg))
+        return (found - 1).cast("bigint")  # Ibis counts from 0
+
     def _stringconcat(self, node: Any) -> Any:
         return self.functions.concat(*map(self.column, node.arg))
 
@@ -304,9 +317,12 @@ class Columns:
 
     def _windowfunction(self, node: Any) -> Any:
         over = self.spark.window.partitionBy(*map(self.column, node.group_by))
-        if type(node.func).__name__ != "RowNumber":
-            return self.column(node.func).over(over)
         keys = [self.column(key.arg).asc_nulls_last() for key in node.order_by] or [self.functions.lit(1)]
+        if type(node.func).__name__ != "RowNumber":
+            if node.end is not None:  # up to the row itself
+                over = over.orderBy(*keys)
+                over = over.rowsBetween(self.spark.window.unboundedPreceding, self.spark.window.currentRow)
+            return self.column(node.func).over(over)
         until_here = over.orderBy(*keys).rowsBetween(self.spark.window.unboundedPreceding, self.spark.window.currentRow)
         return self.functions.count(self.functions.lit(1)).over(until_here) - 1  # Ibis counts from 0
 
