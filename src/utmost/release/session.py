@@ -8,6 +8,7 @@ spend. After it, one fixed sentence.
 
 from __future__ import annotations
 
+import copy
 import html
 import math
 from bisect import bisect_left
@@ -28,7 +29,8 @@ from utmost.release.budget import Budget
 from utmost.release.contributions import require_id
 from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.engines import open_table
-from utmost.release.engines.settings import Engine
+from utmost.release.engines.embedded import Engine
+from utmost.release.public_tables import with_public
 from utmost.release.questions import Question, Questions, Terms
 from utmost.release.source import Statement
 from utmost.release.units import Unit, require_neighbours
@@ -131,6 +133,34 @@ class Session(Questions[Answer]):
     def plan(self) -> Planner:
         """The same questions, planned: expected accuracy, mechanism and spend, with nothing read and nothing spent."""
         return Planner(self)
+
+    def with_public(self, frame: Any, on: str) -> Session:
+        """The same session with the columns of a public table beside the table's own: a left join on a unique key.
+
+        Conditions, keys, sums and everything else may use them. Each row keeps its place, whether its key is listed or
+        not, so nothing changes about what one row or person can do. The account is the same.
+
+        Parameters
+        ----------
+        frame : pandas, polars or pyarrow frame
+            A public table; columns of text, numbers, truth values or dates.
+        on : str
+            The column that both tables have. In the public one no value of it is there twice, and none is null; rows
+            whose value is not listed have null in the new columns.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"town": ["Ash", "Briar", "Cole"] * 40})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> towns = pyarrow.table({"town": ["Ash", "Briar"], "region": ["north", "south"]})
+        >>> s.with_public(towns, on="town").plan.count("region = 'north'", privacy=1).question.words
+        "How many rows have region = 'north', as the best guess under a uniform prior?"
+        """
+        found = copy.copy(self)
+        found.__dict__.pop("plan", None)  # which belongs to the table without these columns
+        found.source = with_public(self.source, frame, on)
+        return found
 
     def smallest_privacy(self, question: Plan, accuracy: Number) -> Level:
         """The smallest epsilon, to three digits, whose expected loss under the prior is at most `accuracy`.
