@@ -14,8 +14,8 @@ from utmost.serve.wire import METHODS
 def both(tmp_path_factory):
     """A client, and a session on the same table."""
     folder = tmp_path_factory.mktemp("client")
-    with survey_server(folder, budget='"9,1e-5"', own='"9,1e-5"') as url, um.Client(url, KEYS["ada"][0]) as client:
-        level = um.ApproxDP(9, 1e-5)
+    with survey_server(folder, budget='"20,1e-5"', own='"20,1e-5"') as url, um.Client(url, KEYS["ada"][0]) as client:
+        level = um.ApproxDP(20, 1e-5)
         unit = um.rows(at_most=500)
         yield client, um.Session(folder / "people.csv", "survey", unit, "add-remove", level, types={"age": int})
 
