@@ -12,7 +12,6 @@ SOURCE, TESTS = Path(utmost.__file__).parent, Path(__file__).parent
 MOST_LINES = 60
 """Of a function's body, without its docstring; how complex it may be, ruff says (C901)."""
 SAME_THING = {
-    "settings": "what one is told before it runs: an engine, and a server",
     "arguments": "what may be given to the functions of one package, checked at its door",
     "budget": "what is left of a budget, and the command that shows it",
     "canonical": "canonical noise: its law, and which is best",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from utmost.release import Answer, Plan, Session, audit, people, rows
     from utmost.release.bins import bins
     from utmost.release.discover import discover
-    from utmost.release.engines.settings import engine
+    from utmost.release.engines.embedded import engine
     from utmost.release.keys import keys
     from utmost.serve.client import Client
     from utmost.solution import Certificate, Problem, Solution, Verification
@@ -107,7 +107,7 @@ HOMES = {
     "utmost.release": ("Answer", "Plan", "Session", "audit", "people", "rows"),
     "utmost.release.bins": ("bins",),
     "utmost.release.discover": ("discover",),
-    "utmost.release.engines.settings": ("engine",),
+    "utmost.release.engines.embedded": ("engine",),
     "utmost.release.keys": ("keys",),
     "utmost.serve.client": ("Client",),
     "utmost.solution": ("Certificate", "Problem", "Solution", "Verification"),

@@ -20,7 +20,7 @@ from utmost.release.units import MOST_UNITS, Unit, people, rows
 
 if TYPE_CHECKING:
     from utmost.accounting import Ledger
-    from utmost.release.engines.settings import Engine
+    from utmost.release.engines.embedded import Engine
     from utmost.release.session import Session
 
 
@@ -245,7 +245,7 @@ def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) ->
 
 
 def _engine(memory: str | None, threads: int | None, spill: str | None) -> Engine | None:
-    from utmost.release.engines.settings import engine
+    from utmost.release.engines.embedded import engine
 
     return None if memory is None and threads is None and spill is None else engine(memory, threads, spill)
 

@@ -29,7 +29,7 @@ from utmost.release.budget import Budget
 from utmost.release.contributions import require_id
 from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.engines import open_table
-from utmost.release.engines.settings import Engine
+from utmost.release.engines.embedded import Engine
 from utmost.release.public_tables import with_public
 from utmost.release.questions import Question, Questions, Terms
 from utmost.release.source import Statement

@@ -18,10 +18,10 @@ from typing import Any
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.engines.duckdb import configure, connect, open_csv, open_parquet, table_in
+from utmost.release.engines.embedded import Engine, require_room
 from utmost.release.engines.expressions import open_ibis
 from utmost.release.engines.frames import FRAMES, open_frame, package_of
 from utmost.release.engines.postgres import SCHEMES, open_postgres
-from utmost.release.engines.settings import Engine, require_room
 from utmost.release.engines.spark import SCHEME, open_address, open_spark
 from utmost.release.source import Source, import_ibis
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import BadFile, InvalidInput, NotRowWise
-from utmost.release.engines.settings import Engine
+from utmost.release.engines.embedded import Engine
 from utmost.release.source import CHANGED, ROWS, Source, import_ibis
 
 DELIMITERS = ",;\t|"
