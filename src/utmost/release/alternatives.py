@@ -123,11 +123,12 @@ def thresholds(changes: int, level: Level) -> dict[str, Callable[[Any], Floats]]
 
 def threshold_users(changes: int, level: Level) -> dict[str, float]:
     """How many units a key needs to be shown on average, by the usual thresholds."""
-    found = {}
-    for name, hidden in thresholds(changes, level).items():
-        last = first_integer(lambda n, hidden=hidden: bool(hidden(n) < NEGLIGIBLE), 1)
-        found[name] = 1 + float(np.sum(hidden(np.arange(1.0, min(last, MOST_WIDE) + 1))))
-    return found
+    return {name: _mean_users(hidden) for name, hidden in thresholds(changes, level).items()}
+
+
+def _mean_users(hidden: Callable[[Any], Floats]) -> float:
+    last = first_integer(lambda n: bool(hidden(n) < NEGLIGIBLE), 1)
+    return 1 + float(np.sum(hidden(np.arange(1.0, min(last, MOST_WIDE) + 1))))
 
 
 def _laplace_below(x: Floats) -> Floats:
