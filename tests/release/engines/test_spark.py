@@ -22,7 +22,8 @@ import pyarrow.parquet
 import pytest
 from oracles.agreement import TYPES, as_frame, counted, differing, how_many, random_rows
 from oracles.command import utmost
-from oracles.questions import Setting, count, every_question, total
+from oracles.lattices import numbers_by_key
+from oracles.questions import Asking, Setting, count, every_question, total
 from oracles.tables import UNITS, as_table
 
 import utmost as um
@@ -407,6 +408,22 @@ def test_answers_by_keys(stored, unit):
             found.append({name: column.tolist() for name, column in source.found(made).items()})
         assert found[0] == found[1]
         assert any(found[0]["c"])
+
+
+@pytest.mark.parametrize("unit", [um.rows(at_most=99), um.people("id", rows_each=2, at_most=9)])
+def test_keys_that_nobody_listed(stored, unit):
+    """The same holders of the same keys, and the same sums, as DuckDB finds."""
+    table, level = as_table(listed_rows(70, 9)), um.ApproxDP(1, 1e-6)
+    many = 1 if unit.id is None else 2
+    for ask in (
+        lambda a: a.keys(["n", "id"], level, keys_each=many),
+        lambda a: a.sum("x", -4, 8, level, grid="0.5", by=um.discover("n", keys_each=many)),
+    ):
+        sources = (engines.open_table(table), engines.open_table(stored(table)))
+        asked = [ask(Asking(Setting(source, unit, "replace"))) for source in sources]
+        here, there = (numbers_by_key(each.private_point(SECRET)) for each in asked)
+        assert here == there
+        assert len(here) > 1
 
 
 # ---- jobs ----
