@@ -46,9 +46,8 @@ mutants: $(ENV) ## Ask whether the tests notice: one small mutation at a time; h
 	$(BIN)/python tools/mutants.py
 
 bench: $(BENCH_ENV) ## Run every benchmark in bench/
-	@set -e; for file in $(filter-out bench/timing.py bench/release.py bench/serve.py,$(sort $(wildcard bench/*.py))); do echo "== $$file"; .venv-bench/bin/python $$file; done
-	@echo "== bench/release.py"; $(BIN)/python bench/release.py # its peer, DuckDB, lives with the project
-	@echo "== bench/serve.py"; $(BIN)/python bench/serve.py # and so does the server
+	@set -e; for file in $(filter-out bench/timing.py bench/release.py bench/serve.py bench/spark.py,$(sort $(wildcard bench/*.py))); do echo "== $$file"; .venv-bench/bin/python $$file; done
+	@set -e; for file in bench/release.py bench/serve.py bench/spark.py; do echo "== $$file"; $(BIN)/python $$file; done # their peers live with the project
 
 docs: $(ENV) ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

@@ -20,12 +20,62 @@ def main():
     um.plot.save(um.plot.draw(solution, "Majority of three votes, two edges better protected"), IMAGES / "votes.png")
     majority = um.binary.balanced(um.counts(101), lambda yes: yes > 50, 1.0)
     um.plot.save(um.plot.draw(majority, "Majority of 101 people, ε = 1"), IMAGES / "majority.png")
+    draw_comparison()
     draw_losses()
     draw_release()
     draw_questions()
     draw_noise()
     draw_local()
     draw_accounting()
+
+
+def draw_comparison():
+    """Expected losses of eight questions at epsilon 1, as multiples of Utmost's: what the README opens with."""
+    import matplotlib.pyplot as plt
+
+    three = ["age >= 65", "town = 'Briar'", "agrees = 'yes'"]
+    with opened("add-remove") as s, opened("replace") as r:
+        asked = {
+            "sum of hours online": s.plan.sum("hours_online", 0, 60, 1, grid="0.5"),
+            "mean income": s.plan.mean("income", 0, 100_000, 1, grid=100),
+            "variance of income": s.plan.variance("income", 0, 100_000, 1, grid=1000),
+            "3 overlapping counts": s.plan.counts(three, 1),
+            "4 cells, rows replaced": r.plan.histogram("town", ["Ashford", "Briar", "Coldwell"], 1, other="elsewhere"),
+            "cumulative counts, 30 edges": s.plan.cdf("age", list(range(20, 80, 2)), 1),
+            "most frequent town of 4": s.plan.plurality("town", ["Ashford", "Briar", "Coldwell", "Dunmore"], 1),
+            "median age of 15": s.plan.quantile("age", 0.5, range(20, 91, 5), 1),
+        }
+        losses = {name: {k: v[p.before.loss] for k, v in p.details["compared"].items()} for name, p in asked.items()}
+    others = {
+        "geometric noise, each number": "geometric",
+        "Laplace noise, each number": "Laplace",
+        "Gaussian noise, δ = 10⁻⁶": "Gaussian, delta = 1e-06",
+        "permute and flip": "permute and flip",
+        "exponential mechanism": "exponential mechanism",
+    }
+    figure, axes = plt.subplots(figsize=(8, 5.2), layout="constrained")
+    height, colours = 0.24, ("#9db4cc", "#c9b79c", "#c99b9b", "#a9c2a0", "#b6a7c9")
+    for j, (label, key) in enumerate(others.items()):
+        places, ratios = [], []
+        for i, by in enumerate(losses.values()):
+            here = [k for k in others.values() if k in by]
+            if key in by:
+                places.append(i + (here.index(key) - (len(here) - 1) / 2) * height)
+                ratios.append(by[key] / by["Utmost"])
+        axes.barh(places, ratios, height * 0.9, label=label, color=colours[j])
+        for y, ratio in zip(places, ratios, strict=True):
+            axes.text(ratio * 1.02, y, f"{ratio:.2f}", va="center", fontsize=7.5, color="#444")
+    axes.axvline(1, color="#4271ae", linewidth=2, label="Utmost")
+    axes.set_yticks(range(len(losses)), list(losses))
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlim(0.9, 12)
+    axes.set_xticks([1, 2, 4, 8], ["1", "2", "4", "8"])
+    axes.minorticks_off()
+    axes.set_xlabel("expected error at ε = 1, as a multiple of Utmost's (less is better)")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=8, loc="lower right", frameon=False)
+    um.plot.save(figure, IMAGES / "comparison.png")
 
 
 def draw_local():

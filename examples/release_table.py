@@ -1,4 +1,4 @@
-"""The README's tables: expected losses on the demonstration's questions against the usual alternatives.
+"""The tables of docs/accuracy.md: expected losses on the demonstration's questions against the usual alternatives.
 
 Nothing is read: a plan knows all of it. What it knows from tallies drawn from the prior is rounded so that the standard
 error is at most one unit of the last digit.

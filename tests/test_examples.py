@@ -1,4 +1,4 @@
-"""The scripts beside the library: what they import exists, and the README has the tables that they compute."""
+"""The scripts beside the library: what they import exists, and the docs have the tables that they compute."""
 
 import ast
 import importlib
@@ -25,17 +25,17 @@ def test_what_a_script_imports_exists(path):
 
 @pytest.fixture(scope="module")
 def tables():
-    """What the script of the README's tables defines."""
+    """What the script of the tables defines."""
     return runpy.run_path(str(ROOT / "examples" / "release_table.py"))
 
 
 @pytest.mark.long
-def test_the_readme_has_the_table_of_numbers_as_computed(tables):
-    assert tables["numbers"]() in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_docs_have_the_table_of_numbers_as_computed(tables):
+    assert tables["numbers"]() in (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_has_the_table_of_winners_as_computed(tables):
-    assert tables["winners"]() in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_docs_have_the_table_of_winners_as_computed(tables):
+    assert tables["winners"]() in (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
 
 
 def test_estimates_are_shown_to_the_digits_they_carry(tables):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from utmost.release import Answer, Plan, Session, audit, people, rows
     from utmost.release.bins import bins
     from utmost.release.discover import discover
+    from utmost.release.engines.embedded import engine
     from utmost.release.keys import keys
     from utmost.serve.client import Client
     from utmost.solution import Certificate, Problem, Solution, Verification
@@ -73,6 +74,7 @@ __all__ = [
     "cycle",
     "differences",
     "discover",
+    "engine",
     "errors",
     "finite",
     "grid",
@@ -105,6 +107,7 @@ HOMES = {
     "utmost.release": ("Answer", "Plan", "Session", "audit", "people", "rows"),
     "utmost.release.bins": ("bins",),
     "utmost.release.discover": ("discover",),
+    "utmost.release.engines.embedded": ("engine",),
     "utmost.release.keys": ("keys",),
     "utmost.serve.client": ("Client",),
     "utmost.solution": ("Certificate", "Problem", "Solution", "Verification"),

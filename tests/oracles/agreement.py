@@ -5,6 +5,7 @@ import itertools
 import math
 import operator
 import random
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -108,7 +109,10 @@ def random_computed(draw):
     """A condition about something that is computed."""
     kind = draw.choice((*("number",) * 6, "text", "days"))
     if kind == "number":
-        return f"{random_number(draw)} {draw.choice(tuple(ORDER))} {random_number(draw, 1)}"
+        made = random_number(draw)
+        while not re.search(rf"\b({'|'.join(NUMBERS)}|day)\b", made):  # without a column it is public
+            made = random_number(draw)
+        return f"{made} {draw.choice(tuple(ORDER))} {random_number(draw, 1)}"
     if kind == "days":
         days = draw.choice(("date_diff('day', day, '2020-01-02')", "day - DATE '1999-12-31'", "coalesce(day - day, 1)"))
         return f"{days} {draw.choice(tuple(ORDER))} {draw.choice(('0', '1', '7305', '-737425', 'k'))}"

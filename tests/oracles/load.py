@@ -33,9 +33,9 @@ def start_server(settings):
     url = f"http://127.0.0.1:{port}"
     for _ in range(600):
         try:
-            httpx.get(f"{url}/api/openapi.json")
+            socket.create_connection(("127.0.0.1", port), 1).close()
             return process, url
-        except httpx.HTTPError:
+        except OSError:
             assert process.poll() is None, "the server did not start"
             time.sleep(0.05)
     raise TimeoutError("the server did not answer")
@@ -54,7 +54,7 @@ class Load:
     def _ask(self, number):
         name = ("ada", "bob")[number % 2]
         question = {"question": "count", "where": f"age >= {20 + number % 5}", "privacy": self.privacy, "fresh": True}
-        with httpx.Client(headers={"Authorization": f"Bearer {KEYS[name][0]}"}, timeout=30) as client:
+        with httpx.Client(headers={"Authorization": f"Bearer {KEYS[name][0]}"}, timeout=30, verify=False) as client:
             while not self.stop.is_set():
                 begun = time.monotonic()
                 try:

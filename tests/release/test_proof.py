@@ -116,9 +116,14 @@ def test_forged_reports_are_refused(name):
         ("count", ("solution", "certificate", "evidence", "proof"), []),
         ("sum", ("solution", "certificate", "evidence", "growth"), "9" * 400),
         ("mean", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
+        ("count", ("question", "where"), 7),
         ("majority", ("released", "yes"), 3),
         ("majority", ("solution", "problem", "space", "reach"), 0),
         ("majority", ("solution", "mechanism", "width"), 10**30),
+        ("majority", ("solution", "mechanism", "no"), 10**30),
+        ("majority", ("solution", "problem", "space", "last"), 10**30),
+        ("plurality", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
+        ("plurality", ("released", "place"), -1),
     ],
 )
 def test_extreme_forgeries_are_refused_in_words(name, path, value):

@@ -104,9 +104,9 @@ def server(tmp_path, caplog):
     assert not [record for record in caplog.records if record.name == "utmost.serve"]
 
 
-def test_three_hundred_hostile_requests(server):
+def test_two_hundred_hostile_requests(server):
     """No 5xx, no trace, no private value; what is refused is problem+json with a detail."""
-    statuses = attacked(*server, 300, 1)
+    statuses = attacked(*server, 200, 1)
     assert {200, 401, 403, 404, 405, 415, 422} <= statuses.keys()
 
 
@@ -137,7 +137,7 @@ def test_schemathesis_finds_nothing(server):
 def test_pages_take_nonsense_too(server):
     """Forms, queries and cookies of any kind: refused in words, never with a trace."""
     url, _ = server
-    with httpx.Client(base_url=url) as client:
+    with httpx.Client(base_url=url, verify=False) as client:
         for path in ("/sign-in", "/datasets/survey/ask", "/datasets/survey/look", "/sign-out"):
             for body in (b"", b"token=x", b"\xff" * 50, b"&".join([b"a=b"] * 500)):
                 kind = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -32,8 +32,8 @@ def never_overspends(folder, clients, seconds, kills, privacy, budget):
 
 
 def test_clients_and_a_kill(tmp_path):
-    """Six clients for two seconds, and one kill."""
-    load, entries = never_overspends(tmp_path, 6, 2, 1, "0.01", 3)
+    """Four clients for a second, and one kill."""
+    load, entries = never_overspends(tmp_path, 4, 1, 1, "0.01", 3)
     assert load.told
     assert load.broken
     assert len(entries) <= 300

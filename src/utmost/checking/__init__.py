@@ -41,6 +41,7 @@ CHECKERS: dict[str, tuple[str, str]] = {
     "number.line": ("as stated", "number:check_number"),
     "number.vector": ("as stated", "vector:check_vector"),
     "choice.top": ("unproved", "top_lists:check_top"),
+    "workload.hierarchy": ("bound", "workload:check_hierarchy"),
     "workload.marginals": ("bound", "workload:check_workload"),
     "keys.shown": ("as stated", "discovery:check_keys"),
     "given": ("unproved", "finite:check_nothing"),
@@ -67,6 +68,7 @@ BOUNDS: dict[str, str] = {
     "choice.quantile": "choices:choice_bound",
     "number.line": "number:number_bound",
     "number.vector": "vector:vector_bound",
+    "workload.hierarchy": "workload:hierarchy_bound",
     "workload.marginals": "workload:workload_bound",
     "keys.shown": "discovery:keys_bound",
 }

@@ -25,6 +25,7 @@ from utmost.space.edge_levels import on_edges
 from utmost.space.integers import Tallies
 
 BITS = 192
+LEAST_EPSILON = 1e-9
 NEGLIGIBLE = 90.0
 """How many digits bounds are computed with, and after which decay their terms are bounded all at once: e^-90."""
 
@@ -59,6 +60,8 @@ def _read(problem: Any) -> tuple[Contest, Level, str, dict[tuple[int, ...], floa
     tallies, level, data = problem.space, problem.privacy, problem.data
     if not isinstance(tallies, Tallies) or not isinstance(level, Level):
         raise InvalidInput("a choice is about tallies, at one level.")
+    if isinstance(level, ApproxDP) and level.log_growth < LEAST_EPSILON and level.delta == 0:
+        raise InvalidInput(f"at {level} no choice says anything, and its chains would have no end.")
     try:
         contest = contest_of(problem.question, tallies, data)
         loss, prior = data["loss"], as_tally_prior(data["prior"], tallies)

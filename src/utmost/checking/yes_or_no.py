@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 NEGLIGIBLE, MARGIN = 1e-30, 1e-9
 """Errors below this add nothing; how far a stated bound may be above the recomputed one, relatively."""
 MOST_WINDOW = 10**6
+MOST_POINTS = 2**62
+"""How many integers a file may ask about: more than any table has rows."""
 
 
 def check_yes_or_no(problem: Any, solved: Any) -> Outcome:
@@ -28,8 +30,8 @@ def check_yes_or_no(problem: Any, solved: Any) -> Outcome:
     border = problem.data.get("border")
     if not isinstance(line, Line) or not isinstance(mechanism, Blocks) or not isinstance(border, int):
         raise InvalidInput("yes or no is asked about integers in a row, and answered by blocks.")
-    if not line.first < border <= line.last or mechanism.first_yes != border:
-        raise InvalidInput("the border is not the mechanism's, or leaves one side empty.")
+    if not line.first < border <= line.last or mechanism.first_yes != border or line.points > MOST_POINTS:
+        raise InvalidInput("the border is not the mechanism's, leaves one side empty, or lies among too many integers.")
     given = problem.data.get("prior")
     prior = None if given is None else read_distribution(problem.data, "prior", line.points)
     value = float(mechanism.masses(line, prior) @ mechanism.wrong)

@@ -39,6 +39,7 @@ COMMANDS = {
     "sample": ("designs:sample", "Draw private answers at a point."),
     "demo": ("designs:demo", "From nothing to a table of 20,000 people and private answers."),
     "release": ("release:release", "A private answer about TABLE, with its proof."),
+    "ask": ("ask:ask", "A file of questions in, a folder of private answers out: pages, JSON, CSV."),
     "compose": ("budget:compose", "The exact privacy of several releases."),
     "reproduce": ("reproduce:reproduce", "Recompute what the five papers state."),
     "budget": ("budget:budget", "Accounts of privacy budgets: open, show, check."),

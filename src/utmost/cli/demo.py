@@ -1,4 +1,4 @@
-"""The demonstration: a table of 20,000 people, five private answers, and a page that defends them."""
+"""The demonstration: a table of 20,000 people, five private answers, and pages that defend them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,51 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from utmost.cli.ask import publish
 from utmost.errors import InvalidInput, shown
 from utmost.release import Session, rows
 from utmost.release.demo_table import PEOPLE, write_survey
 from utmost.release.report import write_report
+
+QUESTIONS = """\
+title = "Five private answers about a survey"
+table = "survey.csv"
+dataset = "survey-2026"
+unit = "rows, at most 25000"
+neighbours = "add-remove"
+budget = 3
+ledger = "budget.db"
+privacy = 0.5
+
+[ask.older]
+question = "count"
+where = "age >= 65"
+
+[ask.hours]
+question = "sum"
+column = "hours_online"
+lower = 0
+upper = 60
+grid = "0.5"
+privacy = 1
+
+[ask.income-in-briar]
+question = "mean"
+column = "income"
+lower = 0
+upper = 100000
+grid = 100
+where = "town = 'Briar'"
+
+[ask.agreement]
+question = "majority"
+where = "agrees = 'yes'"
+
+[ask.young-noes]
+question = "threshold"
+where = "age BETWEEN 18 AND 29 AND agrees = 'no'"
+at_least = 3000
+"""
 
 
 def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
@@ -38,9 +79,15 @@ def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
     page = write_report(answers, folder / "report.html", "Five private answers about a survey")
     checked = session.account.check(answers[-1].head)
     session.ledger.close()
-    say(f"{checked}\n\nThe page that defends these answers: {page.resolve()}")
+    file = folder / "questions.toml"
+    file.write_text(QUESTIONS, encoding="utf-8")
+    again, other = publish(file, folder / "publication")
+    same = [each.value for each in again.values()] == [answer.value for answer in answers]
+    say(f"{checked}\n\nAsked again from a file, they cost nothing (left: {other.left}): utmost ask {file} --out DIR")
+    other.ledger.close()
+    say(f"The page that defends these answers: {page.resolve()}")
     return {
-        "verified": bool(checked) and all(answer.verify() for answer in answers),
+        "verified": bool(checked) and same and all(answer.verify() for answer in answers),
         "report": str(page.resolve()),
         "answers": [dict(answer.details) for answer in answers],
     }

@@ -20,6 +20,7 @@ from utmost.release.units import MOST_UNITS, Unit, people, rows
 
 if TYPE_CHECKING:
     from utmost.accounting import Ledger
+    from utmost.release.engines.embedded import Engine
     from utmost.release.session import Session
 
 
@@ -52,8 +53,8 @@ def release(**given: Any) -> None:
 
     def open_with(accounts: Ledger) -> Session:
         allowed = _budget(accounts, given["dataset"], given["budget"], level)
-        types = _types(given["type"] or [])
-        return Session(given["table"], given["dataset"], unit, given["neighbours"], allowed, accounts, types)
+        types, engine = _types(given["type"] or []), _engine(given["memory"], given["threads"], given["spill"])
+        return Session(given["table"], given["dataset"], unit, given["neighbours"], allowed, accounts, types, engine)
 
     file = ledger_file(ledger)
     known = ledger is not None and (file is None or file.exists())
@@ -93,6 +94,9 @@ FIXED: dict[str, tuple[Any, Any]] = {
     "people_by": (_text("A person is protected; this column says whose row."), None),
     "people_at_most": (_whole("There are at most so many people."), None),
     "rows_each": (_whole("So many rows of a person take part at most."), None),
+    "memory": (_text("How much memory the engine may take, such as 4GB."), None),
+    "threads": (_whole("How many threads the engine may use."), None),
+    "spill": (_text("A folder for rows that do not fit into memory; deleted at the end."), None),
     "neighbours": (_text("replace or add-remove."), None),
     "budget": (_text(BUDGET), None),
     "ledger": (_text(LEDGER), None),
@@ -240,6 +244,12 @@ def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) ->
         return accounts.account(dataset).budget
     except UnknownDataset:
         return level
+
+
+def _engine(memory: str | None, threads: int | None, spill: str | None) -> Engine | None:
+    from utmost.release.engines.embedded import engine
+
+    return None if memory is None and threads is None and spill is None else engine(memory, threads, spill)
 
 
 def _types(pairs: list[str]) -> dict[str, str]:

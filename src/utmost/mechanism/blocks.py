@@ -106,8 +106,8 @@ class Blocks(ExactMechanism):
         if not all(type(x) is int for x in numbers) or not all(len(row) == 2 for row in rows) or len(rows) < 2:
             raise InvalidInput("blocks need whole numbers, and two weights in each of two or more rows.")
         first_yes, width, no, bits = numbers
-        if not 1 <= width <= 2**WORD or abs(first_yes) > 2**WORD:
-            raise InvalidInput("blocks lie among numbers of 62 bits, and none is empty.")
+        if not 1 <= width <= 2**WORD or abs(first_yes) > 2**WORD or not 0 <= no <= len(rows):
+            raise InvalidInput("blocks lie among numbers of 62 bits, on both sides of a border, and none is empty.")
         if not 0 < bits <= MOST_BITS or any(not 0 <= w <= 1 << bits for row in rows for w in row):
             raise InvalidInput("a weight is not between 0 and the total.")
         kind: Any = np.int64 if bits <= WORD else object

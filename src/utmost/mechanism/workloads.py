@@ -29,6 +29,7 @@ from utmost.mechanism.margins import (
     read_workload,
 )
 from utmost.mechanism.tables import NoisyTables, sum_half_width
+from utmost.mechanism.trees import Hierarchy, read_tree, sizes
 
 MOST_GRAIN = 10**6
 
@@ -105,6 +106,25 @@ def mean_variance(data: Mapping[str, Any], mechanism: NoisyTables) -> float:
     found = margins_of(data, mechanism)
     sizes = [cells(found.shape, table) for table in found.published]
     return math.fsum(n * found.variance(table) for n, table in zip(sizes, found.published, strict=True)) / sum(sizes)
+
+
+def hierarchy_of(data: Mapping[str, Any], mechanism: NoisyTables) -> Hierarchy:
+    """The hierarchy that a problem is about; nothing in its data is believed."""
+    tree = read_tree(data.get("workload"))
+    try:
+        strategy = tuple(int(level) for level in str(data.get("strategy")).split(","))
+    except ValueError:
+        raise InvalidInput("the released levels of a hierarchy are numbers.") from None
+    fits = list(strategy) == sorted(set(strategy)) and set(strategy) <= set(range(len(tree) + 1))
+    if not fits or tuple(sizes(tree)[i] for i in strategy) != tuple(law.dimension for law in mechanism.laws):
+        raise InvalidInput("the released levels are not those that the noise is for.")
+    return Hierarchy(tree, strategy, mechanism, grain_of(data))
+
+
+def hierarchy_variance(data: Mapping[str, Any], mechanism: NoisyTables) -> float:
+    """The variance of the counts of all nodes of a hierarchy, averaged over them."""
+    found = hierarchy_of(data, mechanism).variances
+    return math.fsum(float(level.sum()) for level in found) / sum(len(level) for level in found)
 
 
 def _nominal(single: Any) -> Fraction:

@@ -123,10 +123,11 @@ def thresholds(changes: int, level: Level) -> dict[str, Callable[[Any], Floats]]
 
 def threshold_users(changes: int, level: Level) -> dict[str, float]:
     """How many units a key needs to be shown on average, by the usual thresholds."""
-    return {name: _mean_users(hidden) for name, hidden in thresholds(changes, level).items()}
+    return {name: _users_on_average(hidden) for name, hidden in thresholds(changes, level).items()}
 
 
-def _mean_users(hidden: Callable[[Any], Floats]) -> float:
+def _users_on_average(hidden: Any) -> float:
+    """The sum over n of the probability that a key of n units is hidden, until it is negligible."""
     last = first_integer(lambda n: bool(hidden(n) < NEGLIGIBLE), 1)
     return 1 + float(np.sum(hidden(np.arange(1.0, min(last, MOST_WIDE) + 1))))
 

@@ -27,7 +27,7 @@ from utmost.release.arguments import listed, plain
 from utmost.release.bins import Bins
 from utmost.release.conditions import as_condition, nearest_single
 from utmost.release.conditions.row_wise import kind_of
-from utmost.release.contributions import keep_rows, number_column
+from utmost.release.contributions import keep_alike, number_column
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 
@@ -58,8 +58,6 @@ class Cells:
 
 def tally_statement(source: Source, unit: Unit, rows_each: int, cells: Cells, where: Any, secret: bytes) -> Statement:
     """The number of rows in each cell, as SQL that yields one row: c0, c1, ..."""
-    import ibis
-
     table = source.table if where is None else source.table.filter(as_condition(where, source))
     keys = {name: _moved(value, source.table, table) for name, value in cells.keys.items()}
     if unit.id is None:
@@ -69,15 +67,20 @@ def tally_statement(source: Source, unit: Unit, rows_each: int, cells: Cells, wh
         counted = placed.group_by("cell").aggregate(
             rows=placed.rows.sum()
         )  # else PostgreSQL places for every sum again
-        sums = {f"c{i}": ibis.ifelse(counted.cell == i, counted.rows, 0).sum().cast("int64") for i in range(cells.size)}
-        return source.statement(counted.aggregate(**sums))
+        return source.statement(counted.aggregate(**_in_columns(counted, cells.size)))
     who = _moved(source.table[unit.id], source.table, table)
     chosen = table.select(who=who, **keys)
     placed = chosen.select("who", cell=cells.number(chosen).cast("int64"))
-    kept = keep_rows(placed.filter(placed.who.notnull() & placed.cell.notnull()), ("cell",), rows_each, secret)
-    return source.statement(
-        kept.aggregate(**{f"c{i}": ibis.ifelse(kept.cell == i, 1, 0).sum() for i in range(cells.size)})
-    )
+    kept = keep_alike(placed.filter(placed.who.notnull() & placed.cell.notnull()), ("cell",), rows_each, secret)
+    counted = kept.group_by("cell").aggregate(rows=kept.times.sum())
+    return source.statement(counted.aggregate(**_in_columns(counted, cells.size)))
+
+
+def _in_columns(counted: Any, size: int) -> dict[str, Any]:
+    """The rows of every cell, each in a column of its own."""
+    import ibis
+
+    return {f"c{i}": ibis.ifelse(counted.cell == i, counted.rows, 0).sum().cast("int64") for i in range(size)}
 
 
 def _moved(value: Any, old: Any, new: Any) -> Any:

@@ -45,6 +45,11 @@ MOST_STEPS = 2**48
 """Contributions are below this, so that scaling in floating point errs by less than half a step at the ends."""
 
 
+LARGEST = 2**62
+"""Sums over one person's rows are below this."""
+HEX, DIGITS = "0123456789abcdef", 4
+
+
 @dataclass(frozen=True)
 class Contribution:
     """What a row adds to a statistic, and its bounds.
@@ -54,12 +59,14 @@ class Contribution:
     taking_part : an Ibis condition that says which rows do; None for all
     value : an Ibis integer column, or a plain 1
     least, most : what the value lies between wherever the row takes part
+    rest_of : another contribution whose value and this one's add up to `most` in every row; None where there is none
     """
 
     taking_part: Any = field(repr=False)  # an interactive Ibis would print what they are of every row
     value: Any = field(repr=False)
     least: int
     most: int
+    rest_of: Contribution | None = field(default=None, repr=False)
 
     @property
     def column(self) -> Any:
@@ -187,7 +194,7 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     if not whole:
         value = value.cast("float64")
         present = present & ~value.isnan() & ~value.isinf()
-    clamped = ibis.ifelse(value < low, low, ibis.ifelse(value > high, high, value))
+    clamped = ibis.greatest(ibis.least(value, high), low)
     if whole and grid.step == 1:
         steps = clamped.cast("int64")
     else:
@@ -208,7 +215,7 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
 def distances_to_ends(source: Source, column: str, grid: Grid, where: Any) -> tuple[Contribution, Contribution]:
     """How far a value lies above the lower end of its range, and below the upper one, in steps."""
     above = values(source, column, Grid(grid.lower, grid.upper, grid.step, grid.lower), where)
-    return above, Contribution(above.taking_part, above.most - above.value, 0, above.most)
+    return above, Contribution(above.taking_part, above.most - above.value, 0, above.most, above)
 
 
 def outside(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
@@ -251,9 +258,9 @@ def statement(
 ) -> Statement:
     """The sums of contributions over all rows, at most `rows_each` rows of each person taking part, jointly, as SQL.
 
-    Which rows of a person are kept: those whose keyed hash (MD5 of the data set's secret, the id, the row's
-    contributions and a running number among rows alike) comes first. It depends on that person's rows as a set, not on
-    their order or on anybody else's; who does not know the secret cannot arrange rows to be kept.
+    Which rows of a person are kept (`keep_alike`) depends on a keyed hash (MD5 of the data set's secret and the id) and
+    on that person's rows as a set, not on their order or on anybody else's; who does not know the secret cannot arrange
+    rows to be kept.
     """
     return source.statement(_query(source, unit, rows_each, contributions, secret))
 
@@ -267,31 +274,86 @@ def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[st
     if unit.id is None and alone:
         rows = source.table if first.taking_part is None else source.table.filter(first.taking_part)
         return rows.aggregate(**{name: rows.count() for name in contributions})
+    named = {id(part): name for name, part in contributions.items()}
+    rests = {name: named.get(id(part.rest_of)) for name, part in contributions.items()}
+    columns = {name: part for name, part in contributions.items() if rests[name] is None}
     table = source.table.select(
         **({"who": source.table[unit.id]} if unit.id is not None else {}),
-        **{name: part.column for name, part in contributions.items()},
+        **{name: part.column for name, part in columns.items()},
     )
     if unit.id is None:
-        return table.aggregate(**_sums(table, contributions))
+        return table.aggregate(**_sums(table, contributions, rests))
     taking_part = ibis.literal(False)
-    for name in contributions:
+    for name in columns:
         taking_part = taking_part | table[name].notnull()
     table = table.filter(table.who.notnull() & taking_part)
     if alone:  # all rows of a person are alike
         people = table.group_by("who").aggregate(rows=table.count())
         kept = ibis.ifelse(people.rows > rows_each, rows_each, people.rows)
         return people.aggregate(**{name: kept.sum() for name in contributions})
-    kept_rows = keep_rows(table, tuple(contributions), rows_each, secret)
-    return kept_rows.aggregate(**{name: kept_rows[name].sum() for name in contributions})
+    if rows_each * max(max(abs(part.least), abs(part.most)) for part in contributions.values()) >= LARGEST:
+        kept = keep_rows(table, tuple(columns), rows_each, secret)  # a value times its rows might not fit
+        return kept.aggregate(**_sums(kept, contributions, rests))
+    alike = keep_alike(table, tuple(columns), rows_each, secret)
+    return alike.aggregate(**_sums(alike, contributions, rests, alike.times))
 
 
-def _sums(table: Any, contributions: Mapping[str, Contribution]) -> dict[str, Any]:
-    """The sums of columns; who takes part in another sum is counted there, and not looked at twice."""
-    sums, others = {}, {name: part for name, part in contributions.items() if not part.is_count}
+def _sums(
+    table: Any, contributions: Mapping[str, Contribution], rests: Mapping[str, str | None], times: Any = None
+) -> dict[str, Any]:
+    """The sums of columns, every row so many times.
+
+    Rows that take part in another sum are counted there, and what one value lacks of a whole is taken from its sum:
+    nothing is looked at twice.
+    """
+    import ibis
+
+    def total(column: Any) -> Any:
+        return (column if times is None else column * times).sum()
+
+    sums: dict[str, Any] = {}
+    others = {name: part for name, part in contributions.items() if not part.is_count and rests[name] is None}
     for name, part in contributions.items():
         alike = [other for other, found in others.items() if found.taking_part is part.taking_part]
-        sums[name] = table[alike[0]].count() if part.is_count and alike else table[name].sum()
+        rest = rests[name]
+        if rest is not None:
+            whole = ibis.ifelse(table[rest].notnull(), ibis.literal(part.most, "int64"), ibis.null("int64"))
+            sums[name] = total(whole) - total(table[rest])
+        elif part.is_count and alike and times is None:
+            sums[name] = table[alike[0]].count()
+        else:
+            sums[name] = total(table[name])
     return sums
+
+
+def keep_alike(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes) -> Any:
+    """Different rows of each `who` by the named integers, and in `times` how many rows alike are kept: so many in all.
+
+    Who has no more rows than that keeps them all. Of T rows in the order of their integers, the others keep every
+    T/k-th, beginning at a place u·T/k that a keyed hash of who they are chooses: of c rows alike c·k/T on average, and
+    floor(b·k/T + u) - floor(a·k/T + u) of those from the a-th to the b-th. Over all rows of a person these add up to
+    floor(k + u) - floor(u) = k. Floats round in one direction with growing a, and are cut to 0..k: whatever they do,
+    no more than k are kept. It takes one look at each row, and a hash for rows that differ only.
+    """
+    import ibis
+
+    found = table.group_by(["who", *names]).aggregate(alike=table.count())
+    order = {"group_by": "who", "order_by": list(names)}
+    ranked = found.mutate(
+        upto=found.alike.sum().over(ibis.window(**order, rows=(None, 0))).cast("int64"),
+        many=found.alike.sum().over(ibis.window(**order, rows=(None, None))).cast("int64"),
+    )
+    text = ibis.literal(secret.hex()) + "|" + ranked.who.cast("string")
+    hashed = ranked.mutate(key=ibis.ifelse(ranked.many > rows_each, _md5()(text), ibis.null("string")))
+    digits = [ibis.literal(HEX).find(hashed.key.substr(i, 1)).cast("float64") for i in range(DIGITS)]
+    rows = hashed.mutate(start=sum(digit / 16.0 ** (i + 1) for i, digit in enumerate(digits)))  # in a step of its own
+
+    def place(reached: Any) -> Any:
+        whole = (reached.cast("float64") * float(rows_each) / rows.many.cast("float64") + rows.start).floor()
+        return ibis.least(ibis.greatest(whole, 0), rows_each)
+
+    part = place(rows.upto) - place(rows.upto - rows.alike)
+    return rows.mutate(times=ibis.ifelse(rows.many > rows_each, part, rows.alike).cast("int64"))
 
 
 def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes) -> Any:

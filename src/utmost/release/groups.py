@@ -280,7 +280,7 @@ def dimensions(source: Source, keys: Keys) -> list[Dimension]:
             value, cuts = bin_column(source, names[0], keys.bins[names[0]].edges)
             found.append(Dimension(i, {named[names[0]]: value}, None, cuts, other))
             continue
-        matched = {name: _one_column(source, name, pyarrow.chunked_array([arrays[name]])) for name in names}
+        matched = {name: one_column(source, name, pyarrow.chunked_array([arrays[name]])) for name in names}
         listed = pyarrow.table({named[name]: column for name, (_, column) in matched.items()})
         if listed.group_by(listed.column_names).aggregate([([], "count_all")]).num_rows < listed.num_rows:
             raise InvalidInput("two keys are one and the same, or are compared as one; list every key once.")
@@ -307,7 +307,7 @@ def _listed(parts: Sequence[Dimension]) -> pyarrow.Table:
     return pyarrow.concat_tables(tables, promote_options="default").combine_chunks()
 
 
-def _one_column(source: Source, name: str, column: Any) -> tuple[Any, Any]:
+def one_column(source: Source, name: str, column: Any) -> tuple[Any, Any]:
     """A column and its keys in one type, in which no two values become one that should not."""
     import ibis
     import pyarrow

@@ -237,14 +237,14 @@ def _of_lists(lists: Mapping[str, Any], other: Any) -> Keys:
 
 
 def _of_frame(frame: Any, other: Any = None) -> Keys:
-    table = _as_arrow(frame)
+    table = as_arrow(frame)
     if not table.num_columns or not table.num_rows:
         raise InvalidInput("the frame of keys is empty; give one key or more, in columns named like the table's.")
     names = [_as_name(name) for name in table.column_names]
     if len(set(names)) < len(names):
         raise InvalidInput("two columns of the keys have one name; name each once.")
     _require_few(table.num_rows + (other is not None))
-    columns = {name: _as_key_type(name, table.column(i).combine_chunks()) for i, name in enumerate(names)}
+    columns = {name: as_key_type(name, table.column(i).combine_chunks()) for i, name in enumerate(names)}
     _require_distinct(columns)
     for name, values in columns.items():
         _require_other(name, values, other)
@@ -305,7 +305,8 @@ def _require_other(name: str, values: Any, other: Any) -> None:
         raise InvalidInput(f"other is {shown(other)}, which is among the keys of {name!r}; give another name.")
 
 
-def _as_arrow(frame: Any) -> pyarrow.Table:
+def as_arrow(frame: Any) -> pyarrow.Table:
+    """A public frame as an Arrow table."""
     import pyarrow
 
     package = type(frame).__module__.partition(".")[0]
@@ -365,7 +366,7 @@ def _as_array(name: str, values: list[Any]) -> pyarrow.Array:
             whole = all(isinstance(value, int) for value in values if value is not None)
             if not whole:
                 values = [None if value is None else float(value) for value in values]
-        return _as_key_type(name, pyarrow.array(values, from_pandas=False))
+        return as_key_type(name, pyarrow.array(values, from_pandas=False))
     except (pyarrow.ArrowException, OverflowError, UnicodeError):
         pass
     raise InvalidInput(f"a key of {name!r} does not fit 64 bits, or is text that is not UTF-8; give others.")
@@ -381,7 +382,7 @@ def _kind(value: Any) -> str | None:
     return "text" if isinstance(value, str) else None
 
 
-def _as_key_type(name: str, column: Any) -> pyarrow.Array:
+def as_key_type(name: str, column: Any) -> pyarrow.Array:
     """A column in one of the types of keys."""
     import pyarrow
     import pyarrow.compute

@@ -40,7 +40,7 @@ STYLE = (
 )
 OPENING = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="Utmost">'
 """How every page begins: a file that begins otherwise is not replaced by one."""
-MOST_BARS, MOST_DRAWN = 40, 400
+MOST_BARS, MOST_DRAWN, MOST_ACROSS = 40, 400, 30
 OURS = "Utmost"
 LOSSES = {
     "absolute": "mean error",
@@ -112,8 +112,31 @@ def _value(answer: Answer) -> str:
     """The answer in large letters; several counts as a table, each with the interval that holds the truth."""
     if not isinstance(answer.value, Mapping):
         return f'<p class="value">{html.escape(show(answer.value))}</p>'
+    return _cross_table(answer) + _listed(answer)
+
+
+def _cross_table(answer: Answer) -> str:
+    """Numbers by two columns as a table of one against the other, where it is not too large; else nothing."""
+    names = answer.question.key_columns
+    if len(names) != 2 or not all(isinstance(key, tuple) and len(key) == 2 for key in answer.value):
+        return ""
+    down, across = (list(dict.fromkeys(key[i] for key in answer.value)) for i in (0, 1))
+    if not 1 < len(across) <= MOST_ACROSS or not 1 < len(down) <= MOST_CELLS:
+        return ""
+    top = _columns(f"{names[0]} \\ {names[1]}", *map(cell_name, across))
+    rows = ""
+    for name in down:
+        cells = (answer.value.get((name, other)) for other in across)
+        shown = "".join(f'<td class="released">{"" if cell is None else show(cell)}</td>' for cell in cells)
+        rows += f'<tr><th scope="row">{html.escape(cell_name(name))}</th>{shown}</tr>'
+    return _table(top, rows)
+
+
+def _listed(answer: Answer) -> str:
+    """The first of several numbers, one below the other, each with its interval."""
     ends_of = [f"from ({answer.after.confidence:.0%})", "to"] if answer.intervals else []
-    head = _columns(*answer.question.key_columns, "released", *ends_of)
+    keyed = "".join(f'<th scope="col" class="words">{html.escape(name)}</th>' for name in answer.question.key_columns)
+    head = f"<thead><tr>{keyed}{_heads('released', *ends_of)}</tr></thead>"
     rows = ""
     for name, count in islice(answer.value.items(), MOST_CELLS):
         ends = "".join(f"<td>{show(end)}</td>" for end in answer.intervals.get(name, ()))
@@ -122,7 +145,9 @@ def _value(answer: Answer) -> str:
         keys = "".join(f'<th scope="row" class="words">{html.escape(cell_name(part))}</th>' for part in parts)
         rows += f"<tr>{keys}{cells}</tr>"
     more = len(answer.value) - MOST_CELLS
-    rest = f'<p class="small">The first {MOST_CELLS}; {more:,} more are in the JSON file.</p>' if more > 0 else ""
+    rest = (
+        f'<p class="small">The first {MOST_CELLS}; {more:,} more are in the CSV and JSON files.</p>' if more > 0 else ""
+    )
     return _table(head, rows) + rest
 
 
@@ -157,12 +182,16 @@ def _curve(answer: Answer) -> str:
 
 def _table(head: str, rows: str) -> str:
     """A table that scrolls by itself where the page is narrow."""
-    return f'<div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>'
+    around = '<div class="wide" tabindex="0" role="group" aria-label="Table">'  # a keyboard scrolls what has the focus
+    return f"{around}<table>{head}<tbody>{rows}</tbody></table></div>"
 
 
 def _columns(*names: str) -> str:
-    cells = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
-    return f"<thead><tr>{cells}</tr></thead>"
+    return f"<thead><tr>{_heads(*names)}</tr></thead>"
+
+
+def _heads(*names: str) -> str:
+    return "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
 
 
 def _short(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Reports: one self-contained HTML page that defends answers, and the same as JSON beside it.
+"""Reports: one self-contained HTML page that defends answers, the same as JSON beside it, and long tables as CSV.
 
 Made of an answer's details alone, so two tables that led to the same released value have byte-identical reports. What
 is there already is replaced only if it is a report.
@@ -6,25 +6,58 @@ is there already is replaced only if it is a report.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from utmost.errors import MOST_SHOWN, InvalidInput, shown
 from utmost.release.answers import FORMAT, Answer
 from utmost.release.page import OPENING, page_of
+from utmost.release.words import MOST_CELLS
 
 
 def write_report(answers: Sequence[Answer], path: str | os.PathLike[str], title: str | None = None) -> Path:
-    """Write the page, and a JSON file of the same name beside it: both, or neither."""
+    """Write the page, a JSON file of the same name beside it, and CSV for long tables: all, or none."""
     target = require_writable(path)
+    write_files(report_files(answers, target, title))
+    return target
+
+
+def report_files(
+    answers: Sequence[Answer], target: Path, title: str | None = None, every_table: bool = False
+) -> dict[Path, str]:
+    """What a report consists of, by file: the page, its JSON, and CSV of long tables, or of every table."""
     listed = [answer.to_json() for answer in answers]
     plain = (listed[0] if len(listed) == 1 else "[" + ",\n".join(listed) + "]") + "\n"
-    _write({target.with_suffix(".json"): plain, target: page_of(answers, title)})
-    return target
+    found = {target.with_suffix(".json"): plain}
+    for number, answer in enumerate(answers, 1):
+        if isinstance(answer.value, Mapping) and (every_table or len(answer.value) > MOST_CELLS):
+            name = target.stem if len(answers) == 1 else f"{target.stem}-{number}"
+            found[target.with_name(f"{name}.csv")] = csv_of(answer)
+    return {**found, target: page_of(answers, title)}
+
+
+def csv_of(answer: Answer) -> str:
+    """Several numbers as CSV: a column for each part of their keys, the number, and the ends of its interval."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    ends_of = ["lower", "upper"] if answer.intervals else []
+    rows.writerow([*answer.question.key_columns, "value", *ends_of])
+    for key, value in answer.value.items():
+        parts = key if isinstance(key, tuple) else (key,)
+        ends = answer.intervals.get(key, [None, None]) if ends_of else []
+        rows.writerow(["all" if part is ... else part for part in parts] + [_number(each) for each in (value, *ends)])
+    return text.getvalue()
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, Fraction) and value.denominator != 1 else value
 
 
 def require_writable(path: str | os.PathLike[str]) -> Path:
@@ -37,7 +70,9 @@ def require_writable(path: str | os.PathLike[str]) -> Path:
     try:
         if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
             raise InvalidInput(f"{name} cannot be written: there is no folder {_cut(target.parent)!r} to write to.")
-        for file, is_ours in ((target, _is_page), (beside, _is_data)):
+        ours = target.exists() and _is_page(target)
+        table = target.with_suffix(".csv")
+        for file, is_ours in ((target, _is_page), (beside, _is_data), (table, lambda _: ours)):
             if file.exists() and not is_ours(file):
                 raise InvalidInput(
                     f"{_cut(file)} is there already and no report of Utmost; name another page than "
@@ -83,7 +118,7 @@ def _cut(name: object) -> str:
     return text if len(text) <= MOST_SHOWN else f"...{text[-MOST_SHOWN:]}"
 
 
-def _write(texts: Mapping[Path, str]) -> None:
+def write_files(texts: Mapping[Path, str]) -> None:
     """Write all files, or leave all of them as they were."""
     made: dict[Path, Path] = {}
     before: dict[Path, bytes | None] = {}

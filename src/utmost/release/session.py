@@ -8,8 +8,12 @@ spend. After it, one fixed sentence.
 
 from __future__ import annotations
 
+import copy
 import html
-from collections.abc import Mapping, Sequence
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -25,11 +29,15 @@ from utmost.release.budget import Budget
 from utmost.release.contributions import require_id
 from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.engines import open_table
+from utmost.release.engines.embedded import Engine
+from utmost.release.public_tables import with_public
 from utmost.release.questions import Question, Questions, Terms
 from utmost.release.source import Statement
 from utmost.release.units import Unit, require_neighbours
 
 TRIED = tuple(float(f"{d}e{e}") for e in range(-6, 0) for d in range(100, 1000) if (e, d) <= (-1, 500))
+FIRST, SOON = 0.1, 5
+"""Where a search over these levels begins, and after how many of them it halves what is left."""
 """The levels `smallest_privacy` tries: numbers of three digits from 0.0001 to 50."""
 A_BATCH = "give a list of plans, such as [s.plan.count('age >= 65', privacy=0.1), ...]."
 
@@ -47,6 +55,7 @@ class Session(Questions[Answer]):
     budget : what all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP, or a number (an epsilon)
     ledger : a file name, "postgresql://...", a Ledger, or None: in memory, and every report says so
     types : how to read columns of text, such as {"age": int}; what cannot be read is null
+    engine : um.engine(memory="4GB", threads=4, spill="folder"): how DuckDB runs, for files and frames
 
     Examples
     --------
@@ -77,6 +86,7 @@ class Session(Questions[Answer]):
         budget: Any = None,
         ledger: Any = None,
         types: Mapping[str, Any] | None = None,
+        engine: Engine | None = None,
     ) -> None:
         if not isinstance(unit, Unit):
             raise InvalidInput(
@@ -88,7 +98,7 @@ class Session(Questions[Answer]):
         kind = require_neighbours(neighbours)
         if types is not None and not isinstance(types, Mapping):
             raise InvalidInput(f"types is {shown(types)}; say how to read columns of text, such as {{'age': int}}.")
-        self.source = open_table(table, types)
+        self.source = open_table(table, types, engine)
         require_id(self.source, unit.id)
         self.terms = Terms(unit, kind)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
@@ -124,6 +134,34 @@ class Session(Questions[Answer]):
         """The same questions, planned: expected accuracy, mechanism and spend, with nothing read and nothing spent."""
         return Planner(self)
 
+    def with_public(self, frame: Any, on: str) -> Session:
+        """The same session with the columns of a public table beside the table's own: a left join on a unique key.
+
+        Conditions, keys, sums and everything else may use them. Each row keeps its place, whether its key is listed or
+        not, so nothing changes about what one row or person can do. The account is the same.
+
+        Parameters
+        ----------
+        frame : pandas, polars or pyarrow frame
+            A public table; columns of text, numbers, truth values or dates.
+        on : str
+            The column that both tables have. In the public one no value of it is there twice, and none is null; rows
+            whose value is not listed have null in the new columns.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"town": ["Ash", "Briar", "Cole"] * 40})
+        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
+        >>> towns = pyarrow.table({"town": ["Ash", "Briar"], "region": ["north", "south"]})
+        >>> s.with_public(towns, on="town").plan.count("region = 'north'", privacy=1).question.words
+        "How many rows have region = 'north', as the best guess under a uniform prior?"
+        """
+        found = copy.copy(self)
+        found.__dict__.pop("plan", None)  # which belongs to the table without these columns
+        found.source = with_public(self.source, frame, on)
+        return found
+
     def smallest_privacy(self, question: Plan, accuracy: Number) -> Level:
         """The smallest epsilon, to three digits, whose expected loss under the prior is at most `accuracy`.
 
@@ -153,13 +191,10 @@ class Session(Questions[Answer]):
                 f"accuracy is {shown(accuracy)}; give an expected loss above 0: only epsilon = infinity has none."
             )
 
-        def suffices(epsilon: float) -> bool:
-            return question.question.at(_with_epsilon(question.privacy, epsilon)).average <= wanted
+        def loss(epsilon: float) -> float:
+            return float(question.question.at(_with_epsilon(question.privacy, epsilon)).average)
 
-        low, high = -1, len(TRIED)  # the least that suffices lies above low, and at or below high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if suffices(TRIED[middle]) else (middle, high)
+        high = _least_that_suffices(loss, wanted)
         if high == len(TRIED):
             raise InvalidInput(
                 f"no epsilon (or mu) up to {TRIED[-1]:g} has an expected loss of {float(wanted):g}; ask for less "
@@ -238,8 +273,8 @@ class Session(Questions[Answer]):
         >>> old, young = (s.plan.count(w, privacy=1, unbiased=True) for w in ("age >= 65", "age < 20"))
         >>> print(s.allot({old: 10, young: 50}))
         allotment of 2: epsilon 0.34372 (sum)
-          0.2844-DP  How many rows have age >= 65?  within 10 with 0.95
-          0.05932-DP  How many rows have age < 20?  within 50 with 0.95
+          0.2844-DP  How many rows have age >= 65, as an unbiased number?  within 10 with 0.95
+          0.05932-DP  How many rows have age < 20, as an unbiased number?  within 50 with 0.95
         >>> even = s.allot({old: 10, young: 50}, budget=0.5)
         >>> print(even.price, "|", even.targets[0], "|", even.targets[1])
         epsilon 0.48127 (sum) | within 7.00018 with 0.95 | within 35.0009 with 0.95
@@ -330,7 +365,7 @@ class Session(Questions[Answer]):
         for question in asked:
             describe(question, self.dataset)  # what fails for a public reason does so before the spend
         public = {
-            "batch": [{"privacy": str(q.privacy), **self._identity(q)} for q in asked],
+            "batch": [{"privacy": str(q.privacy), **self.identity(q)} for q in asked],
             "delta": None if delta is None else str(delta),
         }
         again, drawn = _require_fresh(fresh), list[dict[str, Any]]()
@@ -382,14 +417,14 @@ class Session(Questions[Answer]):
             drawn.append(self._release(question, statement))
             return drawn[0]
 
-        entry = self.account.ask(question.privacy, self._identity(question), draw, fresh=again)
+        entry = self.account.ask(question.privacy, self.identity(question), draw, fresh=again)
         return Answer(question, self.dataset, entry.answer, self.account.state_after(entry), not drawn, self.source)
 
     def _release(self, question: Question, statement: Statement) -> dict[str, Any]:
         """What is released: integers read, placed, drawn; the private point is forgotten."""
         return question.draw(question.point(self.source.found(statement)))
 
-    def _identity(self, question: Question) -> dict[str, Any]:
+    def identity(self, question: Question) -> dict[str, Any]:
         """Everything that defines a question about this table, as plain data: what the ledger compares."""
         return {**question.identity, "table": self.source.fingerprint}
 
@@ -407,6 +442,29 @@ def _require_fresh(fresh: Any) -> bool:
     if not isinstance(fresh, bool):
         raise InvalidInput(f"fresh is {shown(fresh)}; say True to draw and spend again, or leave it out.")
     return fresh
+
+
+def _least_that_suffices(loss: Callable[[float], float], wanted: Fraction) -> int:
+    """The place in TRIED of the least level whose loss is at most as wanted; losses fall. Past the end for none.
+
+    A loss is nearly a power of the level, and each one is a design: the next level tried is where the power through the
+    nearest two would meet what is wanted. If that does not end it soon, what is left is halved.
+    """
+    low, high = -1, len(TRIED)  # the least that suffices lies above low, and at or below high
+    found: dict[float, float] = {}
+    middle = bisect_left(TRIED, FIRST)
+    while high - low > 1:
+        middle = min(max(middle, low + 1), high - 1)
+        reached = loss(TRIED[middle])
+        low, high = (low, middle) if reached <= wanted else (middle, high)
+        found[math.log(TRIED[middle])] = math.log(max(reached, 1e-300) / float(wanted))
+        if len(found) >= SOON:
+            middle = (low + high) // 2
+            continue
+        (x, y), *others = sorted(found.items(), key=lambda each: abs(each[1]))[:2]
+        slope = min((y - others[0][1]) / (x - others[0][0]), -0.2) if others else -1.0
+        middle = bisect_left(TRIED, math.exp(min(max(x - y / slope, -30.0), 30.0)))
+    return high
 
 
 def _with_epsilon(level: Level, epsilon: float) -> Level:
@@ -457,7 +515,7 @@ class Scheduled(Questions[Answer]):
         _require_fresh(fresh)
         statement = question.statement(self.source, session.account.secret)
         describe(question, session.dataset)
-        with self._slots.slot(session._identity(question)) as slot:
+        with self._slots.slot(session.identity(question)) as slot:
             released = session._release(question, statement)
             entry = slot.complete(released)
         return Answer(question, session.dataset, released, session.account.state_after(entry), False, self.source)

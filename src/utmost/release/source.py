@@ -39,6 +39,8 @@ ROWS = "private_rows"
 """What files and frames are called in DuckDB."""
 KEYS = "public_keys"
 """What the public keys of a group-by are called in a statement."""
+PUBLIC = "public_table_"
+"""How the names of public tables begin that columns are taken from."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Source:
     refused : columns that no question may use, and why: the rest of the table can be asked about
     conditions : parsed conditions, by their text
     made_up : the made-up rows a statement is tried on, as SQL
+    public : public Arrow tables that the table is joined with, by the names they have in statements
     """
 
     table: Any = field(repr=False)  # an interactive Ibis would print its rows
@@ -82,6 +85,7 @@ class Source:
     refused: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     conditions: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     made_up: dict[Any, str] = field(default_factory=dict, repr=False, compare=False)
+    public: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -174,7 +178,8 @@ class Source:
         is compiled once more.
         """
         operations = import_ibis().expr.operations
-        (base,) = (base for base in query.op().find(operations.DatabaseTable) if base.name != KEYS)
+        public = (KEYS, *self.public)
+        (base,) = (base for base in query.op().find(operations.DatabaseTable) if base.name not in public)
         rows, sql = self.made_up_rows(base), statement.sql
         few = None if statement.keys is None else statement.keys.slice(0, 3)
         if rows is None:
@@ -289,6 +294,8 @@ class Source:
                 cursor.register(ROWS, self.frame if frame is None else frame)
             if keys is not None:
                 cursor.register(KEYS, keys)
+            for name, listed in self.public.items():
+                cursor.register(name, listed)
             yield cursor
 
 

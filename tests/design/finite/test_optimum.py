@@ -570,3 +570,10 @@ def test_refusals():
         um.finite.optimal(um.path(3), um.ApproxDP(1, 0.1), method="columns")
     with pytest.raises(InvalidInput, match="1 or more"):
         um.finite.geometric(0, 1.0)
+
+
+def test_more_prices_than_fit_are_refused():
+    """A million pairs of letters, and a price for each and every output: 20 GB once."""
+    prior = np.linspace(1, 3, 1000)
+    with pytest.raises(TooLarge, match="dual prices"):
+        um.finite.optimal(um.complete(1000), 0.01, prior / prior.sum(), loss="absolute")

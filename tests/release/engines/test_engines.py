@@ -444,11 +444,11 @@ def test_a_plan_says_how_columns_of_text_are_read(tmp_path):
         s.plan.counts(["age > 5"], privacy=1),
         s.plan.plurality("age", [7, 8], privacy=1),
     ):
-        assert plan.details["notes"] == [
+        assert plan.details["notes"][-1:] == [
             "age is text in the table, read as numbers: '7' and '7.0' are one, and what is no number is null"
         ]
     declared = um.Session(tmp_path / "t.csv", "e", um.rows(at_most=9), "replace", budget=5, types={"age": int})
-    assert declared.plan.count("age > 5", privacy=1).details["notes"] == []
+    assert declared.plan.count("age > 5", privacy=1, unbiased=True).details["notes"] == []
 
 
 def test_moments_in_files_and_frames(tmp_path):

@@ -31,6 +31,8 @@ MOST_LABELLED = 60_000
 """Up to how many edges times outputs a linear program with outputs of one's own has: some seconds."""
 FEW, MOST = 40, 1500
 """Beyond how many results columns are generated, where the plain program is slower, and up to how many."""
+MOST_PRICES = 10**8
+"""Up to how many dual prices are kept, one for every direction of an edge and every output: 800 MB."""
 
 
 def optimal(
@@ -215,6 +217,11 @@ def _solve(
         raise TooLarge(
             f"{n} results are too many for {'columns' if generate else 'a linear program'}; at most {MOST} at pure "
             f"levels with an average loss, {MOST // 10} otherwise."
+        )
+    if (prices := 2 * len(levels) * n) > MOST_PRICES:
+        raise TooLarge(
+            f"{len(levels)} edges and {n} results have {prices} dual prices; at most {MOST_PRICES} are kept. Use fewer "
+            "results, or a prior for which tight constraints are optimal (um.finite.regularity)."
         )
     scale = float(np.abs(table).max(initial=0.0)) or 1.0  # solvers' tolerances are absolute
     if not generate:

@@ -98,7 +98,11 @@ def best_marginals(
 
 def even_split(shape: Shape, published: Sequence[Columns], moves: Moves, reach: int, level: Level) -> float:
     """The mean variance of one number where every wanted table has noise of its own, at an equal share of the level."""
-    sizes = tuple(cells(shape, each) for each in published)
+    return even_noise(tuple(cells(shape, each) for each in published), moves, reach, level)
+
+
+def even_noise(sizes: tuple[int, ...], moves: Moves, reach: int, level: Level) -> float:
+    """The same for tables of these sizes."""
     tables = Tables(sizes, moves, reach, 0).lattices()
     found = [math.inf]
     pure, one = pure_within(level), gaussian_law(level, Fraction(1))
@@ -150,7 +154,7 @@ def _candidates(
             laws = [
                 IndependentLaw(
                     cells(shape, each),
-                    GeometricLaw(decay_above(_pure(level, whole, part), sum_of_moves(tables[each]))),
+                    GeometricLaw(decay_above(pure_share(level, whole, part), sum_of_moves(tables[each]))),
                 )
                 for each, part in shares.items()
             ]
@@ -172,7 +176,7 @@ def _candidates(
             yield list(shares), gaussians, grain
 
 
-def _pure(level: Level, whole: Fraction, part: int) -> ApproxDP:
+def pure_share(level: Level, whole: Fraction, part: int) -> ApproxDP:
     """The share of a pure level; all of it as it is."""
     if part == PARTS and isinstance(level, ApproxDP) and level.delta == 0:
         return level

@@ -92,8 +92,10 @@ def as_where(where: Any, source: Source) -> Where:
     return Where(compiled.removeprefix("SELECT ").rpartition(' AS "condition" FROM ')[0], where)
 
 
-def where_from_text(text: str | None) -> Where:
+def where_from_text(text: Any) -> Where:
     """The condition of a saved question: its text serves as what is asked, too."""
+    if text is not None and not isinstance(text, str):
+        raise InvalidInput(f"the condition is {shown(text)}; a saved question holds it as text.")
     return Where(text, text)
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.engines.duckdb import connect, open_csv, open_parquet, table_in
+from utmost.release.engines.duckdb import configure, connect, open_csv, open_parquet, table_in
+from utmost.release.engines.embedded import Engine, require_room
 from utmost.release.engines.expressions import open_ibis
 from utmost.release.engines.frames import FRAMES, open_frame, package_of
 from utmost.release.engines.postgres import SCHEMES, open_postgres
@@ -36,8 +37,13 @@ TYPES = {
 }
 
 
-def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
-    """Open a table without reading its rows; `types` says how to read columns of text, such as {"age": int}."""
+def open_table(table: Any, types: Mapping[str, Any] | None = None, engine: Engine | None = None) -> Source:
+    """Open a table without reading its rows; `types` says how to read columns of text, such as {"age": int}.
+
+    `engine` says how DuckDB runs, where it is ours.
+    """
+    if engine is not None:
+        _require_ours(table, engine)
     if isinstance(table, str) and table.startswith(SCHEME):
         return open_address(table, types)
     if isinstance(table, str | Path):
@@ -55,7 +61,22 @@ def open_table(table: Any, types: Mapping[str, Any] | None = None) -> Source:
         with warnings.catch_warnings():  # what a package has to say about private values is not for others
             warnings.simplefilter("ignore")
             source = open_ibis(table) if package == "ibis" else open_frame(table)
+    if engine is not None:
+        configure(source.connection, engine)
     return _with_types(source, types or {})
+
+
+def _require_ours(table: Any, engine: Engine) -> None:
+    """Refuse settings for an engine that is not ours, or that cannot do what they ask for."""
+    if not isinstance(engine, Engine):
+        raise InvalidInput(f"engine is {shown(engine)}; say um.engine(memory='4GB', threads=4, spill='folder').")
+    if isinstance(table, str | Path) and not str(table).startswith((SCHEME, *SCHEMES)):
+        require_room(engine, Path(str(table).partition("#")[0]))
+    elif package_of(table) not in FRAMES:
+        raise InvalidInput(
+            "engine= is for files and frames, which DuckDB reads here; this table has an engine of its own: set its "
+            "memory and threads there."
+        )
 
 
 def _open_path(path: str) -> Source:

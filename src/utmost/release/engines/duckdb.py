@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import BadFile, InvalidInput, NotRowWise
+from utmost.release.engines.embedded import Engine
 from utmost.release.source import CHANGED, ROWS, Source, import_ibis
 
 DELIMITERS = ",;\t|"
@@ -41,10 +42,21 @@ def connect(file: Path | None = None) -> Any:
     return connection
 
 
-@lru_cache(maxsize=1)
-def _spill(process: int) -> str:
+def configure(connection: Any, engine: Engine) -> None:
+    """Give a connection of ours its memory, its threads, and a folder for rows that do not fit."""
+    if engine.spill is not None:
+        connection.con.execute(f"SET temp_directory = {_quoted(_spill(os.getpid(), engine.spill))}")
+    if engine.memory is not None:
+        connection.con.execute(f"SET memory_limit = '{engine.memory}B'")
+        connection.con.execute("SET preserve_insertion_order = false")  # which no answer depends on
+    if engine.threads is not None:
+        connection.con.execute(f"SET threads = {engine.threads}")
+
+
+@lru_cache(maxsize=16)
+def _spill(process: int, within: str | None = None) -> str:
     """Where DuckDB puts rows that do not fit into memory: a directory only this user can read, gone at exit."""
-    folder = tempfile.mkdtemp(prefix="utmost-duckdb-")
+    folder = tempfile.mkdtemp(prefix="utmost-duckdb-", dir=within)
 
     def removed() -> None:
         if os.getpid() == process:  # not at the end of a fork

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -81,18 +81,18 @@ class PostgresSource(Source):
     def run(self, sql: str, keys: Any = None) -> Any:
         """The first row of a statement."""
         with self.cursor() as cursor:
-            return _executed(cursor, sql, keys).fetchone()
+            return _executed(cursor, sql, keys, self.public).fetchone()
 
     def all_rows(self, statement: Statement) -> list[Integers]:
         """The columns of a statement by keys, as whole numbers."""
         with self.cursor() as cursor:
-            found = np.array(_executed(cursor, statement.sql, statement.keys).fetchall(), dtype=np.int64)
+            found = np.array(_executed(cursor, statement.sql, statement.keys, self.public).fetchall(), dtype=np.int64)
         return list(found.reshape(-1, len(statement.columns)).T)
 
     def all_columns(self, statement: Statement) -> list[Any]:
         """The columns of a statement whose rows have labels, as lists of one list."""
         with self.cursor() as cursor:
-            rows = cursor.execute(statement.sql).fetchall()
+            rows = _executed(cursor, statement.sql, None, self.public).fetchall()
         return [[[row[i] for row in rows]] for i in range(len(statement.columns))]
 
     def adapted(self, condition: Any) -> Any:
@@ -301,14 +301,21 @@ def _odd_columns(rows: list[tuple[Any, ...]]) -> dict[str, str]:
     return odd
 
 
-def _executed(cursor: Any, sql: str, keys: Any) -> Any:
-    """A statement, sent; keys go with it as an array for each column: a connection that only reads makes no table."""
-    if keys is None:
+def _executed(cursor: Any, sql: str, keys: Any, public: Mapping[str, Any]) -> Any:
+    """A statement, sent; public tables go with it as an array for each column, as who only reads makes no table.
+
+    These are the keys of a group-by, and the tables that columns are taken from.
+    """
+    tables = {**public, **({} if keys is None else {KEYS: keys})}
+    if not tables:
         return cursor.execute(sql)
-    arrays = ", ".join(f"%s::{ARRAYS[str(kind)]}[]" for kind in keys.schema.types)
-    rows = f"SELECT * FROM unnest({arrays}) AS k({', '.join(map(quoted_name, keys.column_names))})"
-    asked = with_table(KEYS, rows, sql.replace("%", "%%"))
-    return cursor.execute(asked, [column.to_pylist() for column in keys.columns])
+    asked, values = sql.replace("%", "%%"), list[Any]()
+    for name, listed in tables.items():  # each goes in front of those before it
+        arrays = ", ".join(f"%s::{ARRAYS[str(kind)]}[]" for kind in listed.schema.types)
+        rows = f"SELECT * FROM unnest({arrays}) AS k({', '.join(map(quoted_name, listed.column_names))})"
+        asked = with_table(name, rows, asked)
+        values = [*(column.to_pylist() for column in listed.columns), *values]
+    return cursor.execute(asked, values)
 
 
 def _rows(link: Link, query: str, base: Any) -> list[tuple[Any, ...]]:

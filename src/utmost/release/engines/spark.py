@@ -35,6 +35,12 @@ KINDS = {
 }
 """Types of Spark that every question can use, as Ibis names them; a TIMESTAMP is an instant."""
 
+REBASED = (
+    "holds dates or times, and this session of Spark stops at those before 1582 in old files, which would tell that "
+    "there is one; set spark.sql.parquet.datetimeRebaseModeInRead and spark.sql.parquet.int96RebaseModeInRead to "
+    "CORRECTED"
+)
+
 
 @dataclass(frozen=True)
 class SparkStatement(Statement):
@@ -105,8 +111,11 @@ class SparkSource(Source):
 
     def all_columns(self, statement: Statement) -> list[Any]:
         """The columns of a statement whose rows have labels, as lists of one list."""
-        rows = statement.made.collect()  # type: ignore[attr-defined]
-        return [[[row[i] for row in rows]] for i in range(len(statement.columns))]
+        column, labels = self.connection.functions.col, len(statement.labels)
+        named = [column(quoted(name)) for name in statement.columns]
+        made = statement.made.select(*named[:labels], *(one.cast("bigint") for one in named[labels:]))  # type: ignore[attr-defined]
+        rows = rows_of(self.connection, made)
+        return [[[row[i] for row in rows]] for i in range(len(named))]
 
 
 def open_address(url: str, types: Mapping[str, Any] | None = None) -> Source:
@@ -154,6 +163,9 @@ def open_spark(frame: Any, types: Mapping[str, Any] | None = None) -> Source:
     spark = _spark(frame, connect)
     said = row_wise_plan(frame, connect)
     kinds, odd = _kinds(frame.schema)
+    if _rebased(spark.session):
+        dated = {name for name, kind in kinds.items() if kind.startswith(("date", "timestamp"))}
+        odd = {**odd, **dict.fromkeys(dated, REBASED)}
     table = ibis.expr.operations.DatabaseTable(name=ROWS, schema=ibis.schema(kinds), source=spark)
     return SparkSource(
         table.to_expr(),
@@ -188,6 +200,12 @@ def _spark(frame: Any, connect: bool) -> Spark:
     package = "pyspark.sql.connect" if connect else "pyspark.sql"
     functions, window = import_module(f"{package}.functions"), import_module(f"{package}.window").Window
     return Spark(frame.sparkSession, functions, window, connect)
+
+
+def _rebased(session: Any) -> bool:
+    """Whether Spark stops at dates before 1582 in files that were written with another calendar."""
+    settings = ("datetimeRebaseModeInRead", "int96RebaseModeInRead")
+    return any(session.conf.get(f"spark.sql.parquet.{name}").upper() == "EXCEPTION" for name in settings)
 
 
 def _kinds(schema: Any) -> tuple[dict[str, Any], Mapping[str, str]]:

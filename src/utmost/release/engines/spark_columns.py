@@ -5,7 +5,7 @@ PySpark. Where Spark differs from DuckDB the difference is written out here:
 
 * a cast that does not fit raises under ANSI rules and gives 0, or wraps, without: values are cut to null beforehand;
 * NaN equals NaN and lies above everything: conditions see none, for it is null there, and so is `isnan` of null;
-* sums of BIGINT raise or wrap: they are added as DECIMAL(38, 0), which no table fills;
+* sums of BIGINT raise or wrap: they are added in parts, and put together as DECIMAL(38, 0), which no table fills;
 * row numbers are INT, and overflow: rows are counted instead;
 * times are compared without a zone (TIMESTAMP_NTZ), or as instants; a literal never goes through the session's zone.
 
@@ -36,6 +36,8 @@ EXACT_DIGITS = 15
 MOST_DIGITS = 18
 """DuckDB keeps decimal numbers of this many digits in 64 bits; of more it converts in ways of its own."""
 EXACT = 2**53
+PART = 22
+"""Bits of a part of a number that is added: 2^41 of them fit 64 bits."""
 HUGE = 2.0**62
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MICROSECOND = datetime.timedelta(microseconds=1)
@@ -236,6 +238,19 @@ class Columns:
     def _floor(self, node: Any) -> Any:
         return self.functions.floor(self._within(self.column(node.arg), -HUGE, HUGE))
 
+    def _least(self, node: Any) -> Any:
+        return self.functions.least(*map(self.column, node.arg))
+
+    def _greatest(self, node: Any) -> Any:
+        return self.functions.greatest(*map(self.column, node.arg))
+
+    def _substring(self, node: Any) -> Any:
+        return self.functions.substring(self.column(node.arg), node.start.value + 1, node.length.value)
+
+    def _stringfind(self, node: Any) -> Any:
+        found = self.functions.position(self.column(node.substr), self.column(node.arg))
+        return (found - 1).cast("bigint")  # Ibis counts from 0
+
     def _stringconcat(self, node: Any) -> Any:
         return self.functions.concat(*map(self.column, node.arg))
 
@@ -276,7 +291,18 @@ class Columns:
     # ---- over many rows, in the aggregations that questions make ----
 
     def _sum(self, node: Any) -> Any:
-        return self.functions.sum(self._chosen(node).cast("decimal(38,0)"))
+        """A sum of whole numbers, exact for tables of up to 2^41 rows: in parts of 22 bits, each added in 64."""
+        value = self._chosen(node)
+        if _is_total(node.arg):
+            return self.functions.sum(value.cast("decimal(38,0)"))
+        value = value.cast("bigint")
+        if _size(node.arg) <= 2**PART:
+            return self.functions.sum(value)
+        part, shift = self.functions.lit(2**PART - 1).cast("bigint"), self.functions.shiftright
+        parts = (value.bitwiseAND(part), shift(value, PART).bitwiseAND(part), shift(value, 2 * PART))
+        totals = [self.functions.sum(one).cast("decimal(19,0)") for one in parts]
+        scales = [self.functions.lit(2 ** (PART * i)).cast("bigint").cast("decimal(14,0)") for i in range(3)]
+        return totals[0] + totals[1] * scales[1] + totals[2] * scales[2]
 
     def _count(self, node: Any) -> Any:
         return self.functions.count(self._chosen(node))
@@ -291,11 +317,36 @@ class Columns:
 
     def _windowfunction(self, node: Any) -> Any:
         over = self.spark.window.partitionBy(*map(self.column, node.group_by))
-        if type(node.func).__name__ != "RowNumber":
-            return self.column(node.func).over(over)
         keys = [self.column(key.arg).asc_nulls_last() for key in node.order_by] or [self.functions.lit(1)]
+        if type(node.func).__name__ != "RowNumber":
+            if node.end is not None:  # up to the row itself
+                over = over.orderBy(*keys)
+                over = over.rowsBetween(self.spark.window.unboundedPreceding, self.spark.window.currentRow)
+            return self.column(node.func).over(over)
         until_here = over.orderBy(*keys).rowsBetween(self.spark.window.unboundedPreceding, self.spark.window.currentRow)
         return self.functions.count(self.functions.lit(1)).over(until_here) - 1  # Ibis counts from 0
+
+
+def _is_total(node: Any) -> bool:
+    """Whether a value is a sum already, of which Spark makes a decimal number."""
+    if type(node).__name__ != "Field":
+        return type(node).__name__ == "Sum" or any(_is_total(part) for part in node.args if hasattr(part, "dtype"))
+    relation = node.rel
+    while type(relation).__name__ in ("Filter", "JoinReference", "Union"):
+        relation = relation.left if type(relation).__name__ == "Union" else relation.parent
+    if type(relation).__name__ == "Aggregate":
+        return _is_total({**relation.groups, **relation.metrics}[node.name])
+    return type(relation).__name__ != "DatabaseTable" and _is_total(relation.values[node.name])
+
+
+def _size(node: Any) -> float:
+    """What the size of a whole number is at most, if that can be seen."""
+    name = type(node).__name__
+    if name == "Literal":
+        return abs(int(node.value or 0))
+    if name == "Cast" and node.arg.dtype.is_integer():
+        return _size(node.arg)
+    return max(_size(node.true_expr), _size(node.false_null_expr)) if name == "IfElse" else math.inf
 
 
 def require_same_meaning(node: Any) -> None:
@@ -312,7 +363,7 @@ def require_same_meaning(node: Any) -> None:
             "Spark reads '1e3' as no whole number and '1d' as a number, and DuckDB the other way round; store a column "
             "of that type",
         )
-    if target.is_string() and not (source.is_integer() or source.is_string()):
+    if target.is_string() and not (source.is_integer() or source.is_string() or source.is_boolean()):
         _refuse("a cast to text", "engines write numbers and dates differently; compare the value itself")
     if source.is_integer() and target.is_integer() and source.nbytes > target.nbytes:
         _refuse(

@@ -13,6 +13,7 @@ from utmost.release.questions.count import AsksCount, Count
 from utmost.release.questions.counts import AsksCounts, Counts
 from utmost.release.questions.covariance import AsksCovariance, Covariance
 from utmost.release.questions.discovered import CountDiscovered, MeanDiscovered, SumDiscovered
+from utmost.release.questions.hierarchy import AsksHierarchy, HierarchyOf
 from utmost.release.questions.histogram import AsksHistogram, Histogram
 from utmost.release.questions.left_out import AsksLeftOut, LeftOut
 from utmost.release.questions.majority import AsksMajority, Majority, MajorityBy
@@ -41,7 +42,8 @@ QUESTIONS: dict[str, type[Question]] = {
 }
 """Every question by its name, in the order in which they are listed to people."""
 BY_KEYS: dict[str, type[Question]] = {
-    asked.name: asked for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy, Marginals)
+    asked.name: asked
+    for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy, Marginals, HierarchyOf)
 }
 """Those that take `by`, as they are asked with it."""
 SEVERAL: dict[str, type[Question]] = {Quantiles.name: Quantiles}
@@ -66,6 +68,7 @@ class Questions(
     AsksCounts[Made],
     AsksHistogram[Made],
     AsksCdf[Made],
+    AsksHierarchy[Made],
     AsksMarginals[Made],
     AsksPlurality[Made],
     AsksQuantile[Made],

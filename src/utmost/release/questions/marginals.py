@@ -39,24 +39,152 @@ EXAMPLE = "um.keys(town=['Ash', 'Briar'], agrees=[True, False])"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Marginals(Question):
-    """How many rows each combination of values has, in the tables of several sets of columns; they agree exactly.
+class Agreeing(Question):
+    """Several tables of counts of the same rows that agree with each other, made of released tables.
 
     Attributes
     ----------
     by : the public values of every column
-    tables : the wanted sets of columns, each by their names
     where : which rows take part
     """
 
-    name = "marginals"
-    summary = "how many rows each combination has, in many tables that agree with each other"
     options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
     loss: ClassVar[str] = "squared"
 
     by: Keys
-    tables: Any
     where: Where = EVERY_ROW
+
+    @property
+    def wanted(self) -> dict[Any, tuple[str, ...]]:
+        """The columns of every wanted table, by what the table is known as."""
+        raise NotImplementedError
+
+    @property
+    def keys_of(self) -> dict[Any, list[tuple[Any, ...]]]:
+        """The keys of every wanted table: a value for each column, `...` where the column is summed over."""
+        raise NotImplementedError
+
+    @property
+    def workload(self) -> str:
+        """What is wanted, in the words of the solution."""
+        raise NotImplementedError
+
+    @property
+    def half_widths(self) -> dict[Any, Any]:
+        """How far off the numbers of a table are at most, with 95 %."""
+        raise NotImplementedError
+
+    @property
+    def _released_names(self) -> list[str]:
+        raise NotImplementedError
+
+    def _estimated(self, drawn: list[Any]) -> dict[Any, Any]:
+        """The wanted tables, made of those that were drawn."""
+        raise NotImplementedError
+
+    def _whole(self, estimates: dict[Any, Any]) -> dict[Any, Any]:
+        """Whole numbers near to estimates."""
+        raise NotImplementedError
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
+
+    @property
+    def moves(self) -> Moves:
+        """What one row does to every table."""
+        return "any" if self.terms.neighbours == "add-remove" else "exchange"
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "workload": self.workload}
+
+    @property
+    def average(self) -> float:
+        return self.solution.value
+
+    def released(self, drawn: Any) -> dict[str, Any]:
+        return {name: np.asarray(table).tolist() for name, table in zip(self._released_names, drawn, strict=True)}
+
+    def _estimates(self, released: Mapping[str, Any]) -> dict[Any, Any]:
+        drawn, space = [], self.space
+        assert isinstance(space, Tables)
+        for name, size in zip(self._released_names, space.sizes, strict=True):
+            listed = released[name]
+            if not isinstance(listed, list) or len(listed) != size or not all(type(x) is int for x in listed):
+                raise InvalidInput(f"the table {name} has {size} cells, and as many whole numbers must be released.")
+            drawn.append(np.array(listed, dtype=object))
+        return self._estimated(drawn)
+
+    def value(self, released: Mapping[str, Any]) -> dict[Any, Fraction]:
+        return self._by_key(self._estimates(released))
+
+    def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
+        """Whole numbers, none below 0, that agree with each other: an extra, biased near 0."""
+        return self._by_key(self._whole(self._estimates(released)))
+
+    def _by_key(self, tables: Mapping[Any, Any]) -> dict[Any, Any]:
+        return {
+            key: number
+            for each, keys in self.keys_of.items()
+            for key, number in zip(keys, np.asarray(tables[each]).ravel().tolist(), strict=True)
+        }
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        numbers, widths = self._by_key(self._estimates(released)), self._by_key(self.half_widths)
+        ends = {key: (float(n) - widths[key], float(n) + widths[key]) for key, n in numbers.items()}
+        return After({key: (max(0.0, low), max(0.0, high)) for key, (low, high) in ends.items()}, given=BY_LAW)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return self.by.names
+
+    def plain_value(self, value: Any) -> Any:
+        return [
+            {"columns": list(self.wanted[each]), "numbers": [str(value[key]) for key in keys]}
+            for each, keys in self.keys_of.items()
+        ]
+
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        return [
+            {"columns": list(names), "within": np.unique(self.half_widths[each]).tolist()}
+            for each, names in self.wanted.items()
+        ]
+
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
+        """One row for every number: of which columns, their values (null where summed over), and its interval."""
+        import pyarrow
+
+        numbers, ends = self.value(released), self.after(released).intervals
+        keys = list(numbers)
+        of = [" × ".join(self.wanted[each]) or "all" for each, listed in self.keys_of.items() for _ in listed]
+        columns: dict[str, Any] = {"columns": of}
+        for i, (name, values) in enumerate(self.by.columns):
+            kind = pyarrow.string() if self.by.other is not None else values.type
+            columns[name] = pyarrow.array([None if key[i] is ALL else key[i] for key in keys], kind)
+        columns["value"] = [float(number) for number in numbers.values()]
+        columns["lower"], columns["upper"] = [ends[key][0] for key in keys], [ends[key][1] for key in keys]
+        return pyarrow.table(columns)
+
+    def _values(self) -> list[list[Any]]:
+        """The public values of every column, `other` included."""
+        more = [] if self.by.other is None else [self.by.other]
+        return [values.to_pylist() + more for _, values in self.by.columns]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Marginals(Agreeing):
+    """How many rows each combination of values has, in the tables of several sets of columns; they agree exactly.
+
+    Attributes
+    ----------
+    tables : the wanted sets of columns, each by their names
+    """
+
+    name = "marginals"
+    summary = "how many rows each combination has, in many tables that agree with each other"
+
+    tables: Any
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,23 +228,10 @@ class Marginals(Question):
         return {"question": self.name, **where, "loss": self.loss, "prior": "uniform"}
 
     @property
-    def identity(self) -> dict[str, Any]:
-        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
-
-    @property
-    def moves(self) -> Moves:
-        """What one row does to every table."""
-        return "any" if self.terms.neighbours == "add-remove" else "exchange"
-
-    @property
     def space(self) -> Tables:
         made, reach = self.margins, min(self.rows_each, self.most_rows)
         sizes = tuple(int(np.prod([self.shape[i] for i in each], dtype=object)) for each in made.strategy)
         return Tables(sizes, self.moves, reach * made.grain, self.most_rows * made.grain)
-
-    @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "workload": self.workload}
 
     def design(self) -> Solution:
         from utmost.design.workload import best_marginals
@@ -157,27 +272,14 @@ class Marginals(Question):
             released.append(counts.astype(object if self.most_rows * self.margins.grain > 2**60 else np.int64))
         return [counts * self.margins.grain for counts in released]
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {name: np.asarray(table).tolist() for name, table in zip(self._released_names, drawn, strict=True)}
-
     @property
     def _released_names(self) -> list[str]:
         return [" × ".join(self.by.names[i] for i in each) or "total" for each in self.margins.strategy]
 
-    def _estimates(self, released: Mapping[str, Any]) -> dict[tuple[int, ...], Any]:
-        drawn = []
-        for name, size in zip(self._released_names, self.space.sizes, strict=True):
-            listed = released[name]
-            if not isinstance(listed, list) or len(listed) != size or not all(type(x) is int for x in listed):
-                raise InvalidInput(f"the table {name} has {size} cells, and as many whole numbers must be released.")
-            drawn.append(np.array(listed, dtype=object))
-        return self.margins.estimate(drawn)
-
     @cached_property
     def keys_of(self) -> dict[tuple[int, ...], list[tuple[Any, ...]]]:
         """The keys of every wanted table: a value for each column, `...` where the column is summed over."""
-        lists = [values + ([] if self.by.other is None else [self.by.other]) for values in self._values]
-        found = {}
+        lists, found = self._values(), {}
         for each in self.published:
             ranges = [lists[i] if i in each else [ALL] for i in range(len(lists))]
             places = np.unravel_index(np.arange(int(np.prod([len(r) for r in ranges]))), [len(r) for r in ranges])
@@ -186,50 +288,25 @@ class Marginals(Question):
         return found
 
     @property
-    def _values(self) -> list[list[Any]]:
-        return [values.to_pylist() for _, values in self.by.columns]
-
-    def value(self, released: Mapping[str, Any]) -> dict[Any, Fraction]:
-        found = self._estimates(released)
-        return {
-            key: number
-            for each in self.published
-            for key, number in zip(self.keys_of[each], found[each].ravel().tolist(), strict=True)
-        }
-
-    def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
-        """Whole numbers, none below 0, that agree with each other: an extra, biased near 0."""
-        from utmost.design.workload.whole_numbers import whole_tables
-
-        found = whole_tables(self.shape, self._estimates(released))
-        return {
-            key: int(number)
-            for each in self.published
-            for key, number in zip(self.keys_of[each], found[each].ravel().tolist(), strict=True)
-        }
+    def wanted(self) -> dict[Any, tuple[str, ...]]:
+        return dict(zip(self.published, self.tables, strict=True))
 
     @cached_property
-    def half_widths(self) -> dict[tuple[int, ...], Fraction]:
-        """How far off every number of a table is at most, with 95 %."""
-        return {each: Fraction(self.margins.half_width(each, CONFIDENCE)) for each in self.published}
+    def half_widths(self) -> dict[Any, Any]:
+        widths = {each: self.margins.half_width(each, CONFIDENCE) for each in self.published}
+        return {each: np.full(len(self.keys_of[each]), width) for each, width in widths.items()}
 
-    @property
-    def average(self) -> float:
-        return self.solution.value
+    def _estimated(self, drawn: list[Any]) -> dict[Any, Any]:
+        return dict(self.margins.estimate(drawn))
+
+    def _whole(self, estimates: dict[Any, Any]) -> dict[Any, Any]:
+        from utmost.design.workload.whole_numbers import whole_tables
+
+        return dict(whole_tables(self.shape, estimates))
 
     def before(self) -> Before:
         worst = max(self.margins.variance(each) for each in self.published)
         return Before(self.loss, self.average, worst, holds="the worst is the table of the largest variance")
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        found = self._estimates(released)
-        intervals: dict[Any, tuple[Any, Any]] = {}
-        for each in self.published:
-            half = self.half_widths[each]
-            numbers = found[each].ravel().tolist()
-            ends = [(max(0.0, float(n - half)), max(0.0, float(n + half))) for n in numbers]
-            intervals |= dict(zip(self.keys_of[each], ends, strict=True))
-        return After(intervals, given=BY_LAW)
 
     def compared(self) -> dict[str, dict[str, float]]:
         from utmost.design.workload import even_split
@@ -242,43 +319,6 @@ class Marginals(Question):
         names = [" by ".join(self.by.names[i] for i in each) or "the total" for each in self.margins.strategy]
         kept = "" if self.by.other is not None else "; rows without a listed value in every column take no part"
         return (f"released with noise are {'; '.join(names)}, and all tables are made of these, so they agree{kept}",)
-
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        return self.by.names
-
-    def plain_value(self, value: Any) -> Any:
-        return self._by_table(lambda key: str(value[key]))
-
-    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        halves = [float(self.half_widths[each]) for each in self.published]
-        return [{"columns": list(each), "within": half} for each, half in zip(self.tables, halves, strict=True)]
-
-    def _by_table(self, shown_as: Any) -> list[dict[str, Any]]:
-        return [
-            {"columns": list(names), "numbers": [shown_as(key) for key in self.keys_of[each]]}
-            for names, each in zip(self.tables, self.published, strict=True)
-        ]
-
-    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """One row for every number: of which columns, their values (null where summed over), and its interval."""
-        import pyarrow
-
-        numbers, ends = self.value(released), self.after(released).intervals
-        keys = list(numbers)
-        columns: dict[str, Any] = {
-            "columns": [
-                " × ".join(names)
-                for names, each in zip(self.tables, self.published, strict=True)
-                for _ in self.keys_of[each]
-            ],
-        }
-        for i, (name, values) in enumerate(self.by.columns):
-            kind = pyarrow.string() if self.by.other is not None else values.type
-            columns[name] = pyarrow.array([None if key[i] is ALL else key[i] for key in keys], kind)
-        columns["value"] = [float(number) for number in numbers.values()]
-        columns["lower"], columns["upper"] = [ends[key][0] for key in keys], [ends[key][1] for key in keys]
-        return pyarrow.table(columns)
 
 
 class AsksMarginals(Asks[Made]):

@@ -1,0 +1,246 @@
+"""`utmost ask`: a file of questions in, a folder of answers out: a page, JSON and CSV for each, and a list of all.
+
+The file is TOML: the table and its budget as `um.Session` takes them, and every question as a table `[ask.NAME]` with
+the name of the session's method and its arguments.
+"""
+
+from __future__ import annotations
+
+import html
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from utmost.cli.output import Json, ledger_file, print_json, read_text
+from utmost.errors import BudgetSpent, InvalidInput, UtmostError, shown
+from utmost.serve.wire import arguments_of, level_of, read_asked
+
+if TYPE_CHECKING:
+    from utmost.release.answers import Answer, Plan
+    from utmost.release.session import Session
+
+NEEDED = ("table", "dataset", "unit", "neighbours", "budget")
+KNOWN = {*NEEDED, "ledger", "types", "privacy", "together", "delta", "ask", "title"}
+EXAMPLE = '[ask.older] with question = "count", where = "age >= 65", privacy = 0.5'
+TITLE = "Private answers"
+
+
+def ask(
+    file: Annotated[Path, typer.Argument(help="A TOML file: the table, its budget, and the questions.")],
+    out: Annotated[Path | None, typer.Option(help="The folder for pages, JSON, CSV and index.html; made anew.")] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show what each would cost and how it errs; read nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Every question of FILE, answered and written to a folder, or planned and priced.
+
+    All of them are checked, and their price is compared with what is left, before the first is asked. A question that
+    was answered before, with the same words and level, costs nothing again: add questions and run it again.
+    """
+    if plan:
+        content = read_questions(file)
+        session = _opened(content, file, planned=True)
+        _show_plans(session, _plans(session, content), content, as_json)
+        return
+    if out is None:
+        raise InvalidInput("give --out, the folder for the answers; or --plan, which reads and spends nothing.")
+    answers, session = publish(file, out)
+    if as_json:
+        print_json({"folder": str(out), "answers": {name: dict(each.details) for name, each in answers.items()}})
+        return
+    for name, answer in answers.items():
+        print(f"{name}: {_first_line(answer)}")
+    print(f"left: {session.left}\nthe page that lists them: {(out / 'index.html').resolve()}")
+
+
+def publish(file: Path, out: Path) -> tuple[dict[str, Answer], Session]:
+    """Ask every question of a file and write the folder; the answers by name, and the session that asked."""
+    content = read_questions(file)
+    session = _opened(content, file)
+    plans = _plans(session, content)
+    pages = _require_folder(out, plans)
+    answers = _asked(session, plans, content)
+    _write(pages, answers, content, session)
+    return answers, session
+
+
+def _opened(content: Mapping[str, Any], file: Path, planned: bool = False) -> Session:
+    """The session that the file describes; where it is only planned, no new account is opened."""
+    from utmost.release.session import Session
+    from utmost.release.units import as_unit
+
+    folder, words = file.absolute().parent, content["unit"]
+    if not isinstance(words, str):
+        raise InvalidInput(f'unit is {shown(words)}; write it as text, such as "rows, at most 25000".')
+    ledger = _place(content.get("ledger"), folder)
+    if planned and ledger is not None and (kept := ledger_file(ledger)) is not None and not kept.exists():
+        ledger = None
+    table, budget = _place(content["table"], folder), level_of(content["budget"])
+    return Session(
+        table, content["dataset"], as_unit(words), content["neighbours"], budget, ledger, content.get("types")
+    )
+
+
+# ---- the file ----
+
+
+def read_questions(file: Path) -> dict[str, Any]:
+    """The content of a file of questions; what nothing reads, and what is missing, is refused."""
+    try:
+        content = tomllib.loads(read_text(file))
+    except tomllib.TOMLDecodeError as problem:
+        raise InvalidInput(f"{file} is not TOML: {problem}; docs/publish.md has an example.") from None
+    odd = [name for name in content if name not in KNOWN]
+    if odd:
+        raise InvalidInput(f"{file} has {shown(odd[0])}, which nothing reads; it may have {', '.join(sorted(KNOWN))}.")
+    missing = [name for name in NEEDED if name not in content]
+    if missing:
+        raise InvalidInput(f"{file} lacks {', '.join(missing)}; give each, as um.Session takes it.")
+    asked = content.get("ask")
+    if not isinstance(asked, dict) or not asked or not all(isinstance(each, dict) for each in asked.values()):
+        raise InvalidInput(f"{file} asks nothing; add questions, each as a table such as {EXAMPLE}.")
+    for name in asked:
+        if not name.replace("-", "").replace("_", "").isalnum() or name == "index":
+            raise InvalidInput(f"a question is called {shown(name)}; its name is a file's: letters, digits, - and _.")
+    return content
+
+
+def _place(name: Any, folder: Path) -> str | None:
+    """A file beside the questions, or an address."""
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise InvalidInput(f"{shown(name)} is no file; give a name or an address as text.")
+    return name if "://" in name else str(folder / name)
+
+
+def _plans(session: Session, content: Mapping[str, Any]) -> dict[str, Plan]:
+    """Every question, planned: whatever is wrong with one is said before any is asked."""
+    found = {}
+    for name, written in content["ask"].items():
+        try:
+            default = {"privacy": content["privacy"]} if "privacy" in content else {}
+            asked = read_asked(default | written)
+            found[name] = getattr(session.plan, asked.name)(**arguments_of(asked))
+        except UtmostError as problem:
+            raise type(problem)(f"[ask.{name}]: {problem}") from None
+    return found
+
+
+# ---- the price ----
+
+
+def _unanswered(session: Session, plans: Mapping[str, Plan]) -> dict[str, Plan]:
+    """Those that have to be paid for: the ledger has no answer to them."""
+    known = session.account.find
+    return {name: each for name, each in plans.items() if known(session.identity(each.question), each.privacy) is None}
+
+
+def _require_paid(session: Session, plans: Mapping[str, Plan]) -> None:
+    """Refuse questions that the budget does not pay for together: none of them is asked."""
+    filter, left = session.account.filter, session.left
+    costs = [filter.cost(each.privacy) for each in _unanswered(session, plans).values()]
+    if costs and not filter.allows([left.spent, *costs]):
+        sums = zip(filter.resources, filter.total(costs), strict=True)
+        price = ", ".join(f"{name} {float(amount):.6g}" for name, amount in sums)
+        raise BudgetSpent(
+            f"the {len(costs)} questions not answered yet cost {price} together, and {left} are left; lower their "
+            "levels, ask fewer, or ask them together with a delta. Nothing was asked."
+        )
+
+
+def _asked(session: Session, plans: dict[str, Plan], content: Mapping[str, Any]) -> dict[str, Answer]:
+    if content.get("together"):
+        return dict(zip(plans, session.batch(list(plans.values()), content.get("delta")), strict=True))
+    if "delta" in content:
+        raise InvalidInput("delta is for questions that are asked together; add together = true, or leave it out.")
+    _require_paid(session, plans)
+    found = {}
+    with typer.progressbar(plans.items(), file=sys.stderr, hidden=not sys.stderr.isatty()) as listed:
+        for name, each in listed:
+            found[name] = session.ask(each.question, False)
+    return found
+
+
+def _show_plans(session: Session, plans: dict[str, Plan], content: Mapping[str, Any], as_json: bool) -> None:
+    fresh = _unanswered(session, plans)
+    price = session.price(list(fresh.values()), content.get("delta")) if fresh else None
+    if as_json:
+        listed = {name: dict(each.details) | {"answered": name not in fresh} for name, each in plans.items()}
+        cost = {name: float(amount) for name, amount in price.cost.items()} if price else {}
+        print_json({"plans": listed, "price": cost, "left": session.left.amounts()})
+        return
+    for name, each in plans.items():
+        known = "" if name in fresh else ", answered before: costs nothing"
+        first = each.before
+        error = f"expected {first.loss} error {first.average:.6g} on average, {first.worst:.6g} at worst"
+        print(f"{name}: {each.question.words}\n  {each.privacy}, {each.details['mechanism']}, {error}{known}")
+    print(f"price: {price or 'nothing'}\nleft: {session.left}\nnothing was read, nothing is spent")
+
+
+# ---- the folder ----
+
+
+def _require_folder(out: Path, plans: Mapping[str, Plan]) -> dict[str, Path]:
+    """The page of every question, and the list of all; a place where they cannot be written is refused."""
+    from utmost.release.report import require_writable
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InvalidInput(f"{out} is no folder that can be written to: {problem.strerror}; name another.") from None
+    return {name: require_writable(out / f"{name}.html") for name in (*plans, "index")}
+
+
+def _write(pages: dict[str, Path], answers: dict[str, Answer], content: Mapping[str, Any], session: Session) -> None:
+    from utmost.release.report import report_files, write_files
+
+    files: dict[Path, str] = {}
+    for name, answer in answers.items():
+        files |= report_files([answer], pages[name], every_table=True)
+    files[pages["index"]] = _index(answers, content, session)
+    write_files(files)
+
+
+def _index(answers: dict[str, Answer], content: Mapping[str, Any], session: Session) -> str:
+    """The page that lists the answers: what was asked, what came out, what it cost, and where the rest is."""
+    from utmost.release.page import OPENING, STYLE
+
+    title = html.escape(str(content.get("title", TITLE)))
+    rows = ""
+    for name, answer in answers.items():
+        table = f', <a href="{name}.csv">CSV</a>' if isinstance(answer.value, Mapping) else ""
+        rows += (
+            f'<tr><td class="words"><a href="{name}.html">{html.escape(answer.question.words)}</a></td>'
+            f'<td class="words">{html.escape(_first_line(answer))}</td><td>{html.escape(str(answer.privacy))}</td>'
+            f'<td><a href="{name}.json">JSON</a>{table}</td></tr>'
+        )
+    words = "".join(f'<th scope="col" class="words">{name}</th>' for name in ("Question", "Answer"))
+    head = f'{words}<th scope="col">Spent</th><th scope="col">Files</th>'
+    asked = session.terms
+    terms = html.escape(f"Data set {session.dataset}; {asked.unit}; {asked.neighbours}. Left: {session.left}.")
+    return (
+        f'{OPENING}<meta name="viewport" content="width=device-width,initial-scale=1"><title>{title}</title>'
+        f"<style>{STYLE}body{{max-width:64rem}}td:not(.words){{white-space:nowrap}}</style></head><body><main><h1>{title}</h1>"
+        f'<p class="small">{terms} Every page defends its answer; the JSON beside it proves itself again: '
+        "<code>utmost verify</code>.</p>"
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+        "</main></body></html>\n"
+    )
+
+
+def _first_line(answer: Answer) -> str:
+    """What came out, in a line: of many numbers how many there are."""
+    from utmost.release.words import show
+
+    if isinstance(answer.value, Mapping) and len(answer.value) > 6:
+        return f"{len(answer.value):,} numbers"
+    if answer.interval is None:
+        return show(answer.value)
+    low, high = answer.interval
+    return f"{show(answer.value)}, between {show(low)} and {show(high)} with {answer.after.confidence:.0%}"
