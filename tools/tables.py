@@ -1,7 +1,7 @@
-"""The table of docs/questions.md, and its short form in the README: what tables of many numbers err by, against noise for one question at a time.
+"""What tables of many numbers err by, against noise for one question at a time: for docs/questions.md and the README.
 
-Run `python tools/tables.py` after a change; a test in test-long holds the page against it. Nothing is drawn: all are
-expected errors of plans, at epsilon 1 in all, of 20,000 rows that come or go.
+Run `python tools/tables.py` after a change; a long test holds both against it. All are expected errors of plans, at
+epsilon 1 in all, of 20,000 rows that come or go; only those of quantiles are averaged over seeded draws.
 """
 
 import pathlib
@@ -78,8 +78,8 @@ def table(rows):
 
 def sentence(rows):
     """The short form of the README."""
-    parts = [f"{what} err by {ours:.3g} instead of {usual:.3g}" for what, ours, usual, _ in rows[:2]]
-    return f"Many numbers from one release, at ε = 1: {'; '.join(parts)} ([by groups](docs/questions.md#by-groups)).\n"
+    parts = [f"{what} ({ours:.3g} instead of {usual:.3g})" for what, ours, usual, _ in rows[:2]]
+    return f"Mean errors of many numbers from one release, at ε = 1: {'; '.join(parts)} ([by groups](docs/questions.md#by-groups)).\n"
 
 
 def pages():
