@@ -79,7 +79,8 @@ def table(rows):
 def sentence(rows):
     """The short form of the README."""
     parts = [f"{what} ({ours:.3g} instead of {usual:.3g})" for what, ours, usual, _ in rows[:2]]
-    return f"Mean errors of many numbers from one release, at ε = 1: {'; '.join(parts)} ([by groups](docs/questions.md#by-groups)).\n"
+    more = "([by groups](docs/questions.md#by-groups))"
+    return f"Mean errors of many numbers from one release, at ε = 1: {'; '.join(parts)} {more}.\n"
 
 
 def pages():
