@@ -38,7 +38,7 @@ def test_known_probabilities():
     ratio=st.fractions(Fraction(101, 100), 20, max_denominator=100),
     delta=st.fractions(Fraction(1, 10**6), Fraction(1, 3)),
 )
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_keep_probabilities_are_the_orbit(ratio, delta):
     """Floats and balls both equal the orbit in fractions, to twelve digits and to twenty."""
     law = KeepLaw(ApproxDP.from_ratio(ratio, delta))
