@@ -104,7 +104,9 @@ class BallLaw:
         whole = all(type(x) is int for x in (self.dimension, self.period, self.upper, self.slack))
         if not whole or self.shape not in get_args(Moves) or not isinstance(self.decay, Fraction):
             raise InvalidInput("a law of balls has a shape, whole numbers and a rational decay.")
-        if not (1 <= self.dimension <= MOST_DIMENSION and 1 <= self.upper <= self.period and 0 <= self.decay < 1):
+        if not (
+            1 <= self.dimension <= MOST_DIMENSION and 1 <= self.upper <= self.period <= 2**62 and 0 <= self.decay < 1
+        ):
             raise InvalidInput("a law of balls needs 0 <= decay < 1, 1 <= upper <= period, dimension 1 to 1000.")
         if self.slack and not (self.shape == "one-way" and 0 < self.slack <= MOST_SLACK):
             raise InvalidInput(f"only one-way noise has slack, from 0 to {MOST_SLACK}.")

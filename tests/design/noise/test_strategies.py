@@ -1,4 +1,7 @@
-"""Strategies for running counts: moves by enumeration, least squares, known optima, and coverage on draws."""
+"""Strategies for running counts: moves by enumeration, least squares, known optima, and coverage on draws.
+
+Covers `mechanism/strategies`.
+"""
 
 import itertools
 import json

@@ -238,15 +238,6 @@ class Columns:
     def _floor(self, node: Any) -> Any:
         return self.functions.floor(self._within(self.column(node.arg), -HUGE, HUGE))
 
-    def _least(self, node: Any) -> Any:
-        return self.functions.least(*map(self.column, node.arg))
-
-    def _greatest(self, node: Any) -> Any:
-        return self.functions.greatest(*map(self.column, node.arg))
-
-    def _substring(self, node: Any) -> Any:
-        return self.functions.substring(self.column(node.arg), node.start.value + 1, node.length.value)
-
     def _stringfind(self, node: Any) -> Any:
         found = self.functions.position(self.column(node.substr), self.column(node.arg))
         return (found - 1).cast("bigint")  # Ibis counts from 0
