@@ -62,6 +62,13 @@ def test_gaussian_steps_follow_their_own_level():
         assert float(law.enclose_missing(n, 128)) == pytest.approx(float(law.missing(n)), rel=1e-9, abs=1e-15)
 
 
+def test_a_tiny_probability_to_tell_all_is_drawn():
+    """1 - 10^-40 is told from 1, over hundreds of steps: with too few bits, quantiles would become infinite."""
+    law = KeepLaw(GaussianDP("0.05"), Fraction(1, 10**40))
+    assert law.draw(20).min() > 200
+    assert 0.4 < float(law.enclose_missing(law.half, 128)) < 0.6
+
+
 @pytest.mark.parametrize("law", [KeepLaw(ApproxDP(1, 1e-6)), KeepLaw(GaussianDP("0.3"), Fraction(1, 10**5))])
 def test_a_million_draws_have_the_law(law):
     drawn = law.draw(10**6)
