@@ -251,11 +251,19 @@ class Answer:
         """One JSON object: the same answer, the same bytes."""
         return json.dumps({**self.details, "solution": solution_to_json(self.solution)}, indent=2, ensure_ascii=False)
 
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write one self-contained HTML page that defends the answer, and the same as JSON beside it."""
+    def report(self, path: str | os.PathLike[str], purpose: str | None = None, author: str | None = None) -> Path:
+        """Write one self-contained HTML page that defends the answer, and the same as JSON beside it.
+
+        Parameters
+        ----------
+        path : path of a file that ends in .html
+            Replaced if it is a report already, refused if it is anything else.
+        purpose, author : str, optional
+            What the answer is for and who stands behind it: written on the page as given, so say nothing private.
+        """
         from utmost.release.report import write_report
 
-        return write_report([self], path)
+        return write_report([self], path, purpose=purpose, author=author)
 
     def __str__(self) -> str:
         again = [f"  {RECORDED}"] if self.recorded else []
