@@ -24,6 +24,7 @@ def main():
     draw_losses()
     draw_release()
     draw_questions()
+    draw_workloads()
     draw_noise()
     draw_local()
     draw_accounting()
@@ -156,6 +157,53 @@ def opened(neighbours):
     with TemporaryDirectory() as folder:
         rows = write_survey(Path(folder) / "survey.csv", 10)
         yield um.Session(rows, "survey", um.rows(at_most=25_000), neighbours, budget=1)
+
+
+def draw_workloads():
+    """Many numbers at once: counts below m edges, and all two-way tables of four columns, beside independent noise."""
+    import matplotlib.pyplot as plt
+
+    from utmost.checking.workload import marginal_optimum
+    from utmost.design.workload import best_marginals, even_split
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    edges = [10, 20, 30, 50, 70, 100, 128, 250, 500, 1000]
+    with opened("add-remove") as session:
+        cells = [sum_losses(m) for m in edges]
+        ours = [session.plan.cdf("age", list(range(m)), 1).question.average for m in edges]
+        normal = [session.plan.cdf("age", list(range(m)), um.GaussianDP(1)).question.average for m in edges]
+    left.plot(edges, [1 / np.sinh(1 / m) for m in edges], color="0.6", label="noise on each count, ε/m")
+    left.plot(edges, cells, color="0.3", linestyle="--", label="noise on cells, added up, ε = 1")
+    left.plot(edges, ours, color="C0", label="Utmost, ε = 1")
+    left.plot(edges, normal, color="C1", label="Utmost, μ = 1")
+    left.set(xscale="log", yscale="log", xlabel="counts below m edges", ylabel="expected absolute error of a count")
+    left.legend(frameon=False, fontsize=8)
+    shape, pairs = (5, 10, 20, 50), ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+    for place, level in enumerate((um.PureDP(1), um.GaussianDP(1))):
+        heights = [even_split(shape, pairs, "any", 1, level), best_marginals(shape, pairs, "any", 1, 1, level).value]
+        heights += [marginal_optimum(shape, pairs) / 2100] if place else []
+        for i, height in enumerate(heights):
+            at = place * 4 + i
+            right.bar(at, height, color=["0.6", "C0", "white"][i], edgecolor="k", linewidth=0.5)
+            right.text(at, height, f"{height:.3g}", ha="center", va="bottom", fontsize=9)
+    right.set(yscale="log", ylim=(1, 120), xticks=[0, 1, 4, 5, 6], ylabel="variance of a number")
+    right.set_xticklabels(
+        ["equal\nshares\nε = 1", "Utmost\n\nε = 1", "equal\nshares\nμ = 1", "Utmost\n\nμ = 1", "best\nGaussian\nμ = 1"],
+        fontsize=8,
+    )
+    right.set_title("all two-way tables of 5, 10, 20 and 50 values", fontsize=9)
+    um.plot.save(figure, IMAGES / "workloads.png")
+
+
+def sum_losses(m):
+    """What running sums of m cells with geometric noise err by on average."""
+    from fractions import Fraction
+
+    from utmost.design.noise.sums import sum_losses
+    from utmost.mechanism.lattice import GeometricLaw, IndependentLaw
+
+    law = IndependentLaw(m, GeometricLaw(Fraction(np.exp(-1.0))))
+    return sum_losses(law, ["absolute"])["absolute"]
 
 
 def draw_noise():

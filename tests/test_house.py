@@ -25,6 +25,7 @@ SAME_THING = {
     "nearby": "one dataset in a space too large to list, with two answers or with several",
     "partitions": "letters cut into blocks: the best cut, and the bound on all",
     "patterns": "patterns of letters: what they carry, and the bound on all",
+    "strategies": "running counts from weighted sums of cells: what is shared, and which sums are best",
     "survey": "a survey: what it is, and the command that runs it",
     "top_lists": "the most frequent of a list: the laws, which is best, and the check",
     "window": "errors in a window: the evidence, and the check of it",

@@ -38,7 +38,7 @@ def test_known_probabilities():
     ratio=st.fractions(Fraction(101, 100), 20, max_denominator=100),
     delta=st.fractions(Fraction(1, 10**6), Fraction(1, 3)),
 )
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_keep_probabilities_are_the_orbit(ratio, delta):
     """Floats and balls both equal the orbit in fractions, to twelve digits and to twenty."""
     law = KeepLaw(ApproxDP.from_ratio(ratio, delta))
@@ -60,6 +60,13 @@ def test_gaussian_steps_follow_their_own_level():
     assert kept[[1, -1]].tolist() == [lost, 1]
     for n in (1, 5, law.half, law.sure - 1, law.sure):
         assert float(law.enclose_missing(n, 128)) == pytest.approx(float(law.missing(n)), rel=1e-9, abs=1e-15)
+
+
+def test_a_tiny_probability_to_tell_all_is_drawn():
+    """1 - 10^-40 is told from 1, over hundreds of steps: with too few bits, quantiles would become infinite."""
+    law = KeepLaw(GaussianDP("0.05"), Fraction(1, 10**40))
+    assert law.draw(20).min() > 200
+    assert 0.4 < float(law.enclose_missing(law.half, 128)) < 0.6
 
 
 @pytest.mark.parametrize("law", [KeepLaw(ApproxDP(1, 1e-6)), KeepLaw(GaussianDP("0.3"), Fraction(1, 10**5))])

@@ -157,7 +157,7 @@ def check_neighbours(data):
     assert one_neighbour_apart(asked[0].question.space, *(each.private_point(SECRET) for each in asked)), name
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(st.data())
 def test_neighbours_move_it_as_declared(data):
     check_neighbours(data)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from oracles.questions import Asking, Setting
 
 import utmost as um
 from utmost.errors import InvalidInput
@@ -166,6 +167,24 @@ def test_sums_of_people_agree_between_engines(everywhere, names):
     assert all(one == found[1] for one in found[1::2])
     assert found[1]["rows"] == by_loop(named, keys, lambda row: 1, True)
     assert sum(found[0]["rows"]) == 2 * 5
+
+
+@pytest.mark.parametrize("unit", [um.rows(at_most=600), um.people("who", 2, 9), um.people("who", 1000, 9)])
+def test_choices_by_products_of_lists_and_bins_agree_between_engines(everywhere, unit):
+    """Lists, bins and the rest at once; cells within groups add up to the rows that are kept."""
+    sources, listed = everywhere
+    keys = um.keys(town=["Ash", "O'Hara", None], n=[1, 2**53 + 1], f=um.bins(0, 3, "0.25"), other="rest")
+    found = []
+    for source in sources:
+        ask = Asking(Setting(source, unit, "add-remove"))
+        asked = [ask.quantile("y", 0.5, [-5, 0, 50], 1, by=keys), ask.majority("y > 0", 1, by=keys)]
+        found.append([each.private_point(SECRET).tolist() for each in asked])
+    assert all(points == found[0] for points in found)
+    rows = collections.Counter(
+        row[0] for row in listed if row[7] is not None and (unit.id is None or row[0] is not None)
+    )
+    most = unit.rows_each if unit.id is not None else len(listed)
+    assert sum(map(sum, found[0][0])) == sum(min(many, most) for many in rows.values())
 
 
 def test_one_unit_moves_groups_as_declared():

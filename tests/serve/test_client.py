@@ -6,16 +6,16 @@ import pytest
 from oracles.served import KEYS, ROWS, survey_server
 
 import utmost as um
-from utmost.release.questions import QUESTIONS
 from utmost.serve.client import RemotePlanner
+from utmost.serve.wire import METHODS
 
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """A client, and a session on the same table."""
     folder = tmp_path_factory.mktemp("client")
-    with survey_server(folder, budget='"9,1e-5"', own='"9,1e-5"') as url, um.Client(url, KEYS["ada"][0]) as client:
-        level = um.ApproxDP(9, 1e-5)
+    with survey_server(folder, budget='"20,1e-5"', own='"20,1e-5"') as url, um.Client(url, KEYS["ada"][0]) as client:
+        level = um.ApproxDP(20, 1e-5)
         unit = um.rows(at_most=500)
         yield client, um.Session(folder / "people.csv", "survey", unit, "add-remove", level, types={"age": int})
 
@@ -26,6 +26,9 @@ ASKED = [
     ("sum", ("age", 18, 90), {"privacy": um.GaussianDP("0.5"), "where": "town = 'Ash'"}),
     ("histogram", (["town", "age"], [["Ash", "Briar"], um.bins(0, 100, 25)], 0.5), {"other": "elsewhere"}),
     ("majority", ("town = 'Ash'", um.ApproxDP(0.5, 1e-7)), {}),
+    ("count", (), {"privacy": um.ApproxDP(1, 1e-6), "by": um.discover("town")}),
+    ("keys", ("town", um.ApproxDP("0.5", 1e-6)), {}),
+    ("marginals", (um.keys(town=["Ash", "Briar"], age=um.bins(0, 100, 50)), 2, 0.5), {}),
     ("plurality", ("town", ["Ash", "Briar"], 0.5), {}),
 ]
 
@@ -50,7 +53,7 @@ def test_plans_and_answers_are_those_of_a_session(both, name, given, named):
 
 def test_every_question_of_a_session_is_there():
     """With the session's own signature and help, in the client and in its plans."""
-    for name in QUESTIONS:
+    for name in METHODS:
         for kind in (um.Client, RemotePlanner):
             assert inspect.signature(getattr(kind, name)) == inspect.signature(getattr(um.Session, name))
             assert getattr(kind, name).__doc__ == getattr(um.Session, name).__doc__

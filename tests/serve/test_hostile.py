@@ -12,15 +12,43 @@ import pytest
 from oracles.served import KEYS, programs, survey_server
 
 from utmost.accounting import Ledger
-from utmost.release.questions import QUESTIONS
 from utmost.serve.api import ROUTES
-from utmost.serve.wire import parameters_of
+from utmost.serve.wire import METHODS, parameters_of
 
 PRIVATE = "Zyxgorod"
 """A town that some rows have and no request names."""
 NASTY = [
-    *(None, True, False, 0, -1, 1, 5, 0.5, 1e308, 1e-308, -0.0, 10**30, "", " ", "0", "nan", "inf", "1e400", "age"),
-    *("town", "agе", "age >= 65", "age >= 65 OR 1=1; DROP TABLE people --", "1/0 > age", "CAST(town AS INT) > 3"),
+    *(
+        None,
+        True,
+        False,
+        0,
+        -1,
+        1,
+        5,
+        0.5,
+        1e308,
+        1e-308,
+        -0.0,
+        10**30,
+        "",
+        " ",
+        "0",
+        "nan",
+        "inf",
+        "1e400",
+        "age",
+        "people.csv",
+    ),
+    *(
+        "people.csv",
+        "town",
+        "agе",
+        "age >= 65",
+        "age >= 65 OR 1=1; DROP TABLE people --",
+        "1/0 > age",
+        "CAST(town AS INT) > 3",
+    ),
     *(
         "(" * 500,
         "age" + " AND age > 1" * 300,
@@ -39,8 +67,8 @@ NASTY = [
 
 def hostile_question(chance):
     """A question whose arguments are valid ones and nasty ones."""
-    name = chance.choice([*QUESTIONS, "drop", None])
-    taken = list(parameters_of(name)) if name in QUESTIONS else ["where"]
+    name = chance.choice([*METHODS, "drop", None])
+    taken = list(parameters_of(name)) if name in METHODS else ["where"]
     usual = {"column": "age", "lower": 0, "upper": 100, "q": 0.5, "at_least": 5, "where": "age >= 30", "privacy": 0.001}
     usual |= {
         "conditions": ["age > 3"],

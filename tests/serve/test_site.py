@@ -47,6 +47,10 @@ def test_a_person_without_a_script(url, tmp_path):
         assert "your own budget does not pay for 0.6-DP" in refused.text
         assert "ask at a smaller level" in refused.text
         assert "epsilon 0.5 of 1 left" in ada.get("/datasets/survey/budget").text
+        both = ada.get("/datasets/survey/plan?question=covariance&x=age&y=age&privacy=0.5")  # ranges from the facts
+        assert "18..90" in both.text, both.text
+        found = ada.get("/datasets/survey/plan?question=count&by=found+privately:+town&privacy=0.5,1e-6")
+        assert "um.discover(&#39;town&#39;)" in found.text, found.text
         assert ada.get("/datasets/survey?question=count&where=nothing+%3E+3&privacy=1").status_code == 200
     with signed_in(url, "carol") as carol:
         assert ">ada<" in carol.get("/datasets/survey/budget").text

@@ -82,6 +82,8 @@ def window_bound(space: Lattice, level: Level, loss: str, evidence: Mapping[str,
     if wrong or (wide > 1 and loss != "absolute"):
         raise InvalidInput("wider steps are for absolute errors and epsilons below 50, and cubes have no slack.")
     size = min(d, MOST_FREE)
+    if wide < 1:
+        raise InvalidInput("where nobody moves anything, no window bounds a loss.")
     if math.comb(2 * radius + size, size) > MOST_PLACES[size]:
         raise InvalidInput("the window is too large to be checked.")
     whole = space.moves == "sum-zero" and size == d

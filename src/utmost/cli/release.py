@@ -15,7 +15,7 @@ from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.privacy import Level
 from utmost.privacy.written import read_level
 from utmost.release.options import WHERE, Option
-from utmost.release.questions import QUESTIONS, Question
+from utmost.release.questions import QUESTIONS, Question, Questions
 from utmost.release.units import MOST_UNITS, Unit, people, rows
 
 if TYPE_CHECKING:
@@ -209,6 +209,8 @@ def _require_what_belongs(asked: type[Question], given: dict[str, Any]) -> None:
             takers = [n for n, q in QUESTIONS.items() if any(each.flag == flag for each in q.options[1:])]
             hint = ", or put it in the condition" if option is WHERE else ""
             raise InvalidInput(f"--{flag} belongs to --{', --'.join(takers)}, not to --{asked.name}; drop it{hint}.")
+    if given["loss"] and "loss" not in inspect.signature(getattr(Questions, asked.name)).parameters:
+        raise InvalidInput(f"--loss is not for --{asked.name}, which has one of its own; drop it.")
     if given["of"] == "people" and given["people_by"] is None:
         raise InvalidInput("--of people counts people, but a row is protected here; give --people-by instead.")
 

@@ -31,6 +31,8 @@ THEOREM = (
 BOUND = "no private mechanism shows a key more often than if every unit held one key at most and nothing else was told"
 TOLD = (0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """The shares of delta that are tried for telling all, in Gaussian steps; the rest is the Gaussian's own delta."""
+LEAST_LOST = 1e-30
+"""Gaussian steps that tell all more rarely than this are not tried: they would need thousands of bits."""
 MOST_SPLITS = 48
 ROUNDED = 1 - 1e-11
 """Shares are rounded down by this much, so that exact arithmetic finds them within the level."""
@@ -71,6 +73,7 @@ def best_keys(space: Holders, level: Level, counted: bool = False, loss: str = "
         )
     spent: tuple[ApproxDP, ...] = (level,) if space.numbers is None else halves(level)
     law = best_law(space.changes, spent[0])
+    law.draw(1)  # of nothing private: what cannot be drawn fails before anything is spent
     noise = None
     if space.numbers is not None:
         several = space.numbers.dimension > 1
@@ -167,7 +170,7 @@ def _gaussian(changes: int, level: ApproxDP) -> Iterator[KeepLaw]:
         told = share * delta
         mu = _gaussian_mu(level.log_growth, (delta - told) / (1 - told)) / math.sqrt(changes) * ROUNDED
         lost = -math.expm1(math.log1p(-told) / changes) * ROUNDED
-        if mu > 0 and lost > 0:
+        if mu > 0 and lost > LEAST_LOST:
             yield KeepLaw(GaussianDP(Fraction(f"{mu:.15g}")), Fraction(f"{lost:.15g}"))
 
 

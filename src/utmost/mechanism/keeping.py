@@ -48,6 +48,8 @@ MOST_USERS = 10**7
 """Thresholds beyond this are not listed: a level that needs more users shows nothing that matters."""
 MOST_ORBIT = 20_000
 """How many Gaussian steps are taken one by one."""
+MOST_EXTRA = 2**15
+"""How many bits more than asked for Gaussian steps are computed with, at most."""
 MOST_CHANGES = 10**4
 """How many keys may change at once: their composition is a sum of so many terms."""
 
@@ -215,9 +217,23 @@ class KeepLaw:
 
 @lru_cache(maxsize=16)
 def _gaussian_balls(law: KeepLaw, bits: int) -> list[arb]:
-    """Balls around what is hidden at 0, 1, ... units, until nothing is."""
+    """Balls around what is hidden at 0, 1, ... units, until nothing is, each narrower than 2^-bits.
+
+    Every step widens them, the more the smaller `lost` is; so the working precision is doubled until they are narrow.
+    """
+    extra = 256 + 2 * law.lost.denominator.bit_length()  # 1 - lost must be told from 1
+    while extra <= MOST_EXTRA:
+        found = _gaussian_steps(law, bits + extra)
+        if found is not None and all(ball.rad() < arb(2) ** -bits for ball in found):
+            return found
+        extra *= 2
+    raise TooLarge(f"{law.name}: exact draws would take more than {MOST_EXTRA} bits; allow a larger delta.")
+
+
+def _gaussian_steps(law: KeepLaw, precision: int) -> list[arb] | None:
+    """The same at one working precision; None where it is too low to go on."""
     assert isinstance(law.level, GaussianDP)
-    with ctx.workprec(bits + 256):
+    with ctx.workprec(precision):
         mu, lost, root = arb(as_fmpq(Fraction(law.level.mu))), arb(as_fmpq(law.lost)), arb(2).sqrt()
         found = [arb(1), 1 - lost]
         for _ in range(MOST_ORBIT):
@@ -228,6 +244,8 @@ def _gaussian_balls(law: KeepLaw, bits: int) -> list[arb]:
                 most = rest.abs_upper()
                 high = (1 - lost) * (((2 * most).erfcinv() * root + mu) / root).erfc() / 2
                 return [*found, (high / 2).union(arb(0)).union(high), arb(0)]
+            if not rest < 1:
+                return None
             found.append((1 - lost) * (((2 * rest).erfcinv() * root + mu) / root).erfc() / 2)
     raise TooLarge(f"more than {MOST_ORBIT} Gaussian steps are needed; allow a larger level.")
 

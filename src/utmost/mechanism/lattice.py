@@ -46,7 +46,7 @@ from utmost.mechanism.layers import LayerLaw
 from utmost.mechanism.line import require_line_loss, tolerance
 from utmost.mechanism.tails import TailDraws
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
-from utmost.space.integers import Lattice, Moves
+from utmost.space.integers import Lattice, Moves, Strategy
 
 MOST_DIMENSION = 1000
 """Balls of more dimensions are not counted: a file may ask for any."""
@@ -104,7 +104,9 @@ class BallLaw:
         whole = all(type(x) is int for x in (self.dimension, self.period, self.upper, self.slack))
         if not whole or self.shape not in get_args(Moves) or not isinstance(self.decay, Fraction):
             raise InvalidInput("a law of balls has a shape, whole numbers and a rational decay.")
-        if not (1 <= self.dimension <= MOST_DIMENSION and 1 <= self.upper <= self.period and 0 <= self.decay < 1):
+        if not (
+            1 <= self.dimension <= MOST_DIMENSION and 1 <= self.upper <= self.period <= 2**62 and 0 <= self.decay < 1
+        ):
             raise InvalidInput("a law of balls needs 0 <= decay < 1, 1 <= upper <= period, dimension 1 to 1000.")
         if self.slack and not (self.shape == "one-way" and 0 < self.slack <= MOST_SLACK):
             raise InvalidInput(f"only one-way noise has slack, from 0 to {MOST_SLACK}.")
@@ -370,7 +372,7 @@ class IndependentLaw:
         draw = self.single.sample if self.single.kind == "canonical" else self.single.draw
         return np.asarray(draw(size * self.dimension)).reshape(size, self.dimension)
 
-    def prove(self, space: Lattice, level: Level) -> Check:
+    def prove(self, space: Lattice | Strategy, level: Level) -> Check:
         """Whether the law keeps a level for the moves of a lattice, from how far they go in all (l1, Euclidean)."""
         if self.dimension != space.dimension:
             return Check("privacy", False, f"{level}: the noise has {self.dimension} integers, the vectors have others")
@@ -457,7 +459,9 @@ class NoisyVector(ExactMechanism):
         return int(self.noise.half_width(confidence))
 
     def prove(self, space: Any, level: Level) -> Check:
-        if not isinstance(space, Lattice):
+        if isinstance(space, Strategy) and not isinstance(self.noise, IndependentLaw):
+            return Check("privacy", False, "weighted sums of cells need noise of their own each")
+        if not isinstance(space, Lattice | Strategy):
             return Check("privacy", False, "noise on vectors needs to know the moves of a lattice")
         found: Check = self.noise.prove(space, level)
         return found
@@ -507,15 +511,19 @@ def norm_of_moves(shape: Moves, space: Lattice) -> int | None:
     return space.reach * d
 
 
-def sum_of_moves(space: Lattice) -> int:
+def sum_of_moves(space: Lattice | Strategy) -> int:
     """How far one neighbour moves all integers together (l1)."""
+    if isinstance(space, Strategy):
+        return space.farthest
     found = norm_of_moves("any", space)
     assert found is not None
     return found
 
 
-def square_of_moves(space: Lattice) -> int:
+def square_of_moves(space: Lattice | Strategy) -> int:
     """The largest squared Euclidean length of what one neighbour does."""
+    if isinstance(space, Strategy):
+        return space.square
     d, moves = space.dimension, space.moves
     if moves == "sum-zero" and d == 1:
         return 0
@@ -536,7 +544,7 @@ def half_width(enclose: Callable[[int, int], arb], confidence: Any) -> int:
     return first_integer(suffices)
 
 
-def _prove_gaussian(law: GaussianLaw, space: Lattice, level: Level) -> Check:
+def _prove_gaussian(law: GaussianLaw, space: Lattice | Strategy, level: Level) -> Check:
     """Gaussian noise by the Euclidean length of a move: decided in rationals, or in balls for (epsilon, delta)."""
     length = Fraction(square_of_moves(space))
     ratio = length / law.variance  # mu^2

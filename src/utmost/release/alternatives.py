@@ -115,10 +115,10 @@ def thresholds(changes: int, level: Level) -> dict[str, Callable[[Any], Floats]]
     half = ApproxDP(level.epsilon, level.delta / 2) if level.ratio == 1 else level
     spread = _gaussian_spread(half) * math.sqrt(changes)
     high, higher = 1 - scale * math.log(2 * alone), 1 - spread * float(ndtri(alone / 2))
-    return {
-        "Laplace threshold": lambda n: _laplace_below((n - high) / scale),
-        "Gaussian threshold": lambda n: np.asarray(ndtr((higher - n) / spread)),
-    }
+    found: dict[str, Callable[[Any], Floats]] = {"Laplace threshold": lambda n: _laplace_below((n - high) / scale)}
+    if math.isfinite(spread):
+        found["Gaussian threshold"] = lambda n: np.asarray(ndtr((higher - n) / spread))
+    return found
 
 
 def threshold_users(changes: int, level: Level) -> dict[str, float]:

@@ -114,26 +114,59 @@ def marginal_statement(
     )
     table = table.filter(_any_present(table, count))
     kept = table if unit.id is None else table.filter(table.who.notnull())
-    placed, _ = _placed(source, kept, parts, None, count, grouped=False)
-    places = {
-        part.place: (placed[part.place].fill_null(part.size - 1) if part.other else placed[part.place]).cast("int64")
-        for part in parts
-    }
-    placed = placed.select(*(["who"] if unit.id is not None else []), **places)
-    for name in places:
-        placed = placed.filter(placed[name].notnull())
+    raw, lists = _with_listed_values(source, kept, parts)
     if unit.id is not None:
-        placed = keep_rows(placed, tuple(places), rows_each, secret)
+        raw = keep_rows(raw, tuple(name for name in raw.columns if name != "who"), rows_each, secret)
     found, start = [], 0
     for columns in tables:
-        cell: Any = ibis.literal(0, "int64")
-        for i in columns:
-            cell = cell * parts[i].size + placed[parts[i].place]
-        one = placed.mutate(cell=cell + start)
-        found.append(one.group_by("cell").aggregate(count=one.count()))
-        start += math.prod(parts[i].size for i in columns)
+        here = [parts[i] for i in columns]
+        names = [name for part in here for name in ([part.place] if part.cuts is not None else part.columns)]
+        one = raw.group_by(names).aggregate(count=raw.count()) if names else raw.aggregate(count=raw.count())
+        placed, cell = _cells_of(one, here, lists)
+        found.append(placed.select(cell=(cell + start).cast("int64"), count=placed["count"].cast("int64")))
+        start += math.prod(part.size for part in here)
     query = found[0] if len(found) == 1 else ibis.union(*found, distinct=False)
+    query = query.group_by("cell").aggregate(count=query["count"].sum())  # what is not listed comes in several rows
     return source.statement(query.select("cell", "count"), _listed(parts), start)
+
+
+def _with_listed_values(source: Source, table: Any, parts: Sequence[Dimension]) -> tuple[Any, dict[int, Any]]:
+    """The rows that have a listed value in every dimension, as raw values or bins; and the lists by their number.
+
+    Each list is a filter of its own (a semi-join): joined all at once, engines may take the product of the lists first.
+    """
+    binned = {part.place: part.number(table) for part in parts if part.cuts is not None}
+    raw = {name: table[name] for part in parts if part.cuts is None for name in part.columns}
+    table = table.select(**({"who": table.who} if "who" in table.columns else {}), **binned, **raw)
+    lists = {}
+    for part in parts:
+        if part.cuts is None:
+            every = ibis_keys(source, _listed(parts))
+            mine = every.filter(every.dimension == part.number_of_it)
+            mine = mine.select(**{part.place: mine.place, **{f"of_{name}": mine[name] for name in part.columns}})
+            lists[part.number_of_it] = mine
+            if not part.other:
+                table = table.semi_join(mine, part.matches(table, mine))
+        elif not part.other:
+            table = table.filter(table[part.place].notnull())
+    return table, lists
+
+
+def _cells_of(table: Any, parts: Sequence[Dimension], lists: Mapping[int, Any]) -> tuple[Any, Any]:
+    """Groups of values with their places, and the cell of each."""
+    import ibis
+
+    for part in parts:
+        if part.cuts is None:
+            mine = lists[part.number_of_it]
+            kept = [name for name in table.columns if name not in part.columns]
+            table = table.join(mine, part.matches(table, mine), how="left" if part.other else "inner")
+            table = table.select(*kept, part.place)
+    cell: Any = ibis.literal(0, "int64")
+    for part in parts:
+        place = table[part.place]
+        cell = cell * part.size + (place.fill_null(part.size - 1) if part.other else place)
+    return table, cell
 
 
 def _placed(

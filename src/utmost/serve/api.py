@@ -20,12 +20,12 @@ from starlette.types import Receive, Scope, Send
 from utmost.errors import InvalidInput, shown
 from utmost.release.answers import Answer, Plan, describe
 from utmost.release.page import STYLE, page_of
-from utmost.release.questions import QUESTIONS, Question
+from utmost.release.questions import Question
 from utmost.serve.desk import Desk, Given
 from utmost.serve.guard import Gate, Rates, Work, require_same_site
 from utmost.serve.problems import Refused
 from utmost.serve.settings import Visitor
-from utmost.serve.wire import parameters_of, read_asked, read_json, write_budget, write_entry
+from utmost.serve.wire import METHODS, parameters_of, read_asked, read_json, write_budget, write_entry
 from utmost.solution.solution import solution_to_json
 
 Handler = Callable[["Api", Request, Visitor], Awaitable[Response]]
@@ -68,7 +68,7 @@ class Api:
 
     async def questions(self, request: Request, visitor: Visitor) -> Response:
         """What can be asked, and with which arguments."""
-        return JSONResponse({"questions": [_declared(question) for question in QUESTIONS.values()]})
+        return JSONResponse({"questions": [_declared(question) for question in METHODS.values()]})
 
     async def datasets(self, request: Request, visitor: Visitor) -> Response:
         """The data sets that the visitor may see."""

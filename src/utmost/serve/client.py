@@ -26,12 +26,12 @@ from utmost.release.allotment import Allotment, allot, price
 from utmost.release.answers import Answer, Plan
 from utmost.release.budget import Budget
 from utmost.release.proof import answer_from_json, question_again
-from utmost.release.questions import QUESTIONS, Question, Questions, Terms
+from utmost.release.questions import Question, Questions, Terms
 from utmost.release.session import A_BATCH, Session
 from utmost.release.units import as_unit, require_neighbours
 from utmost.serve.problems import Refused, problem_again
 from utmost.serve.settings import is_loopback
-from utmost.serve.wire import read_budget, read_json, write_asked
+from utmost.serve.wire import METHODS, read_budget, read_json, write_asked
 from utmost.solution.solution import solution_from_json
 
 if TYPE_CHECKING:
@@ -333,7 +333,7 @@ def _asking(name: str) -> Callable[..., Any]:
 
 
 if not TYPE_CHECKING:
-    for _name in QUESTIONS:
+    for _name in METHODS:
         setattr(Asking, _name, _asking(_name))
 
 __all__ = ["Client", "Refused", "RemotePlan"]

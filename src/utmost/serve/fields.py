@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from utmost.errors import InvalidInput, UtmostError
+from utmost.release.discover import discover
 from utmost.release.options import Option
 from utmost.release.questions import QUESTIONS
 from utmost.serve.settings import Column, Dataset
@@ -24,6 +25,11 @@ FROM_FACTS = {
     "candidates": "categories",
 }
 """Which fact of the chosen column fills a field that is left empty."""
+
+
+COLUMNS = ("column", "x", "y")
+"""Arguments that are a column, chosen from a list."""
+FOUND = "found privately: "
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,8 @@ def fields_of(question: str, dataset: Dataset, columns: Mapping[str, str], given
         found.append(_field(option, dataset, columns, given.get(option.name, "")))
     if "by" in taken:
         listed = [(name, name) for name in columns if _facts(dataset, name).categories]
+        if "Discover" in str(taken["by"].annotation):
+            listed += [(f"{FOUND}{name}", f"{name}, keys found privately (needs a delta)") for name in columns]
         if listed:
             help = "Answer once for every category of a column, all for one spend."
             found.append(Field("by", "by", help, "choice", given.get("by", ""), (("", "no groups"), *listed)))
@@ -69,9 +77,9 @@ def fields_of(question: str, dataset: Dataset, columns: Mapping[str, str], given
 
 def _field(option: Option, dataset: Dataset, columns: Mapping[str, str], value: str) -> Field:
     label, help = option.name.replace("_", " "), option.help.replace("--", "")  # the command's words for its flags
-    if option.name == "column":
+    if option.name in COLUMNS:
         words = [(name, _words(name, _facts(dataset, name))) for name in columns]
-        return Field("column", label, help, "columns", value or next(iter(columns)), tuple(words), required=True)
+        return Field(option.name, label, help, "columns", value or next(iter(columns)), tuple(words), required=True)
     if option.name == "of":
         return Field("of", label, help, "choice", value or "rows", (("rows", "rows"), ("people", "people")))
     kind = "switch" if option.is_switch else "lines" if option.several else "text"
@@ -82,9 +90,11 @@ def _field(option: Option, dataset: Dataset, columns: Mapping[str, str], value: 
 
 def asked_by(question: str, dataset: Dataset, columns: Mapping[str, Any], given: Mapping[str, str]) -> Asked:
     """The question that a filled form asks; empty fields are filled from facts, or left out."""
-    chosen = given.get("column", "").strip()
-    facts, kind, arguments = _facts(dataset, chosen), columns.get(chosen), dict[str, Any]()
+    arguments = dict[str, Any]()
     for option in QUESTIONS[question].options:
+        about, _, part = option.name.rpartition("_")  # x_range is of the column x
+        chosen = given.get(about if about in COLUMNS else "column", "").strip()
+        facts, kind = _facts(dataset, chosen), columns.get(chosen)
         text = given.get(option.name, "").strip()
         if option.is_switch:
             if text:
@@ -93,10 +103,14 @@ def asked_by(question: str, dataset: Dataset, columns: Mapping[str, Any], given:
             arguments[option.name] = [line.strip() for line in text.splitlines() if line.strip()]
         elif text:
             arguments[option.name] = _read(option, text, kind)
-        elif (known := getattr(facts, FROM_FACTS.get(option.name, ""), None)) not in (None, ()):
+        elif part == "range" and None not in (facts.lower, facts.upper):
+            arguments[option.name] = [facts.lower, facts.upper]
+        elif (known := getattr(facts, FROM_FACTS.get(part, FROM_FACTS.get(option.name, "")), None)) not in (None, ()):
             arguments[option.name] = list(known) if isinstance(known, tuple) else known
     by = given.get("by", "").strip()
-    if by and "by" in parameters_of(question):
+    if by.startswith(FOUND):
+        arguments["by"] = discover(by.removeprefix(FOUND))
+    elif by and "by" in parameters_of(question):
         arguments["by"] = {by: list(_facts(dataset, by).categories)}
     arguments["privacy"] = given.get("privacy", "").strip() or None
     if given.get("fresh"):
@@ -118,6 +132,8 @@ def as_python(asked: Asked, dataset: str, url: str) -> str:
 
 
 def _argument(name: str, value: Any) -> str:
+    if name == "by" and isinstance(value, dict) and "discover" in value:
+        return f"by=um.discover({', '.join(map(repr, value['discover']))})"
     if name == "by" and isinstance(value, dict):
         return f"by=um.keys({', '.join(f'{column}={listed!r}' for column, listed in value.items())})"
     if name == "privacy" and isinstance(value, str) and _is_number(value):

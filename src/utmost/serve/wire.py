@@ -28,13 +28,19 @@ from utmost.release.bins import Bins, bins
 from utmost.release.budget import Budget, asked, levels_of
 from utmost.release.discover import Discover, discover_again
 from utmost.release.keys import Keys, keys, keys_again
-from utmost.release.questions import QUESTIONS, Questions
+from utmost.release.questions import BY_KEYS, QUESTIONS, Question, Questions
 
 UNSENT = "a server takes conditions as SQL text, such as 'age >= 65', and everything else as texts, numbers and lists"
 MOST_TEXT = 10_000
 """No text of a question is longer."""
 MOST_LISTED = 10_000
 """No list of a question has more members, keys and priors apart."""
+
+
+METHODS: dict[str, type[Question]] = {
+    name: asked for name, asked in (BY_KEYS | QUESTIONS).items() if callable(getattr(Questions, name, None))
+}
+"""Every method of a session that asks, with the class of its question; those about keys alone have no form."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +74,8 @@ def read_asked(content: Any) -> Asked:
     if not isinstance(content, dict):
         raise InvalidInput(f"the question is {shown(content)}; send an object such as {EXAMPLE}.")
     name = content.get("question")
-    if not isinstance(name, str) or name not in QUESTIONS:
-        raise InvalidInput(f"question is {shown(name)}; it is one of {', '.join(QUESTIONS)}.")
+    if not isinstance(name, str) or name not in METHODS:
+        raise InvalidInput(f"question is {shown(name)}; it is one of {', '.join(METHODS)}.")
     taken = parameters_of(name)
     given = {key: value for key, value in content.items() if key != "question"}
     odd = [key for key in given if key not in taken]
@@ -104,10 +110,13 @@ def _require_small(name: str, value: Any, depth: int = 0) -> None:
 
 def arguments_of(asked: Asked, most_keys: int = 10**6) -> dict[str, Any]:
     """The arguments that a session's method is called with."""
-    read = {name: _with_bins(value) for name, value in asked.arguments.items()}
-    read["privacy"] = level_of(read["privacy"])
-    if read.get("by") is not None:
-        read["by"] = _keys_of(read["by"], most_keys)
+    read = {name: _value_of(value, most_keys) for name, value in asked.arguments.items()}
+    read["privacy"] = level_of(asked.arguments["privacy"])
+    for name in {"by", "keys"} & read.keys():
+        if isinstance(read[name], dict):
+            read[name] = _keys_of(read[name], most_keys)
+        if not isinstance(read[name], Keys | Discover | None):  # a text would be the name of a file on this machine
+            raise InvalidInput(f'{name} is {shown(read[name])}; list the values of columns: {{"town": ["Ash"]}}.')
     prior = read.get("prior")
     if isinstance(prior, list) and prior and all(isinstance(part, list) for part in prior):
         try:
@@ -117,11 +126,20 @@ def arguments_of(asked: Asked, most_keys: int = 10**6) -> dict[str, Any]:
     return read
 
 
-def _with_bins(value: Any) -> Any:
-    """A list of values, in which bins are written by their edges."""
+def _value_of(value: Any, most_keys: int) -> Any:
+    """A value in which bins, keys and columns whose keys are found privately are written as their `public` is."""
     if isinstance(value, list):
-        return [_with_bins(part) for part in value]
-    return bins(value["bins"]) if isinstance(value, dict) and value.keys() == {"bins"} else value
+        return [_value_of(part, most_keys) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"bins"}:
+        return bins(value["bins"])
+    if value.keys() == {"discover", "keys_each"}:
+        try:
+            return discover_again(value)
+        except TypeError:
+            raise InvalidInput('discover lists columns, as in {"discover": ["town"], "keys_each": 1}.') from None
+    return _keys_of(value, most_keys) if value.keys() >= {"product", "columns"} else value
 
 
 def level_of(value: Any) -> Level:
@@ -138,12 +156,12 @@ def level_of(value: Any) -> Level:
         raise InvalidInput('privacy is no level; give an epsilon, or a text such as "0.5,1e-6" or "mu=0.5".') from None
 
 
-def _keys_of(value: Any, most: int) -> Keys | Discover:
-    """Public keys as `Keys.public` writes them, or a list of values for each of some columns; or keys to be found."""
+def _keys_of(value: dict[str, Any], most: int) -> Keys:
+    """Public keys: as `Keys.public` writes them, or a list of values, or bins, for each of some columns."""
     try:
-        if isinstance(value, dict) and value.keys() == {"discover", "keys_each"}:
-            return discover_again(value)
-        written = isinstance(value, dict) and value.keys() >= {"product", "columns"}
+        written = value.keys() >= {"product", "columns"}
+        if not written:
+            value = {name: _value_of(values, most) for name, values in value.items()}
         columns = value["columns"] if written else list(value.items())
         lengths = [len(part[-1]) for part in columns]
         size = math.prod(lengths) if not written or value["product"] else max(lengths, default=0)

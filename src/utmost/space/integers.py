@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate, combinations
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -292,8 +292,83 @@ class Tables:
 
 OF_ONE = ("any", "exchange")
 """The moves of a row that is in one cell at most."""
-Unlisted: TypeAlias = Line | Lattice | Tallies | Holders | Tables
-KINDS: dict[str, Any] = {kind.kind: kind for kind in (Line, Lattice, Tallies, Holders, Tables)}
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """Weighted sums of disjoint cells: what is released in place of the cells, where sums of them are wanted.
+
+    Attributes
+    ----------
+    cells : the cells, and what one neighbour does to them ("any" or "exchange")
+    rows : for every sum the first cell that it has, and the whole weights of that cell and those after it
+
+    Examples
+    --------
+    >>> found = Strategy(Lattice(3, "any", 1, 0, 100), ((0, (2, 2)), (2, (5,))))
+    >>> found.matrix.tolist(), found.farthest, found.square
+    ([[2, 2, 0], [0, 0, 5]], 5, 25)
+    """
+
+    kind: ClassVar[str] = "strategy"
+    cells: Lattice
+    rows: tuple[tuple[int, tuple[int, ...]], ...]
+
+    def __post_init__(self) -> None:
+        cells = Lattice(**self.cells) if isinstance(self.cells, Mapping) else self.cells
+        rows = tuple((first, tuple(weights)) for first, weights in self.rows)
+        whole = all(type(x) is int and abs(x) <= MOST_WEIGHT for first, weights in rows for x in (first, *weights))
+        fits = whole and all(first >= 0 and first + len(weights) <= cells.dimension for first, weights in rows)
+        if not fits or not 0 < len(rows) <= MOST_SUMS or cells.moves not in ("any", "exchange"):
+            raise InvalidInput(
+                f"a strategy is 1 to {MOST_SUMS} sums of disjoint cells with whole weights up to {MOST_WEIGHT}."
+            )
+        object.__setattr__(self, "cells", cells)
+        object.__setattr__(self, "rows", rows)
+
+    @property
+    def dimension(self) -> int:
+        """How many sums there are."""
+        return len(self.rows)
+
+    @cached_property
+    def matrix(self) -> NDArray[np.int64]:
+        """The weights, a row for each sum."""
+        found = np.zeros((len(self.rows), self.cells.dimension), dtype=np.int64)
+        for i, (first, weights) in enumerate(self.rows):
+            found[i, first : first + len(weights)] = weights
+        return found
+
+    @cached_property
+    def farthest(self) -> int:
+        """How far one neighbour moves all sums together (l1), at most."""
+        alone = int(np.abs(self.matrix).sum(axis=0).max())
+        if self.cells.moves == "any":
+            return alone * self.cells.reach
+        pairs = (
+            int(np.abs(self.matrix.T[i + 1 :] - column).sum(axis=1).max(initial=0))
+            for i, column in enumerate(self.matrix.T)
+        )
+        return max(alone, *pairs) * self.cells.reach
+
+    @cached_property
+    def square(self) -> int:
+        """The largest squared Euclidean length of what one neighbour does to the sums, at most."""
+        products = self.matrix.T @ self.matrix
+        alone = np.diag(products)
+        found = int(alone.max())
+        if self.cells.moves == "exchange":
+            found = max(found, int((alone[:, None] + alone[None] - 2 * products).max()))
+        return found * self.cells.reach**2
+
+    def __str__(self) -> str:
+        return f"{self.dimension} weighted sums of {self.cells}"
+
+
+MOST_SUMS, MOST_WEIGHT = 2000, 10**6
+"""So that squares of 64 bits hold what a strategy is measured by."""
+Unlisted: TypeAlias = Line | Lattice | Tallies | Holders | Tables | Strategy
+KINDS: dict[str, Any] = {kind.kind: kind for kind in (Line, Lattice, Tallies, Holders, Tables, Strategy)}
 
 
 def unlisted_to_json(space: Unlisted) -> dict[str, Any]:

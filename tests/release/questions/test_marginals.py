@@ -50,6 +50,19 @@ def test_nearly_without_noise_tables_are_those_of_sql():
     assert len(value) == 12 + 8 + 2 + 1
 
 
+def test_null_and_what_is_not_listed():
+    """None is a value like others; `other` holds the rest of a list, and what is outside all bins."""
+    keys = um.keys(town=["Ash", None], age=um.bins([0, 40]), other="rest")
+    value = opened(500).marginals(keys, [("town", "age"), ("age",)], privacy=500).value
+    towns, ages = TABLE["town"].to_pylist(), TABLE["age"].to_pylist()
+    pairs = [
+        (town if town in ("Ash", None) else "rest", "[0, 40)" if age < 40 else "rest")
+        for town, age in zip(towns, ages, strict=True)
+    ]
+    for key, count in value.items():
+        assert count == sum(key in (pair, (..., pair[1])) for pair in pairs)
+
+
 def test_people_have_as_many_rows_as_are_kept():
     """Two rows of each person in all tables together; with `other`, every row has its cell."""
     s = opened(500, um.people("who", rows_each=2, at_most=1000))

@@ -23,6 +23,8 @@ SMOOTH = 2
 """The deviation of what is added, in points."""
 SPARED, BEYOND = 3.5, 4.8e-4
 """How many deviations of it a half width is widened by, and with which probability it is larger than that."""
+FEW, CHUNK, NEGLIGIBLE = 8, 128, 1e-9
+"""With more different weights than a few, the transform is negligible from some frequency on, and looked at so far."""
 MOST_VALUES, TABLE = 2**12, 2**18
 """How many values of one noise are listed (beyond, in wider bins), and places where its transform is."""
 
@@ -45,7 +47,7 @@ def half_widths(law: IndependentLaw, weights: Floats, times: Floats, confidence:
     >>> from utmost.mechanism.lattice import GeometricLaw
     >>> law = IndependentLaw(9, GeometricLaw(Fraction(9, 10)))
     >>> half_widths(law, np.array([[1.0]]), np.array([[9]]), 0.95).round(1)      # deviation 13.4 · 3: Gaussian 78.9
-    array([80.7])
+    array([81.6])
     """
     found = []
     for row, many in zip(np.atleast_2d(weights), np.atleast_2d(times), strict=True):
@@ -57,6 +59,7 @@ def half_widths(law: IndependentLaw, weights: Floats, times: Floats, confidence:
         reached = int(np.searchsorted(np.maximum.accumulate(inside), confidence + BEYOND))
         step = deviation / PER_DEVIATION
         binned = float(np.abs(row) @ many) * ((_listed(law)[1] - 1) / 2)
+        binned += float(np.abs(row).max()) * (len(row) > FEW)  # what is left of a lattice, not looked at
         found.append((reached + 0.5 + SPARED * SMOOTH) * step + binned)
     return np.array(found)
 
@@ -73,6 +76,16 @@ def mean_sizes(law: IndependentLaw, weights: Floats, times: Floats) -> Floats:
     return np.array(found)
 
 
+def beyond(law: IndependentLaw, weights: Floats, times: Floats, size: float) -> Floats:
+    """The probability that sums of noises are larger than so much, to about three digits."""
+    found = []
+    for row, many in zip(np.atleast_2d(weights), np.atleast_2d(times), strict=True):
+        density, deviation = _density(law, row, many)
+        places = np.minimum(np.arange(POINTS), POINTS - np.arange(POINTS)) * (deviation / PER_DEVIATION)
+        found.append(float(density[places > size].sum()))
+    return np.array(found)
+
+
 def _density(law: IndependentLaw, weights: Floats, times: Floats) -> tuple[Floats, float]:
     """The probabilities of X + sZ around the points 0, 1, ..., -2, -1 (a circle), and the deviation of X."""
     deviation = math.sqrt(law.mean("squared") * float(np.square(weights) @ times))
@@ -80,9 +93,19 @@ def _density(law: IndependentLaw, weights: Floats, times: Floats) -> tuple[Float
         return np.eye(1, POINTS)[0], 0.0
     frequencies = np.arange(POINTS // 2 + 1) * (2 * math.pi * PER_DEVIATION / (POINTS * deviation))
     found = np.exp(-np.square(frequencies * (SMOOTH * deviation / PER_DEVIATION)) / 2)
-    for weight, many in zip(np.abs(weights).tolist(), times.tolist(), strict=True):
-        if weight and many:
-            found = found * _transform(law, weight * frequencies) ** many
+    used = (weights != 0) & (times != 0)
+    sizes, many = np.abs(weights[used]), times[used]
+    if len(sizes) <= FEW:
+        for weight, count in zip(sizes.tolist(), many.tolist(), strict=True):
+            found = found * _transform(law, weight * frequencies) ** count
+        return np.fft.irfft(found, POINTS), deviation
+    for start in range(0, len(found), CHUNK):
+        here = slice(start, start + CHUNK)
+        product = np.prod(_transform(law, np.outer(sizes, frequencies[here])) ** many[:, None], axis=0)
+        found[here] *= product
+        if np.abs(product).max() < NEGLIGIBLE:
+            found[start + CHUNK :] = 0.0
+            break
     return np.fft.irfft(found, POINTS), deviation
 
 

@@ -74,7 +74,7 @@ class Cdf(Nested):
         }
 
     def value(self, released: Mapping[str, Any]) -> Any:
-        found = super().value(released)
+        found = self.noisy(released)
         return dict(zip(found, increasing(list(found.values())), strict=True)) if self.monotone else found
 
     def after(self, released: Mapping[str, Any]) -> After:
@@ -116,7 +116,9 @@ class AsksCdf(Asks[Made]):
         and are added up (or the counts themselves get it, where that errs less: few edges, rows replaced). Then counts
         that fall are made to increase; with ``monotone=False`` they are unbiased instead.
 
-        At Gaussian and zCDP levels the cells are added up, too, though better strategies are known there.
+        With eight edges or more, weighted sums of cells are tried, too, and taken where they err less: a tree (up to
+        128 edges), and at Gaussian levels the best factorisation (up to 256): a hundred edges at mu = 1 err by 1.8,
+        where cells added up err by 5.5.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
 from utmost.release.questions.numbers import Vector
 from utmost.release.questions.question import Asks, Made, as_of, asking
-from utmost.release.source import Source, Statement
+from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Moves
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Histogram(Vector):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        listed = tuple((name, _settled(values)) for name, values in self.categories)
+        listed = tuple((as_column(name), _settled(values)) for name, values in self.categories)
         other = plain(self.other)
         named = isinstance(other, str) and other.strip()
         if other is not None and (not named or any(other in _shown(values) for _, values in listed)):

@@ -8,6 +8,7 @@ neighbour can really make, and nothing is cut off or guessed: their errors have 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,17 +19,24 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_plain
+from utmost.exact.arrays import Floats
 from utmost.mechanism.line import LineMechanism, cost
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.alternatives import noise_alternatives, number_alternatives
 from utmost.release.arguments import scaled, shown_with
 from utmost.release.questions.question import Question
-from utmost.space.integers import Lattice, Line, Moves
+from utmost.space.integers import Lattice, Line, Moves, Strategy
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
 
 
+ROUNDED = 1e-6
+"""What estimates may be off by in floats."""
+SUMMED = (
+    "the counts lie inside each other: released are weighted sums of the rows between them, and a count is the least "
+    "squares estimate made of all of them, rounded; it may come out below one inside it"
+)
 ADDED = (
     "the counts lie inside each other: released are the rows of each that the one inside it leaves out, and a count is "
     "their sum; a count is unbiased, and may come out below one inside it"
@@ -290,97 +298,148 @@ class Chained(Vector):
         return replace(self.between, moves="one-way")
 
     @property
-    def space(self) -> Lattice:
+    def space(self) -> Any:
         if not self.chain:
             return self.flat
         found = self.solution.problem.space  # from a report, it may be anything
+        if isinstance(found, Strategy) and found.cells == self.between:
+            return found
         return self.nested if found == self.nested else self.between
 
     @property
     def added(self) -> bool:
         """Whether cells are released, which are added up."""
-        return bool(self.chain) and self.space != self.nested
+        return bool(self.chain) and self.space == self.between
+
+    @property
+    def summed(self) -> bool:
+        """Whether weighted sums of cells are released, of which counts are least squares estimates."""
+        return bool(self.chain) and isinstance(self.space, Strategy)
 
     def design(self) -> Solution:
-        from utmost.design.noise.sums import best_sums
+        from utmost.design.noise.strategies import best_counts
         from utmost.design.noise.vectors import best_vector
 
         if not self.chain:
             return best_vector(self.flat, self.privacy, self.loss)
-        return best_sums(self.between, self.nested, self.privacy, self.loss)
+        return best_counts(self.between, self.nested, self.privacy, self.loss)
 
     def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
-        if not self.chain or self.added:
+        if not self.chain:
             return super().point(found)
         cells = [found[f"c{i}"] for i in range(len(self.chain))]
+        if self.added:
+            return self.between.clamp(cells)
+        if self.summed:
+            return tuple((self.space.matrix @ np.array(self.between.clamp(cells))).tolist())
         sums = dict(zip(self.chain, accumulate(cells), strict=True))
-        return self.space.clamp([sums[name] for name in self.names])
+        return self.nested.clamp([sums[name] for name in self.names])
 
     def released(self, drawn: Any) -> dict[str, Any]:
-        if not self.added:
+        if not self.added and not self.summed:
             return super().released(drawn)
-        return {f"cell {i + 1}": int(x) for i, x in enumerate(drawn)}
+        each = "cell" if self.added else "sum"
+        return {f"{each} {i + 1}": int(x) for i, x in enumerate(drawn)}
 
     def value(self, released: Mapping[str, Any]) -> Any:
-        if not self.added:
-            return super().value(released)
-        cells = [released[f"cell {i + 1}"] for i in range(len(self.chain))]
-        sums = dict(zip(self.chain, accumulate(cells), strict=True))
+        return self.noisy(released)
+
+    def noisy(self, released: Mapping[str, Any]) -> dict[str, int]:
+        """The counts as they follow from what was released, with errors of mean 0 (up to rounding)."""
+        if not self.added and not self.summed:
+            return {name: released[name] for name in self.names}
+        if self.summed:
+            found = [math.floor(count + 0.5) for count in self._estimates(released).tolist()]
+        else:
+            found = list(accumulate(released[f"cell {i + 1}"] for i in range(len(self.chain))))
+        sums = dict(zip(self.chain, found, strict=True))
         return {name: sums[name] for name in self.names}
+
+    def _estimates(self, released: Mapping[str, Any]) -> Floats:
+        """Running counts by least squares, in floats."""
+        from utmost.mechanism.strategies import prefix_weights
+
+        sums = [released[f"sum {i + 1}"] for i in range(self.space.dimension)]
+        return np.asarray(prefix_weights(self.space) @ np.array(sums, dtype=float))
 
     @property
     def average(self) -> float:
-        return self._sums((self.loss,))[self.loss] if self.added else super().average
+        return self._sums((self.loss,))[self.loss] if self.added or self.summed else super().average
 
     @property
     def is_released(self) -> bool:
-        return not self.added
+        return not self.added and not self.summed
 
     def searched(self, loss: str) -> float | None:
         return None if self.chain else super().searched(loss)
 
     def off_by_more(self, error: Fraction) -> float:
+        if self.summed:
+            from utmost.design.noise.strategies import off_by_more
+
+            return off_by_more(self.solution, float(error / self.step))
         if not self.added:
             return super().off_by_more(error)
         loss = f"within {error // self.step}"
         return self._sums((loss,))[loss]
 
     def before(self) -> Before:
-        if not self.added:
+        if not self.added and not self.summed:
             return super().before()
         last = self._sums((self.loss,), last=True)[self.loss]
         return Before(self.loss, self.average, last, holds="the worst is the outermost count")
 
     def after(self, released: Mapping[str, Any]) -> After:
-        if not self.added:
+        if not self.added and not self.summed:
             return super().after(released)
+        if self.summed:
+            return After(self._around_estimates(released), given=self.by_law)
         from utmost.design.noise.sums import sum_half_widths
 
         widths = sum_half_widths(self.solution.mechanism.noise, CONFIDENCE)
-        half, sums = dict(zip(self.chain, widths, strict=True)), self.value(released)
+        half, sums = dict(zip(self.chain, widths, strict=True)), self.noisy(released)
         return After(
             {name: (sums[name] - half[name], sums[name] + half[name]) for name in self.names}, given=self.by_law
         )
 
+    def _around_estimates(self, released: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+        """The whole numbers within the half width of an estimate, and what it is rounded to."""
+        from utmost.design.noise.strategies import count_errors
+
+        halves, shown = count_errors(self.solution)[1], self.noisy(released)
+        found = {}
+        for name, estimate, half in zip(self.chain, self._estimates(released).tolist(), halves.tolist(), strict=True):
+            low, high = math.ceil(estimate - half - ROUNDED), math.floor(estimate + half + ROUNDED)
+            found[name] = (min(low, shown[name]), max(high, shown[name]))
+        return {name: found[name] for name in self.names}
+
     def compared(self) -> dict[str, dict[str, float]]:
-        if not self.added:
+        if not self.added and not self.summed:
             return super().compared()
         losses = shown_with(self.loss)
+        if self.summed:
+            losses = tuple(loss for loss in losses if loss in ("absolute", "squared"))
         return {"Utmost": self._sums(losses), **noise_alternatives(self.nested, self.privacy, losses)}
 
     @property
     def proved_of(self) -> str:
         if not self.chain:
             return ""
+        if self.summed:
+            return "the variance of one count"
         return "the cells that are added up" if self.added else "counts that may overlap"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (ADDED,) if self.added else ()
+        return (ADDED,) if self.added else (SUMMED,) if self.summed else ()
 
     def _sums(self, losses: tuple[str, ...], last: bool = False) -> dict[str, float]:
+        from utmost.design.noise.strategies import count_losses
         from utmost.design.noise.sums import sum_losses
 
+        if self.summed:
+            found = count_losses(self.solution, last)
+            return {loss: found[loss] for loss in losses}
         return sum_losses(self.solution.mechanism.noise, losses, last)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.questions.numbers import Nested, increasing
 from utmost.release.questions.question import as_of, asking
 from utmost.release.source import Source, Statement, as_column
-from utmost.space.integers import Lattice
+from utmost.space.integers import Strategy
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -94,13 +94,21 @@ class Quantiles(Nested):
         return ("quantile",)
 
     @property
-    def space(self) -> Lattice:
-        return self.between
+    def space(self) -> Any:
+        found = self.solution.problem.space
+        return found if isinstance(found, Strategy) and found.cells == self.between else self.between
 
     def design(self) -> Solution:
+        from utmost.design.noise.strategies import best_strategy, count_losses
+        from utmost.design.noise.sums import sum_losses
         from utmost.design.noise.vectors import best_vector
 
-        return best_vector(self.between, self.privacy, self.loss, True)
+        cells = best_vector(self.between, self.privacy, self.loss, True)
+        better = best_strategy(self.between, self.privacy, self.loss)
+        if better is None or better.value > sum_losses(cells.mechanism.noise, ("squared",))["squared"]:
+            return cells
+        least = sum_losses(cells.mechanism.noise, (self.loss,))[self.loss]
+        return better if count_losses(better)[self.loss] < least else cells
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
@@ -117,9 +125,7 @@ class Quantiles(Nested):
         return After(found, given=BY_LAW)
 
     def before(self) -> Before:
-        from utmost.design.noise.weighted import mean_sizes
-
-        sizes = np.array([mean_sizes(self.solution.mechanism.noise, *self._weights(q)) for q in self.shares])
+        sizes = np.array([self._errors(q)[0] for q in self.shares])
         return Before("rank", float(sizes.mean()), float(sizes.max()), holds=HOLDS)
 
     @property
@@ -132,25 +138,26 @@ class Quantiles(Nested):
 
     @property
     def proved_of(self) -> str:
-        return "the cells they are read off"
+        return "the variance of one count" if self.summed else "the cells they are read off"
 
     @property
     def notes(self) -> tuple[str, ...]:
         return ("all of them are read off one release: the rows nearest to each candidate",)
 
-    def _sums(self, released: Mapping[str, Any]) -> list[int]:  # type: ignore[override]
-        found = [released[f"cell {i + 1}"] for i in range(len(self.candidates))]
-        if not all(type(x) is int for x in found) or len(released) != len(found):
-            raise InvalidInput(f"there are {len(found)} candidates, and as many whole numbers must be released.")
-        return list(accumulate(found))
+    def _running(self, released: Mapping[str, Any]) -> list[int]:
+        """The rows at or below each candidate, by the noisy numbers."""
+        whole = all(type(x) is int for x in released.values())
+        if not whole or len(released) != self.space.dimension:
+            raise InvalidInput(f"{self.space.dimension} whole numbers must be released.")
+        return list(self.noisy(released).values())
 
     def _place(self, released: Mapping[str, Any], q: Fraction) -> int:
-        sums = increasing(self._sums(released))
+        sums = increasing(self._running(released))
         return next((i for i, count in enumerate(sums) if count >= q * sums[-1]), len(sums) - 1)
 
     def _between(self, released: Mapping[str, Any], number: int, q: Fraction) -> tuple[int, int]:
         """The first and the last candidate that may be the quantile: those of which nothing else is seen."""
-        sums = self._sums(released)
+        sums = self._running(released)
         over = np.array([float(count - q * sums[-1]) for count in sums])
         half = self._halves[number]
         possible = over >= -half
@@ -158,6 +165,17 @@ class Quantiles(Nested):
         possible[self._place(released, q)] = True
         places = np.flatnonzero(possible)
         return int(places[0]), int(places[-1])
+
+    def _errors(self, q: Fraction) -> tuple[Floats, Floats]:
+        """For every candidate, how large the error of F - q n is on average, and within which ±h it is with 95 %."""
+        from utmost.design.noise.strategies import count_errors
+        from utmost.design.noise.weighted import half_widths, mean_sizes
+
+        if self.summed:  # two rounded counts
+            sizes, halves = count_errors(self.solution, q)
+            return sizes, halves + 1
+        noise, weights = self.solution.mechanism.noise, self._weights(q)
+        return mean_sizes(noise, *weights), half_widths(noise, *weights, CONFIDENCE)
 
     def _weights(self, q: Fraction) -> tuple[Floats, Floats]:
         """For every candidate, the weights of the noises of cells, and how many cells have each."""
@@ -167,10 +185,7 @@ class Quantiles(Nested):
 
     @cached_property
     def _halves(self) -> list[Floats]:
-        from utmost.design.noise.weighted import half_widths
-
-        noise = self.solution.mechanism.noise
-        return [half_widths(noise, *self._weights(q), CONFIDENCE) for q in self.shares]
+        return [self._errors(q)[1] for q in self.shares]
 
 
 def _shares(shares: Any) -> tuple[Fraction, ...]:

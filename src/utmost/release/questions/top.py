@@ -145,7 +145,8 @@ class TopDiscovered(CountDiscovered):
 
     @property
     def words(self) -> str:
-        found = f"Which {self.k} {named(self.by.columns)} have most {self.of}, keys found privately{self._kept_keys}"
+        many = f"{named(self.by.columns)} has" if self.k == 1 else f"{self.k} {named(self.by.columns)} have"
+        found = f"Which {many} most {self.of}, keys found privately{self._kept_keys}"
         return asking(found, self.where, "" if self.counted else self.kept)
 
     @property
