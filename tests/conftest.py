@@ -77,6 +77,7 @@ def spark(java, tmp_path_factory):
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": folder / "scratch",
         "spark.log.level": "OFF",
+        "spark.sql.adaptive.enabled": "false",  # plans anew at every stage, which takes longer than these rows do
         "spark.sql.shuffle.partitions": 1,
         "spark.sql.warehouse.dir": folder / "warehouse",
         "spark.ui.enabled": "false",

@@ -131,6 +131,15 @@ def test_a_budget_in_equal_relative_errors_out():
             assert plan.question.average <= target.error
 
 
+def test_tables_take_the_noise_that_the_budget_likes():
+    """Marginal tables by their mean variance: Gaussian noise in a zCDP budget, a variance just below the target."""
+    s = opened(um.ZCDP(1))
+    plan = s.plan.marginals(um.keys(id=["a", "b", "c"], n=range(6)), [("id", "n"), ("id",), ("n",)], privacy=1)
+    found = s.allot({plan: (9, None)})
+    assert isinstance(found.plans[0].privacy, um.ZCDP)
+    assert 8.9 < found.plans[0].question.average <= 9
+
+
 def test_fifty_questions_take_less_than_two_seconds():
     """Of processor time; their prices order as they do in the literature: Gaussian below zCDP below the sum."""
     s = opened(um.ApproxDP(9, "1e-6"))

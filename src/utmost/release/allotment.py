@@ -20,6 +20,7 @@ from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import as_rational
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.answers import Answer, Plan
+from utmost.release.questions.marginals import Agreeing
 from utmost.release.questions.numbers import Numbers
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
     """Numbers take noise of any kind; choices are made at pure levels, and at (epsilon, delta) if planned so."""
     own = plan.privacy
     kinds: list[Callable[[float], Level]] = [_pure]
-    if isinstance(plan.question, Numbers):
+    if isinstance(plan.question, Numbers | Agreeing):
         kinds = list(KINDS[filter.name])
     delta = own.delta if isinstance(own, ApproxDP) else 0
     if delta > 0 and "delta" in filter.resources:

@@ -235,12 +235,12 @@ class Columns:
     def _substring(self, node: Any) -> Any:
         return self.functions.substring(self.column(node.arg), node.start.value + 1, node.length.value)
 
-    def _floor(self, node: Any) -> Any:
-        return self.functions.floor(self._within(self.column(node.arg), -HUGE, HUGE))
-
     def _stringfind(self, node: Any) -> Any:
         found = self.functions.position(self.column(node.substr), self.column(node.arg))
         return (found - 1).cast("bigint")  # Ibis counts from 0
+
+    def _floor(self, node: Any) -> Any:
+        return self.functions.floor(self._within(self.column(node.arg), -HUGE, HUGE))
 
     def _stringconcat(self, node: Any) -> Any:
         return self.functions.concat(*map(self.column, node.arg))
@@ -307,20 +307,23 @@ class Columns:
         return value if node.where is None else self.functions.when(self.column(node.where), value)
 
     def _windowfunction(self, node: Any) -> Any:
-        over = self.spark.window.partitionBy(*map(self.column, node.group_by))
-        keys = [self.column(key.arg).asc_nulls_last() for key in node.order_by] or [self.functions.lit(1)]
-        if type(node.func).__name__ != "RowNumber":
-            if node.end is not None:  # up to the row itself
-                over = over.orderBy(*keys)
-                over = over.rowsBetween(self.spark.window.unboundedPreceding, self.spark.window.currentRow)
-            return self.column(node.func).over(over)
-        until_here = over.orderBy(*keys).rowsBetween(self.spark.window.unboundedPreceding, self.spark.window.currentRow)
-        return self.functions.count(self.functions.lit(1)).over(until_here) - 1  # Ibis counts from 0
+        """A count or sum of counts over the rows of one person: up to this row in an order, or over all of them."""
+        window, one = self.spark.window, self.functions.lit(1)
+        over, kind = window.partitionBy(*map(self.column, node.group_by)), type(node.func).__name__
+        if kind == "RowNumber" or (node.order_by and node.end is not None):
+            keys = [self.column(key.arg).asc_nulls_last() for key in node.order_by] or [one]
+            over = over.orderBy(*keys).rowsBetween(window.unboundedPreceding, window.currentRow)
+        if kind == "Sum":
+            return self.functions.sum(self.column(node.func.arg).cast("bigint")).over(over)
+        counted = self.functions.count(one).over(over)
+        return counted - 1 if kind == "RowNumber" else counted  # Ibis counts from 0
 
 
 def _is_total(node: Any) -> bool:
     """Whether a value is a sum already, of which Spark makes a decimal number."""
     if type(node).__name__ != "Field":
+        if type(node).__name__ == "WindowFunction":  # of counts
+            return False
         return type(node).__name__ == "Sum" or any(_is_total(part) for part in node.args if hasattr(part, "dtype"))
     relation = node.rel
     while type(relation).__name__ in ("Filter", "JoinReference", "Union"):

@@ -7,7 +7,7 @@ from typing import Any
 
 from utmost.errors import NotRowWise
 from utmost.release.engines.spark_columns import Columns, Spark, all_true, field_name, quoted
-from utmost.release.source import KEYS
+from utmost.release.source import KEYS, import_ibis
 
 
 class Frames:
@@ -38,12 +38,17 @@ class Frames:
 
     def _project(self, node: Any) -> Any:
         below = self.frame(node.parent)
-        windows = [value for value in node.values.values() if type(value).__name__ == "WindowFunction"]
+        operations = import_ibis().expr.operations
+        windows = [
+            window
+            for value in node.values.values()
+            for window in value.find(operations.WindowFunction, filter=operations.Value)
+        ]
         if windows:  # once by what all of them are by, and not once for each of them
             common = set.intersection(*(set(window.group_by) for window in windows))
             if common:
                 below = below.repartition(
-                    *[self.columns.column(value) for value in node.values.values() if value in common]
+                    *(self.columns.column(value) for value in windows[0].group_by if value in common)
                 )
         return below.select(*self._named(node.values))
 

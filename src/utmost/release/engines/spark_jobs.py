@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -41,10 +40,9 @@ def rows_of(spark: Spark, frame: Any) -> list[Any]:
     thread = _thread(spark, work)
     thread.start()
     try:
-        with _watched(spark, name) as look:
-            while thread.is_alive():
+        with _watched(spark, name):
+            while thread.is_alive():  # nothing of Spark's here: an interrupt would break into the middle of a call
                 thread.join(LOOK)
-                look()
     except BaseException:
         with contextlib.suppress(Exception):
             _cancel(spark, name)
@@ -88,33 +86,40 @@ def _cancel(spark: Spark, name: str) -> None:
 
 
 @contextlib.contextmanager
-def _watched(spark: Spark, name: str) -> Iterator[Any]:
-    """A function that shows how far a job is: on a terminal, once it takes long."""
+def _watched(spark: Spark, name: str) -> Iterator[None]:
+    """Meanwhile, a bar that shows how far a job is: on a terminal, once it takes long."""
     if not sys.stderr.isatty():
-        yield lambda: None
+        yield
         return
-    began, shown, tasks = time.monotonic(), [False], [0, 0]
+    ended, tasks = threading.Event(), [0, 0]
 
     def heard(stages: Any = None, **_: Any) -> None:  # Connect tells, also of operations of others in this session
         known = list(stages or ())
         tasks[:] = sum(stage.num_completed_tasks for stage in known), sum(stage.num_tasks for stage in known)
 
-    def look() -> None:
-        if time.monotonic() - began >= PATIENCE:
-            done, all_of_them = tasks if spark.connect else _tasks(spark, name)
-            print(f"\r{bar(done, all_of_them)}", end="", file=sys.stderr, flush=True)
-            shown[0] = True
+    def watch() -> None:
+        shown = False
+        ended.wait(PATIENCE)
+        while not ended.wait(LOOK):
+            with contextlib.suppress(Exception):
+                done, all_of_them = tasks if spark.connect else _tasks(spark, name)
+                print(f"\r{bar(done, all_of_them)}", end="", file=sys.stderr, flush=True)
+                shown = True
+        if shown:
+            print("\r" + " " * len(bar(0, 10**9)) + "\r", end="", file=sys.stderr, flush=True)
 
     told = spark.connect and hasattr(spark.session, "registerProgressHandler")
     if told:
         spark.session.registerProgressHandler(heard)
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     try:
-        yield look
+        yield
     finally:
+        ended.set()
+        watcher.join(ENDING)
         if told:
             spark.session.removeProgressHandler(heard)
-        if shown[0]:
-            print("\r" + " " * len(bar(0, 10**9)) + "\r", end="", file=sys.stderr, flush=True)
 
 
 def _tasks(spark: Spark, name: str) -> tuple[int, int]:
