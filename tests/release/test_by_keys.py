@@ -314,7 +314,7 @@ def test_released_numbers_that_are_none_are_refused(tmp_path):
 
 
 def test_the_page_shows_the_first_hundred(tmp_path):
-    """Each key column has a column of its own; the rest is in the CSV beside the page, and two columns in a cross-table."""
+    """Each key column has a column of its own, the rest is in the CSV beside the page; two make a cross-table."""
     s = um.Session(flights(), "f", um.rows(at_most=4000), "add-remove", 10)
     answer = s.count(None, 1, by=um.keys(carrier=["AA", "<b>", None], month=range(50)))
     page = answer.report(tmp_path / "r.html").read_text()
