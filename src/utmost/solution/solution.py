@@ -307,7 +307,7 @@ class Solution:
                 if self.problem.question.startswith(("finite.", "choice.", "number.", "keys."))
                 else "exceeds"
             )
-            bound = [f"  bound: no private mechanism {does} {c.bound:.10g} (gap {c.gap or 0:.2g})"]
+            bound = [f"  bound: no private mechanism {does} {c.bound + 0.0:.10g} (gap {c.gap or 0:.2g})"]
         if self.from_file:  # the words are quoted, so that none of them reads like a line of ours
             words = {"the value is": c.quantity, "optimal": c.reason, "found by": c.method}
             said = [f"    {name}: {text!r}" for name, text in words.items()] + [
