@@ -1,6 +1,6 @@
 """Reports: where they may be written, that both files come or neither, and how the page reads.
 
-Covers `release/page`, `release/pictures`, `release/words`.
+Covers `release/page`, `release/pictures`, `release/promise`, `release/words`.
 """
 
 import json
