@@ -6,7 +6,6 @@ ledger. So a report that holds these can be proved again anywhere: `Answer.verif
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Mapping
@@ -29,6 +28,7 @@ from utmost.release.questions.question import Question
 from utmost.release.questions.share import ShareFinding
 from utmost.release.words import compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
+from utmost.solution.card import card
 from utmost.solution.solution import solution_to_json
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Plan:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>{self.picture()}"
+        return card(str(self), self.picture())
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +275,9 @@ class Answer:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        from utmost.release.page import picture_of
+
+        return card(str(self), picture_of(self))
 
 
 def describe(question: Question, dataset: str) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def _section(answer: Answer, alone: bool) -> str:
         ("Ledger", _ledger(answer)),
     ]
     asked = "" if alone else f"<h2>{html.escape(answer.question.words)}</h2>"
-    pictures = f"{_picture(answer)}{_curve(answer)}"
+    pictures = f"{picture_of(answer)}{_curve(answer)}"
     proof_below = f"<details><summary>The proof, and how the answer was made</summary>{_facts(proved)}</details>"
     compared = _compared(answer, "h2" if alone else "h3")
     return f"{asked}{_value(answer)}{pictures}{_facts(facts)}{compared}{proof_below}"
@@ -168,7 +168,7 @@ def _listed(answer: Answer) -> str:
     return _table(head, rows) + rest
 
 
-def _picture(answer: Answer) -> str:
+def picture_of(answer: Answer) -> str:
     """What is known after a number was released; several counts side by side."""
     if isinstance(answer.value, Mapping):
         shown = {_short(cell_name(name)): float(n) for name, n in islice(answer.value.items(), MOST_BARS + 1)}
