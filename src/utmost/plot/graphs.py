@@ -56,7 +56,7 @@ def draw(solution: Any, title: str | None = None) -> Figure:
             "what a question about a table leads to."
         )
     if "truth" not in solution.problem.data:
-        return heat_map(solution.mechanism, title)
+        return heat_map(solution.mechanism, title)  # type: ignore[arg-type]
     line = isinstance(solution.problem.space.points, range)
     return curve(solution, title) if line and len(solution.problem.space.points) > 12 else graph(solution, title)
 
