@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from utmost.space.integers import Holders, Line, Tallies
+from utmost.space.integers import Holders, Line, Tables, Tallies
 
 
 def moves_of_one_row(moves, d):
@@ -35,6 +35,8 @@ def one_neighbour_apart(space, one, other):
         return _one_unit_apart(space, one, other)
     if isinstance(space, Line):
         return abs(one - other) <= space.reach
+    if isinstance(space, Tables):
+        return all(map(one_neighbour_apart, space.lattices(), one, other))
     moved = [b - a for a, b in zip(one, other, strict=True)]
     rises, falls = ([max(sign * x, 0) for x in moved] for sign in (1, -1))
     if isinstance(space, Tallies):

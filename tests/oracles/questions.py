@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from oracles.lattices import numbers_by_key
 
 import utmost as um
@@ -51,8 +52,8 @@ class Asked:
     def point(self, statement):
         """The private point, by name."""
         point = self.question.point(self.source.found(statement))
-        if isinstance(point, list):
-            return {"tally": point}
+        if isinstance(point, list | np.ndarray):
+            return {"tally": [np.asarray(part).tolist() for part in point]}
         if isinstance(point, Found):
             return numbers_by_key(point)
         names = getattr(self.question, "names", ("yes",))
@@ -115,6 +116,20 @@ def quantile(setting, column, q, candidates, privacy, where=None, of="rows", los
 
 def clamped(setting, column, lower, upper, privacy, where=None, loss="absolute"):
     return Asking(setting).clamped(column, lower, upper, privacy, where=where, loss=loss)
+
+
+def variance(setting, column, lower, upper, grid, where, privacy, by=None):
+    return Asking(setting).variance(column, lower, upper, privacy, grid=grid, where=where, by=by)
+
+
+def covariance(setting, x, y, x_range, y_range, privacy, where=None):
+    return Asking(setting).covariance(x, y, x_range, y_range, privacy, where=where)
+
+
+def share(setting, where, privacy):
+    """Of people wherever they are protected: a share of several rows each is refused."""
+    of = "rows" if setting.unit.id is None else "people"
+    return Asking(setting).share(where, privacy, among=setting.unit.at_most, of=of)
 
 
 def left_out(setting, where, privacy, loss="absolute"):

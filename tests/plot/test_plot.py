@@ -5,6 +5,7 @@ Covers `plot/canvas`, `plot/graphs`, `plot/local`, `plot/multiparty`, `plot/prio
 """
 
 import numpy as np
+import pyarrow
 import pytest
 
 import utmost as um
@@ -126,6 +127,10 @@ def test_noise_and_protocols_are_drawn():
     assert um.plot.draw(um.finite.geometric(3, 1.0)).axes[0].get_images()
     with pytest.raises(InvalidInput, match="int has no picture"):
         um.plot.draw(3)
+    asked = um.Session(pyarrow.table({"x": [1, 2]}), "t", um.rows(at_most=9), "replace", budget=9).plan
+    for plan in (asked.count("x > 1", 1), asked.majority("x > 1", 1), asked.counts(["x > 1", "x > 0"], 1)):
+        with pytest.raises(InvalidInput, match=r"plan.picture\(\)"):
+            um.plot.draw(plan.solution)
     with pytest.raises(InvalidInput, match="2 whole numbers"):
         um.plot.draw(um.noise.discrete_staircase(1.0, dimension=2))
 

@@ -314,15 +314,23 @@ def test_released_numbers_that_are_none_are_refused(tmp_path):
 
 
 def test_the_page_shows_the_first_hundred(tmp_path):
-    """Each key column has a column of its own; the rest is in the JSON."""
+    """Each key column has a column of its own, the rest is in the CSV beside the page; two make a cross-table."""
     s = um.Session(flights(), "f", um.rows(at_most=4000), "add-remove", 10)
     answer = s.count(None, 1, by=um.keys(carrier=["AA", "<b>", None], month=range(50)))
     page = answer.report(tmp_path / "r.html").read_text()
-    assert '<th scope="col">carrier</th><th scope="col">month</th>' in page
+    assert '<th scope="col" class="words">carrier</th><th scope="col" class="words">month</th>' in page
     assert page.count('<td class="released">') == 100
     assert "50 more" in page
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
+    assert len((tmp_path / "r.csv").read_text().splitlines()) == 151
+    assert "carrier \\ month" not in page  # fifty columns are too many
+    crossed = (
+        s.count(None, 1, by=um.keys(carrier=["AA", "<b>"], month=range(5))).report(tmp_path / "c.html").read_text()
+    )
+    assert "carrier \\ month" in crossed
+    assert crossed.count('<td class="released">') == 20
+    assert not (tmp_path / "c.csv").exists()
     few = s.count(None, 1, by=um.keys(carrier=["AA", None]))
     assert "null" in few.report(tmp_path / "few.html").read_text()
 

@@ -164,7 +164,7 @@ def test_neighbours_move_it_as_declared(data):
 
 
 @pytest.mark.long
-@settings(max_examples=800)
+@settings(max_examples=300)
 @given(st.data())
 def test_hundreds_of_neighbours_move_it_as_declared(data):
     check_neighbours(data)

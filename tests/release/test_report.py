@@ -1,6 +1,6 @@
 """Reports: where they may be written, that both files come or neither, and how the page reads.
 
-Covers `release/page`, `release/pictures`, `release/words`.
+Covers `release/page`, `release/pictures`, `release/promise`, `release/words`.
 """
 
 import json
@@ -17,6 +17,7 @@ from oracles.command import release_command
 import utmost as um
 from utmost.errors import InvalidInput
 from utmost.release import report
+from utmost.release.promise import promises
 
 TABLE = pyarrow.table({"age": [70, 25, 80, 41] * 5, "town": ["Ash", "Briar", "Ash", None] * 5})
 
@@ -134,7 +135,10 @@ def test_one_answer_asks_once_and_every_table_can_be_read(tmp_path):
         assert cell.get("scope") in ("row", "col")
         assert words(cell)
     tables = len(list(tree.iter("table")))
-    assert tables == sum(div.get("class") == "wide" and div.find("table") is not None for div in tree.iter("div")) == 2
+    assert tables == sum(div.get("class") == "wide" and div.find("table") is not None for div in tree.iter("div")) == 3
+    (folded,) = tree.iter("details")
+    assert "Proof" in words(folded)
+    assert "Spent" not in words(folded)
     assert "color-scheme:light dark" in text
     assert "prefers-color-scheme:dark" in text
 
@@ -152,6 +156,11 @@ def test_several_counts_are_a_table_and_none_has_won(tmp_path):
     assert rows == {name: [str(n), *map(str, ends[name])] for name, n in answer.value.items()}
     counts, losses = tree.iter("figure")
     assert {bar.get("class") for bar in counts.iter(f"{SVG}rect")} == {"ours"}
+    drawn = [re.match(r"M([\d.]+),\d+H([\d.]+)M", line.get("d")).groups() for line in counts.iter(f"{SVG}path")]
+    top = max(high for _, high in ends.values())
+    assert [(float(a) - 212, float(b) - 212) for a, b in drawn] == [
+        pytest.approx(tuple(320 * max(end, 0) / top for end in ends[name]), abs=0.1) for name in answer.value
+    ]
     assert [bar.get("class") for bar in losses.iter(f"{SVG}rect")][:2] == ["ours", "others"]
     assert "<b>" not in text
 
@@ -168,3 +177,55 @@ def test_a_page_of_several_answers_names_every_data_set(tmp_path):
 def test_how_far_a_sum_moves_is_in_steps_of_its_grid(tmp_path):
     _, text = page_of([opened().sum("age", 0, 100, 1, grid="0.5")], tmp_path)
     assert "neighbours at most 200 apart, in steps of 0.5" in text
+
+
+def test_the_first_paragraph_says_what_anyone_can_tell(tmp_path):
+    """In odds, in the words of unit and neighbours, for all answers on the page together."""
+    s = opened()
+    answer = s.count("age >= 65", 0.5)
+    tree, text = page_of([answer], tmp_path)
+    (first,) = (words(p) for p in tree.iter("p") if p.get("class") == "promise")
+    assert first.startswith("No one reading this can tell, beyond odds of 1.65 to 1, whether any one row is in the ")
+    assert "62.25 % at most" in first
+    assert f"Made with Utmost {um.__version__}." in text
+    _, several = page_of([answer, s.majority("age >= 65", 0.5)], tmp_path)
+    assert "beyond odds of 2.72 to 1" in several
+    assert "The 2 answers together" in several
+
+
+@pytest.mark.parametrize(
+    ("level", "odds", "held"),
+    [
+        (um.ApproxDP(1, 0.01), "2.76", "on average"),
+        (um.GaussianDP(1), "2.25", "on average"),
+        (um.ZCDP(0.5), "2.84", "on average"),
+        (um.PureDP(1), "2.72", "whatever was released"),
+    ],
+)
+def test_the_promise_of_every_kind_of_level(level, odds, held):
+    """(e + 0.01) / 0.99, Phi(1/2) / Phi(-1/2), and e^x where x tanh(x/2) = 1/2, each rounded up."""
+    s = um.Session(TABLE, "people", um.people("age", 2, 30), "replace", budget=level)
+    (text,) = promises([s.count("town = 'Ash'", level)])
+    assert f"beyond odds of {odds} to 1, which of two sets of rows any one person has" in text
+    assert held in text
+
+
+def test_a_weak_promise_is_called_one():
+    (text,) = promises([opened().count("age >= 65", 30)])
+    assert text.startswith("This promises next to nothing")
+
+
+def test_purpose_and_author_stand_on_the_page(tmp_path):
+    answer = opened().count("age >= 65", 1)
+    text = answer.report(tmp_path / "a.html", purpose="Beds <needed>", author="A. Nurse").read_text()
+    assert "<p>Purpose: Beds &lt;needed&gt;</p><p>Author: A. Nurse</p>" in text
+    with pytest.raises(InvalidInput, match="the purpose is 7"):
+        answer.report(tmp_path / "a.html", purpose=7)
+
+
+def test_the_command_takes_purpose_and_author(tmp_path):
+    """With a report, and refuses them where they would be written nowhere."""
+    stated = ("--purpose", "beds", "--author", "A. Nurse")
+    assert release_command(tmp_path, *COUNT, *stated).returncode == 2
+    assert release_command(tmp_path, *COUNT, *stated, "--report", tmp_path / "b.html").returncode == 0
+    assert "<p>Purpose: beds</p><p>Author: A. Nurse</p>" in (tmp_path / "b.html").read_text()

@@ -28,6 +28,7 @@ from oracles.questions import (
     clamped,
     count,
     counts,
+    covariance,
     histogram,
     keys,
     left_out,
@@ -35,8 +36,10 @@ from oracles.questions import (
     mean,
     plurality,
     quantile,
+    share,
     threshold,
     total,
+    variance,
 )
 from oracles.tables import UNITS, as_table, neighbour_of, session, tables
 
@@ -44,7 +47,13 @@ import utmost as um
 from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
 from utmost.release.contributions import as_grid, statement, values
-from utmost.release.questions import QUESTIONS
+from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL
+from utmost.release.questions.by import CountBy, MeanBy, SumBy
+from utmost.release.questions.discovered import CountDiscovered, MeanDiscovered, SumDiscovered
+from utmost.release.questions.majority import MajorityBy
+from utmost.release.questions.quantile import QuantileBy
+from utmost.release.questions.threshold import ThresholdBy
+from utmost.release.questions.top import TopDiscovered
 from utmost.release.source import FAILED, Source
 from utmost.space.integers import Lattice, Line
 
@@ -61,14 +70,13 @@ def sums(source, contribution):
     return source.integers(statement(source, um.rows(10**6), 1, {"s": contribution}, SECRET))
 
 
+KEYS = um.keys(ok=[True, False], n=[1, -1, 0], id=["a", "b"], other="elsewhere")
 ASKED = {
     "count": lambda s: count(s, "n >= 0", 1),
     "every row": lambda s: count(s, None, 1, loss="squared"),
     "sum": lambda s: total(s, "x", -2, 5, "0.5", "ok", 1),
     "sum far from 0": lambda s: total(s, "n", 2, 7, 1, None, 1),
     "mean": lambda s: mean(s, "x", -2, 5, "0.5", "n < 5 OR ok", 1),
-    "variance": lambda s: Asking(s).variance("x", -2, 5, 1, grid="0.5", where="n < 5 OR ok"),
-    "covariance": lambda s: Asking(s).covariance("x", "n", (-2, 5), (-4, 5), 1, x_grid="0.5"),
     "majority": lambda s: majority(s, "x > 0", 1),
     "threshold": lambda s: threshold(s, "ok IS NULL OR x <= 2.5", 2, 1),
     "clamped": lambda s: clamped(s, "x", -2, 5, 1),
@@ -85,7 +93,15 @@ ASKED = {
     "top": lambda s: Asking(s).top("n", 2, [1, -1, 0], 1, where="ok OR ok IS NULL"),
     "median": lambda s: quantile(s, "x", "1/2", [-2, 0, 1, 4], 1),
     "third": lambda s: quantile(s, "x", "1/3", [-2, 0.5, 2.5], 1, "n < 5"),
+    "quantiles": lambda s: quantile(s, "x", ["1/3", "1/2"], [-2, 0.5, 2.5], 1, "n < 5"),
+    "variance": lambda s: variance(s, "x", -2, 5, "0.5", "n < 5 OR ok", 1),
+    "variance of groups": lambda s: variance(s, "x", -2, 5, 1, None, 1, by=um.keys(ok=[True, False, None])),
+    "covariance": lambda s: covariance(s, "x", "n", (-2, 5), (0, 3), 1, "ok OR ok IS NULL"),
+    "marginals": lambda s: Asking(s).marginals(KEYS, [("ok",), ("n", "ok"), ("n", "id")], 1, where="x > -3"),
+    "hierarchy": lambda s: Asking(s).hierarchy(["ok", "n"], um.keys(ok=[True, False], n=[1, -1, 0]), 1),
 }
+REPLACED = {"share": lambda s: share(s, "x > 0", 1)}
+"""Where rows come or go, a share of a public number is refused."""
 OF_PEOPLE = {
     "two keys each": lambda s: keys(s, "x", keys_each=2),
     "people": lambda s: count(s, "NOT ok", 1, "people"),
@@ -93,22 +109,36 @@ OF_PEOPLE = {
     "people at once": lambda s: counts(s, ["n >= 0", "x > 1", "ok"], 1, "people"),
     "left out": lambda s: left_out(s, "n >= 0", 1),
 }
+ELSEWHERE = {
+    **dict.fromkeys((CountBy, SumBy, MeanBy), "test_by_keys: moves of cells that are sums, and keys of two columns"),
+    **dict.fromkeys(
+        (MajorityBy, ThresholdBy, QuantileBy), "test_choices_by: steps in all groups, not moves of a space"
+    ),
+    **dict.fromkeys((CountDiscovered, SumDiscovered, MeanDiscovered, TopDiscovered), "test_discover: with many keys"),
+}
+"""Questions whose neighbours another file of tests looks at, and why there."""
+
+
+def kinds(unit, neighbours):
+    """What can be asked about a table, by name."""
+    return ASKED | (OF_PEOPLE if unit.id else {}) | (REPLACED if neighbours == "replace" else {})
 
 
 def asked(name, listed, unit, neighbours):
     """A question about a table."""
-    return {**ASKED, **OF_PEOPLE}[name](Setting(engines.open_table(as_table(listed)), unit, neighbours))
+    return kinds(unit, neighbours)[name](Setting(engines.open_table(as_table(listed)), unit, neighbours))
 
 
 def questions(listed, unit, neighbours):
     """Every kind of question about a table, by name."""
     setting = Setting(engines.open_table(as_table(listed)), unit, neighbours)
-    return {name: ask(setting) for name, ask in (ASKED if unit.id is None else {**ASKED, **OF_PEOPLE}).items()}
+    return {name: ask(setting) for name, ask in kinds(unit, neighbours).items()}
 
 
 def test_every_question_is_among_those_asked():
     found = questions([], UNITS[1], "replace").values()
-    assert {asked.question.name for asked in found} == set(QUESTIONS) - {"share"}  # which is for replaced rows alone
+    every = {question for those in (QUESTIONS, BY_KEYS, SEVERAL, DISCOVERED) for question in those.values()}
+    assert {type(asked.question) for asked in found} | set(ELSEWHERE) == every
     assert {asked.question.space.moves for asked in found if isinstance(asked.question.space, Lattice)} == {
         "cube",
         "exchange",
@@ -119,7 +149,7 @@ def test_every_question_is_among_those_asked():
 def check_neighbours(listed, which, neighbours, data):
     unit = UNITS[which]
     near = neighbour_of(listed, unit, neighbours, data)
-    for name in data.draw(st.permutations([*ASKED, *(OF_PEOPLE if unit.id else ())]))[:3]:
+    for name in data.draw(st.permutations([*kinds(unit, neighbours)]))[:3]:
         here, there = (asked(name, some, unit, neighbours).private_point(SECRET) for some in (listed, near))
         space = asked(name, [], unit, neighbours).question.space
         assert one_neighbour_apart(space, here, there), (name, listed, near)
@@ -220,9 +250,9 @@ def test_more_rows_than_declared_keep_neighbours_neighbours(which, neighbours):
     for rest in (9, 10):
         many = [row["a"] if unit.id is None else (str(i % 6), 5.0, 1, True) for i in range(rest)]
         near = [*many[1:], row["c"]] if neighbours == "replace" and unit.id is None else [*many, row["c"]]
-        for name in questions([], unit, neighbours):
-            one, other = (asked(name, some, unit, neighbours) for some in (many, near))
-            points = one.private_point(SECRET), other.private_point(SECRET)
+        there = questions(near, unit, neighbours)
+        for name, one in questions(many, unit, neighbours).items():
+            points = one.private_point(SECRET), there[name].private_point(SECRET)
             assert one_neighbour_apart(one.question.space, *points), (name, points)
 
 

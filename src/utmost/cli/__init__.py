@@ -47,6 +47,7 @@ COMMANDS = {
     "serve": ("serve:serve", "Keep tables for analysts: an HTTP API and pages; `serve key NAME` makes a key."),
     "studio": ("serve:studio", "Open the pages on this machine, on the demonstration's table, without keys."),
     "survey": ("survey:app", "Design a private survey, respond, estimate."),
+    "doctor": ("doctor:doctor", "What is installed here: versions, extras, engines, the time of a draw."),
 }
 """Where each command lives and what the list of commands says of it; modules are loaded when their command is run."""
 
@@ -122,7 +123,6 @@ app = typer.Typer(
     cls=Commands,
     help="Design the differentially private mechanism with the utmost utility, and prove it.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

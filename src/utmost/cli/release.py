@@ -41,11 +41,14 @@ def release(**given: Any) -> None:
         name.removesuffix("_"): value or None if isinstance(value, list) else value for name, value in given.items()
     }
     plan, as_json, report = given.pop("plan"), given.pop("as_json"), given.pop("report")
+    stated = {name: given.pop(name) for name in ("purpose", "author")}
     if in_a_terminal() and not as_json:
         given = complete(given, spends=not plan)
     asked, ledger = _require_complete(given), given["ledger"]
     _require_what_belongs(asked, given)
     level = read_level(given["privacy"], "--privacy", given["delta"])
+    if any(stated.values()) and not report:
+        raise InvalidInput("--purpose and --author are written on the report; give --report page.html too.")
     if report:
         _require_apart(require_writable(report), ledger)
     extra = {"fresh": given["fresh"], **({"loss": given["loss"]} if given["loss"] else {})}
@@ -63,7 +66,7 @@ def release(**given: Any) -> None:
     if not plan:
         answer = _ask(open_with(Ledger(ledger)), asked, level, given, extra)
     if report and not plan:
-        answer.report(report)
+        answer.report(report, **stated)
     if not as_json:
         print(answer)
         if report and not plan:
@@ -106,6 +109,8 @@ FIXED: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "report": (Annotated[Path | None, typer.Option(help="Write the page that defends the answer to this file.")], None),
+    "purpose": (_text("What the answer is for: written on the report."), None),
+    "author": (_text("Who stands behind it: written on the report."), None),
     "plan": (
         Annotated[bool, typer.Option("--plan", help="Show mechanism and accuracy; read and spend nothing.")],
         False,

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.choices import ChoiceLaw, DecayingChoice
 from utmost.mechanism.contests import Contest, Votes
@@ -351,13 +351,19 @@ def as_tally_prior(prior: Any, tallies: Tallies) -> dict[tuple[int, ...], float]
     if prior is None:
         return None
     found: dict[tuple[int, ...], float] = {}
-    for tally, weight in prior.items() if isinstance(prior, Mapping) else prior:
-        listed = tuple(operator.index(count) for count in tally)
+    try:
+        pairs = prior.items() if isinstance(prior, Mapping) else [(tally, weight) for tally, weight in prior]
+        read = [(tally, tuple(operator.index(count) for count in tally), float(weight)) for tally, weight in pairs]
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(
+            f"the prior is {shown(prior)}; give a probability for each tally of whole numbers."
+        ) from None
+    for tally, listed, weight in read:
         if len(listed) != tallies.cells or min(listed) < 0 or sum(listed) > tallies.rows:
             raise InvalidInput(
                 f"the prior lists {tally!r}; give {tallies.cells} whole numbers that add up to at most {tallies.rows}."
             )
-        found[listed] = float(weight)
+        found[listed] = weight
     weights = np.array(list(found.values()))
     if not len(weights) or not np.isfinite(weights).all() or weights.min() < 0 or abs(weights.sum() - 1) > 1e-9:
         raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")

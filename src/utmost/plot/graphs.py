@@ -50,8 +50,13 @@ def draw(solution: Any, title: str | None = None) -> Figure:
             f"a {type(solution).__name__} has no picture here; draw a solution, a mechanism with rows, noise, or a "
             "protocol. The pictures of um.plot take other things."
         )
+    if not isinstance(solution.mechanism, Rows):
+        raise InvalidInput(
+            f"a {type(solution.mechanism).__name__} lists no rows to draw; plan.picture() and answer.report(path) show "
+            "what a question about a table leads to."
+        )
     if "truth" not in solution.problem.data:
-        return heat_map(solution.mechanism, title)
+        return heat_map(solution.mechanism, title)  # type: ignore[arg-type]
     line = isinstance(solution.problem.space.points, range)
     return curve(solution, title) if line and len(solution.problem.space.points) > 12 else graph(solution, title)
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from utmost.errors import WeakPromise
+from utmost.exact import to_float
 from utmost.privacy.approx import ApproxDP
+from utmost.privacy.gaussian import GaussianDP
+from utmost.privacy.level import Level
+from utmost.privacy.zcdp import ZCDP
 
 MOST_EPSILON, MOST_DELTA = 5, 0.01
 """The weakest promise under which a person responds without being asked: from even odds, 99.3 % sure at most.
@@ -44,6 +49,62 @@ def promise_in_words(level: ApproxDP) -> str:
         f"{level}: whoever thinks two answers equally likely and sees your response guesses yours with probability "
         f"{100 * sure:.4g} % at most (50 % without it){told}."
     )
+
+
+def surest_guess(levels: Sequence[Level]) -> tuple[float, float]:
+    """How often the best guess between two neighbours is right at most, from even odds, after all of these releases.
+
+    Epsilons and deltas add up, so do rhos, and so do squares of mus. Of kinds that do not mix, the advantages over a
+    coin add up: the total variation distance of several releases is at most the sum of theirs.
+
+    Parameters
+    ----------
+    levels : sequence of levels
+        One for every release; each may depend on what was released before.
+
+    Returns
+    -------
+    (float, float)
+        The probability of a right guess, and of a wrong one: their quotient are the odds. At a pure level the odds are
+        e^epsilon, and hold for everything that may be released; at others, on average over what is released.
+
+    Examples
+    --------
+    >>> from utmost.privacy import PureDP
+    >>> right, wrong = surest_guess([PureDP(0.25), PureDP(0.25)])
+    >>> round(right / wrong, 4)                                               # e^0.5
+    1.6487
+    """
+    pairs = [level for level in levels if isinstance(level, ApproxDP)]
+    rho = sum(to_float(level.rho) for level in levels if isinstance(level, ZCDP))
+    mu = math.hypot(*(to_float(level.mu) for level in levels if isinstance(level, GaussianDP)))
+    rest = [level for level in levels if not isinstance(level, ApproxDP | ZCDP | GaussianDP)]
+    found = [level.even_share() for level in rest]
+    if pairs:
+        shrink = math.exp(-sum(level.log_growth for level in pairs))
+        secret = max(0.0, 1 - sum(float(level.delta) for level in pairs))
+        found.append((1 - secret * shrink / (1 + shrink), secret * shrink / (1 + shrink)))
+    if rho:
+        found.append(_guess_under_zcdp(rho))
+    if mu:
+        found.append(GaussianDP(mu).even_share())
+    if len(found) == 1:
+        return found[0]
+    advantage = min(1.0, sum(right - wrong for right, wrong in found))
+    return (1 + advantage) / 2, (1 - advantage) / 2
+
+
+def _guess_under_zcdp(rho: float) -> tuple[float, float]:
+    """The largest s with KL(s, 1 - s) = (2 s - 1) log(s / (1 - s)) <= rho, found from above.
+
+    The divergence of order 1 is at most rho, guessing keeps it so, and it is convex in both, so that the guess which
+    errs equally on both sides is the best.
+    """
+    low, high = 0.0, 2 * rho + 2  # the log of the odds x: tanh(x/2) x <= rho; tanh(x/2) > 1/2 from 2 on
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if math.tanh(middle / 2) * middle <= rho else (low, middle)
+    shrink = math.exp(-high)
+    return 1 / (1 + shrink), shrink / (1 + shrink)
 
 
 def is_weak(level: ApproxDP) -> bool:

@@ -7,7 +7,6 @@ which the whole batch costs least (`accounting.cheapest`). Nothing is read and n
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.answers import Answer, Plan
 from utmost.release.questions.marginals import Agreeing
 from utmost.release.questions.numbers import Numbers
+from utmost.solution.card import card
 
 if TYPE_CHECKING:
     from utmost.release.session import Session
@@ -123,7 +123,7 @@ class Allotment:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return card(str(self))
 
 
 def allot(session: Session, targets: Any, level: Any, budget: Any, delta: Any) -> Allotment:

@@ -6,7 +6,6 @@ ledger. So a report that holds these can be proved again anywhere: `Answer.verif
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Mapping
@@ -29,6 +28,7 @@ from utmost.release.questions.question import Question
 from utmost.release.questions.share import ShareFinding
 from utmost.release.words import compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
+from utmost.solution.card import card
 from utmost.solution.solution import solution_to_json
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Plan:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>{self.picture()}"
+        return card(str(self), self.picture())
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,11 +251,19 @@ class Answer:
         """One JSON object: the same answer, the same bytes."""
         return json.dumps({**self.details, "solution": solution_to_json(self.solution)}, indent=2, ensure_ascii=False)
 
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write one self-contained HTML page that defends the answer, and the same as JSON beside it."""
+    def report(self, path: str | os.PathLike[str], purpose: str | None = None, author: str | None = None) -> Path:
+        """Write one self-contained HTML page that defends the answer, and the same as JSON beside it.
+
+        Parameters
+        ----------
+        path : path of a file that ends in .html
+            Replaced if it is a report already, refused if it is anything else.
+        purpose, author : str, optional
+            What the answer is for and who stands behind it: written on the page as given, so say nothing private.
+        """
         from utmost.release.report import write_report
 
-        return write_report([self], path)
+        return write_report([self], path, purpose=purpose, author=author)
 
     def __str__(self) -> str:
         again = [f"  {RECORDED}"] if self.recorded else []
@@ -267,7 +275,9 @@ class Answer:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        from utmost.release.page import picture_of
+
+        return card(str(self), picture_of(self))
 
 
 def describe(question: Question, dataset: str) -> dict[str, Any]:

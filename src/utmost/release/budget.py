@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from utmost.accounting.entries import Entry, Left, Spent
 from utmost.release.pictures import spending
+from utmost.solution.card import card, table
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,14 @@ class Budget:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = ""
+        rows: list[tuple[str, str, str, str]] = []
         for e in self.entries:
             cost = ", ".join(f"{name} {float(amount):.6g}" for name, amount in e.cost.items())
             cells = [(str(e.number), levels_of(e), cost, asked(e) + _unfinished(e))]
             cells += [("", level, "", words) for level, words in parts_of(e)]
-            rows += "".join(f"<tr>{''.join(f'<td>{html.escape(c)}</td>' for c in row)}</tr>" for row in cells)
-        head = "<tr><th>entry</th><th>level</th><th>charged</th><th>asked</th></tr>"
-        table = f"<table>{head}{rows}</table>" if rows else ""
-        first = f"<p><b>{html.escape(self.dataset)}</b>: {html.escape(str(self.left))} left</p>"
-        return f"<div>{first}{self.picture()}{table}</div>"
+            rows += cells
+        spent = table(("entry", "level", "charged", "asked"), rows) if rows else ""
+        return card(f"{self.dataset}: {self.left} left", self.picture(), spent)
 
     def picture(self) -> str:
         """A bar for every resource of the budget: what each entry took of it, its question shown where one points."""

@@ -7,7 +7,6 @@ with its charge and its proof. What comes back is a suggestion; what is then giv
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +16,7 @@ from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import as_plain, as_rational
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.answers import Answer
+from utmost.solution.card import card
 
 if TYPE_CHECKING:
     from utmost.release.session import Session
@@ -53,7 +53,7 @@ class CutOffs:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return card(str(self))
 
 
 def suggest(

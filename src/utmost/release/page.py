@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from importlib.metadata import version
 from itertools import islice
 
 import numpy as np
@@ -17,6 +18,7 @@ from utmost.exact import as_plain
 from utmost.release.accuracy import BY_LAW
 from utmost.release.answers import Answer
 from utmost.release.pictures import bars, belief, curve_of
+from utmost.release.promise import promises
 from utmost.release.words import MOST_CELLS, cell_name, known_after, show
 
 STYLE = (
@@ -35,7 +37,9 @@ STYLE = (
     "th.words{min-width:7rem}tr.ours>*,td.released{font-weight:600}"
     "td.released{color:var(--ours)}"
     "figure{margin:.5rem 0}figcaption,.small{color:var(--soft);font-size:.9rem}"
-    "svg{width:100%}"
+    "svg{width:100%}.promise{border-left:.3rem solid var(--ours);padding-left:.8rem}"
+    "summary{cursor:pointer;font-weight:600}@media print{details::details-content{content-visibility:visible;"
+    "block-size:auto}}"
     "svg .ours{fill:var(--ours)}svg .others{fill:var(--others)}svg .curve{stroke:var(--ours)}"
 )
 OPENING = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="Utmost">'
@@ -51,17 +55,20 @@ LOSSES = {
 }
 
 
-def page_of(answers: Sequence[Answer], title: str | None) -> str:
+def page_of(answers: Sequence[Answer], title: str | None, purpose: str | None = None, author: str | None = None) -> str:
     """One page for one or several answers; of one answer, the question is the title unless one is given."""
     head = title_of(answers, title)
     content = content_of(answers, title)
     datasets = list(dict.fromkeys(answer.dataset for answer in answers))
     named = f"Data set{'s' * (len(datasets) > 1)} {', '.join(datasets)}."
+    given = (("Purpose", purpose), ("Author", author))
+    stated = "".join(f"<p>{name}: {html.escape(text)}</p>" for name, text in given if text)
     return (
         f'{OPENING}<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{html.escape(head)}</title><style>{STYLE}</style></head><body><main><h1>{html.escape(head)}</h1>"
-        f'<p class="small">{html.escape(named)} Everything on this page is made of public parameters and the released '
-        "values; nothing else about the table is in it. The JSON file beside this page proves itself again: "
+        f'{stated}<p class="small">{html.escape(named)} Made with Utmost {version("utmost")}. '
+        "Everything on this page is made of public parameters and the released values; nothing else about the table is "
+        "in it. The JSON file beside this page proves itself again: "
         "<code>utmost verify</code>.</p>"
         f"{content}</main></body></html>\n"
     )
@@ -75,7 +82,8 @@ def title_of(answers: Sequence[Answer], title: str | None = None) -> str:
 def content_of(answers: Sequence[Answer], title: str | None = None) -> str:
     """What defends the answers, without the page around it."""
     alone = title is None and len(answers) == 1
-    return "".join(_section(answer, alone) for answer in answers)
+    promised = "".join(f'<p class="promise">{html.escape(text)}</p>' for text in promises(answers))
+    return promised + "".join(_section(answer, alone) for answer in answers)
 
 
 def _section(answer: Answer, alone: bool) -> str:
@@ -84,23 +92,32 @@ def _section(answer: Answer, alone: bool) -> str:
     proof = details["proof"]
     gap = "" if proof["gap"] is None else f" (gap {proof['gap']:.2g} on {proof['of']})"
     facts = [
-        ("Spent", f"{answer.privacy} ({terms.neighbours}; {terms.unit})"),
-        ("Statistic", _statistic(answer)),
-        ("Mechanism", details["mechanism"]),
-        ("Proof", f"Private: {proof['private']}. Optimal: {proof['optimal']}{gap}: {proof['because']}."),
-        ("Accuracy before", _before(answer)),
         ("Accuracy after", _after(answer)),
-        ("Loss and prior", f"{details['question']['loss']} loss, {details['question']['prior']} prior"),
+        ("Accuracy before", _before(answer)),
+        ("Spent", f"{answer.privacy} ({terms.neighbours}; {terms.unit})"),
         *(("Note", note) for note in answer.question.notes),
+    ]
+    proved = [
+        ("Proof", f"Private: {proof['private']}. Optimal: {proof['optimal']}{gap}: {proof['because']}."),
+        ("Mechanism", details["mechanism"]),
+        ("Statistic", _statistic(answer)),
+        ("Loss and prior", f"{details['question']['loss']} loss, {details['question']['prior']} prior"),
         ("Ledger", _ledger(answer)),
     ]
+    asked = "" if alone else f"<h2>{html.escape(answer.question.words)}</h2>"
+    pictures = f"{picture_of(answer)}{_curve(answer)}"
+    proof_below = f"<details><summary>The proof, and how the answer was made</summary>{_facts(proved)}</details>"
+    compared = _compared(answer, "h2" if alone else "h3")
+    return f"{asked}{_value(answer)}{pictures}{_facts(facts)}{compared}{proof_below}"
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> str:
+    """Names and what is said under them, as a table."""
     rows = "".join(
         f'<tr><th scope="row">{html.escape(name)}</th><td class="words">{html.escape(text)}</td></tr>'
         for name, text in facts
     )
-    asked = "" if alone else f"<h2>{html.escape(answer.question.words)}</h2>"
-    pictures = f"{_picture(answer)}{_curve(answer)}"
-    return f"{asked}{_value(answer)}{pictures}{_table('', rows)}{_compared(answer, 'h2' if alone else 'h3')}"
+    return _table("", rows)
 
 
 def _statistic(answer: Answer) -> str:
@@ -151,12 +168,12 @@ def _listed(answer: Answer) -> str:
     return _table(head, rows) + rest
 
 
-def _picture(answer: Answer) -> str:
+def picture_of(answer: Answer) -> str:
     """What is known after a number was released; several counts side by side."""
     if isinstance(answer.value, Mapping):
         shown = {_short(cell_name(name)): float(n) for name, n in islice(answer.value.items(), MOST_BARS + 1)}
         few = 0 < len(shown) == len(answer.value) <= MOST_BARS and answer.question.one_kind
-        return bars(shown, "The released numbers.") if few else ""
+        return bars(shown, *_with_intervals(answer)) if few else ""
     known = answer.question.belief(answer.released)
     if known is None or answer.interval is None:
         return ""
@@ -172,6 +189,13 @@ def _picture(answer: Answer) -> str:
         f"{show(low)} to {show(high)}, which holds the true value with {answer.after.confidence:.0%}, {BY_LAW}."
     )
     return belief(points.tolist(), chances.tolist(), float(answer.value), (low, high), caption)
+
+
+def _with_intervals(answer: Answer) -> tuple[str, None, dict[str, tuple[float, float]]]:
+    """What is written under the bars of several numbers, that none of them has won, and where each true one lies."""
+    ends = {_short(cell_name(name)): (float(low), float(high)) for name, (low, high) in answer.intervals.items()}
+    lines = f" Each line holds the true one with {answer.after.confidence:.0%}." if ends else ""
+    return f"The released numbers.{lines}", None, ends
 
 
 def _curve(answer: Answer) -> str:

@@ -6,6 +6,7 @@ What is written on them takes the colour of the text around, so that they can be
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,9 +44,15 @@ def _anchor(place: float) -> str:
     return "start" if place < 90 else "end" if place > WIDE - 90 else "middle"
 
 
-def bars(values: Mapping[str, float], caption: str, strong: str | None = None) -> str:
-    """Numbers side by side, with a caption; one of them at full strength, or all alike."""
-    top = max([0.0, *values.values()]) or 1.0  # noise may bring all of them below 0
+def bars(
+    values: Mapping[str, float],
+    caption: str,
+    strong: str | None = None,
+    intervals: Mapping[str, tuple[float, float]] | None = None,
+) -> str:
+    """Numbers side by side, with a caption; one of them at full strength, or all alike; intervals as lines."""
+    ends = {name: pair for name, pair in (intervals or {}).items() if all(map(math.isfinite, pair))}
+    top = max([0.0, *values.values(), *(high for _, high in ends.values())]) or 1.0  # noise may bring all below 0
     body = ""
     for i, (name, value) in enumerate(values.items()):
         y = 14 + 30 * i
@@ -53,6 +60,11 @@ def bars(values: Mapping[str, float], caption: str, strong: str | None = None) -
         kind, fill = ("ours", OURS) if strong in (None, name) else ("others", OTHERS)
         body += _text(204, y + 15, name, "end")
         body += f'<rect class="{kind}" x="212" y="{y}" width="{max(long, 1):.1f}" height="20" fill="{fill}"/>'
+        if name in ends:
+            left, right = (212 + (WIDE - 320) * max(end, 0.0) / top for end in ends[name])
+            body += f'<path d="M{left:.1f},{y + 10}H{right:.1f}M{left:.1f},{y + 5}v10M{right:.1f},{y + 5}v10" '
+            body += f'fill="none" stroke="{INK}" stroke-width="1.5"/>'
+            long = max(long, right - 212)
         body += _text(218 + long, y + 15, _number(value), "start")
     return _captioned(caption, body, 24 + 30 * len(values))
 

@@ -22,15 +22,29 @@ from utmost.release.page import OPENING, page_of
 from utmost.release.words import MOST_CELLS
 
 
-def write_report(answers: Sequence[Answer], path: str | os.PathLike[str], title: str | None = None) -> Path:
+def write_report(
+    answers: Sequence[Answer],
+    path: str | os.PathLike[str],
+    title: str | None = None,
+    purpose: str | None = None,
+    author: str | None = None,
+) -> Path:
     """Write the page, a JSON file of the same name beside it, and CSV for long tables: all, or none."""
     target = require_writable(path)
-    write_files(report_files(answers, target, title))
+    for name, text in (("purpose", purpose), ("author", author)):
+        if text is not None and not isinstance(text, str):
+            raise InvalidInput(f"the {name} is {shown(text)}; give a text, or nothing.")
+    write_files(report_files(answers, target, title, purpose=purpose, author=author))
     return target
 
 
 def report_files(
-    answers: Sequence[Answer], target: Path, title: str | None = None, every_table: bool = False
+    answers: Sequence[Answer],
+    target: Path,
+    title: str | None = None,
+    every_table: bool = False,
+    purpose: str | None = None,
+    author: str | None = None,
 ) -> dict[Path, str]:
     """What a report consists of, by file: the page, its JSON, and CSV of long tables, or of every table."""
     listed = [answer.to_json() for answer in answers]
@@ -40,7 +54,7 @@ def report_files(
         if isinstance(answer.value, Mapping) and (every_table or len(answer.value) > MOST_CELLS):
             name = target.stem if len(answers) == 1 else f"{target.stem}-{number}"
             found[target.with_name(f"{name}.csv")] = csv_of(answer)
-    return {**found, target: page_of(answers, title)}
+    return {**found, target: page_of(answers, title, purpose, author)}
 
 
 def csv_of(answer: Answer) -> str:

@@ -9,7 +9,6 @@ spend. After it, one fixed sentence.
 from __future__ import annotations
 
 import copy
-import html
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +33,7 @@ from utmost.release.public_tables import with_public
 from utmost.release.questions import Question, Questions, Terms
 from utmost.release.source import Statement
 from utmost.release.units import Unit, require_neighbours
+from utmost.solution.card import card
 
 TRIED = tuple(float(f"{d}e{e}") for e in range(-6, 0) for d in range(100, 1000) if (e, d) <= (-1, 500))
 FIRST, SOON = 0.1, 5
@@ -430,8 +430,7 @@ class Session(Questions[Answer]):
 
     def _repr_html_(self) -> str:
         """The session in a notebook: whose data, who neighbours whom, and the budget; no row is looked at."""
-        terms = html.escape(f"{self.terms.unit}; {self.terms.neighbours}")
-        return f"<div><p>Session: {terms}</p>{self.budget._repr_html_()}</div>"
+        return card(f"Session: {self.terms.unit}; {self.terms.neighbours}", self.budget._repr_html_())
 
     def __repr__(self) -> str:
         return f"Session on {self.dataset!r} ({self.terms.unit}, {self.terms.neighbours}): {self.left} left"

@@ -39,6 +39,7 @@ from utmost.mechanism.sampling import WORD
 from utmost.mechanism.violations import promise_excess
 from utmost.privacy import ApproxDP, level_from_json
 from utmost.solution.binding import Binding, find_binding
+from utmost.solution.card import card
 from utmost.space import Space, label_from_json, label_to_json
 from utmost.space.edge_levels import EdgeLevels, levels_from_json
 from utmost.space.families import space_from_json
@@ -307,7 +308,7 @@ class Solution:
                 if self.problem.question.startswith(("finite.", "choice.", "number.", "keys."))
                 else "exceeds"
             )
-            bound = [f"  bound: no private mechanism {does} {c.bound:.10g} (gap {c.gap or 0:.2g})"]
+            bound = [f"  bound: no private mechanism {does} {c.bound + 0.0:.10g} (gap {c.gap or 0:.2g})"]
         if self.from_file:  # the words are quoted, so that none of them reads like a line of ours
             words = {"the value is": c.quantity, "optimal": c.reason, "found by": c.method}
             said = [f"    {name}: {text!r}" for name, text in words.items()] + [
@@ -327,8 +328,7 @@ class Solution:
         return f"Solution({self.problem!r}, value={self.value:.6g}, {self.certificate.claim})"
 
     def _repr_html_(self) -> str:
-        table = getattr(self.mechanism, "_repr_html_", lambda: "")()
-        return f"<pre>{html.escape(str(self))}</pre>{table}"
+        return card(str(self), getattr(self.mechanism, "_repr_html_", lambda: "")())
 
 
 def solution_to_json(solution: Solution) -> dict[str, Any]:

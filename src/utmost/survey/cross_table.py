@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
+from utmost.solution.card import card, table
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -60,6 +61,16 @@ class CrossTable:
             cells = [f"{f:.4f} ±{e:.4f}" for f, e in zip(self.frequencies[i], self.standard_errors[i], strict=True)]
             lines.append(f"  {row!s:<{first}}" + "".join(f"  {c:>{w}}" for c, w in zip(cells, wide, strict=True)))
         return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        numbers = zip(self.rows, self.frequencies, self.standard_errors, strict=True)
+        rows = [
+            (row, *(f"{f:.4f} ±{e:.4f}" for f, e in zip(found, errors, strict=True))) for row, found, errors in numbers
+        ]
+        title = f"{self.questions[0]} (rows) by {self.questions[1]} (columns): frequency ± standard error"
+        return card(title, table(("", *map(str, self.columns)), rows))
 
 
 def speaks_for(positions: NDArray[np.int64], k: int, inside: float, beside: float) -> Floats:

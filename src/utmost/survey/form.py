@@ -31,6 +31,7 @@ from utmost.exact import Number, as_rational
 from utmost.exact.saved import NONSENSE, canonical, format_of, read_checked, write_checked
 from utmost.mechanism.violations import growth_floor
 from utmost.privacy import ApproxDP, Level, PureDP, as_level, level_from_json, promise_in_words, require_accepted
+from utmost.solution.card import card
 from utmost.space import label_from_json, label_to_json
 from utmost.survey.cross_table import CrossTable, cross, speaks_for
 
@@ -350,6 +351,9 @@ class Form:
         count = f"{len(self.surveys)} question{'s' * (len(self.surveys) > 1)}"
         return f"Form of {count} at {self.level} in all: {parts}"
 
+    def _repr_html_(self) -> str:
+        return card(f"{self!r}\npromise: {self.promise}", *(asked._repr_html_() for asked in self.surveys))
+
 
 @dataclass(frozen=True, eq=False)
 class FormEstimate:
@@ -412,3 +416,9 @@ class FormEstimate:
 
     def __str__(self) -> str:
         return self.table()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        shown = zip(self.form.questions, self.estimates, strict=True)
+        return "".join(card(name, found._repr_html_()) for name, found in shown)

@@ -172,6 +172,19 @@ def exact_coefficients(space, prior, epsilon):
     return [row[0] for row in phi.solve(right).tolist()]
 
 
+def test_signs_that_hang_on_rounding_are_not_decided():
+    """Inverses of e^-0.01 along twelve people multiply by 10^27: the last bit of a float proves nothing of a prior."""
+    space = um.hamming(12, 2)
+    tilted = 1 + 0.1 * np.cos(np.linspace(0, 3, 2**12))
+    tilted /= tilted.sum()
+    for ask in (um.finite.regularity, um.finite.utility_bound):
+        with pytest.raises(TooLarge, match="cannot be told"):
+            ask(tilted, space, 0.01)
+    with pytest.raises(TooLarge):
+        um.finite.optimal(space, 0.01, tilted, seconds=1)
+    assert um.finite.regularity(None, space, 0.01) is not None
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_smallest_epsilon_of_a_prior_is_where_a_sign_changes(seed):
     """On random graphs, sums and grids: just below a coefficient is negative, from there on none is, in rationals."""

@@ -250,6 +250,19 @@ def test_words_say_how_many_rows_of_a_person_take_part(ask):
     assert "at most" not in ask(opened().plan).question.words.replace("at least", "")
 
 
+def test_sentences_go_on_after_a_comma():
+    """What is said in the middle of a sentence stands between two commas."""
+    p = opened(rows_each=10).plan
+    for asked in (p.count("x > 1", 1), p.count(None, 1), p.counts(["x > 1", "x > 2"], 1), p.majority("x > 1", 1)):
+        assert "rows, of at most 10 rows per id, " in asked.question.words
+
+
+def test_who_has_more_rows_than_take_part_is_seen_in_all_rows():
+    """Nothing is cut off in the question that says how much is."""
+    question = opened(rows_each=10).plan.left_out("x > 1", 1).question
+    assert "took part" not in question.after({"left_out": 3}).given
+
+
 def test_people_who_are_counted_are_not_said_to_be_cut():
     question = opened(rows_each=10).plan.count("x > 1", 1, of="people", unbiased=True).question
     assert question.words == "How many people have x > 1, as an unbiased number?"

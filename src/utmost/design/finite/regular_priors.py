@@ -11,7 +11,7 @@ from utmost.design.finite.phi import Solved, pure_levels, solve_phi
 from utmost.design.finite.singular import nonnegative_solution
 from utmost.design.finite.structured import solve_for_prior
 from utmost.design.finite.tight import MOST_DENSE, column_peaks, tight_constraints
-from utmost.errors import InvalidInput
+from utmost.errors import InvalidInput, TooLarge
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism.certification import Check
@@ -22,6 +22,8 @@ from utmost.space.family import Hamming
 
 SLACK = 1e-12
 """What rounding may add to a ratio of probabilities before it counts as broken."""
+UNDECIDED = 1e-9
+"""Negative coefficients that rounding explains are taken for 0 up to this sum, the gap a proof may leave."""
 
 
 @cites("REG-proposition-4")
@@ -31,7 +33,7 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     Signs are proved; a prior is called irregular only if a coefficient is proved negative, by more than the rounding of
     the prior's own floats can explain, or if Phi is singular and it is proved in rationals that no coefficients exist.
     On counts, sums, grids and databases no matrix is made, so a million results are within reach; `TooLarge` says where
-    that ends.
+    that ends, and also where the signs of large coefficients hang on rounding.
 
     Parameters
     ----------
@@ -51,6 +53,11 @@ def regularity(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     solved, moved = _coefficients(levels, weights)
     if solved is None or (solved.nonnegative is False and (solved.y < -moved).any()):
         return None
+    if math.fsum(np.maximum(-solved.y, 0.0)) > UNDECIDED:
+        raise TooLarge(
+            f"whether this prior is regular cannot be told: its coefficients reach {np.abs(solved.y).max():.2g} "
+            "and cancel, so that the rounding of its own floats decides. Take the uniform prior, or a larger epsilon."
+        )
     return np.maximum(solved.y, 0.0)
 
 

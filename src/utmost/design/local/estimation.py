@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
+from utmost.solution.card import card, table
 
 ROUNDS, ENOUGH = 5000, 1e-7
 """How many rounds at most, and how far the log-likelihood may be from the largest when they stop."""
+
+MOST_ROWS = 100
+"""How many categories a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,18 @@ class Estimate:
 
     def __str__(self) -> str:
         return self.table()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        ends, few = self.interval(), min(len(self.categories), MOST_ROWS)
+        rows = [
+            (name, f"{self.frequencies[i]:.4f}", f"{self.standard_errors[i]:.4f}", f"{ends[i, 0]:.4f}–{ends[i, 1]:.4f}")
+            for i, name in enumerate(self.categories[:few])
+        ]
+        more = f"; the first {few} of {len(self.categories):,} categories" if few < len(self.categories) else ""
+        heads = ("category", "frequency", "standard error", "95 % interval")
+        return card(f"Estimate from {self.people:,} responses{more}", table(heads, rows))
 
     def table(self, level: float = 0.95) -> str:
         """The estimate in words, with intervals of this level."""

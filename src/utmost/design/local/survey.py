@@ -26,13 +26,14 @@ from utmost.design.local.estimation import Estimate, estimate_from
 from utmost.design.local.responses import Responses, draw_sets, keep, read_kept, read_responses, require_possible
 from utmost.design.local.simple import subset
 from utmost.design.local.two_hypotheses import Decision, decide_counts
-from utmost.errors import BadFile, InvalidInput, UnknownPoint
+from utmost.errors import MOST_LISTED, BadFile, InvalidInput, UnknownPoint
 from utmost.exact import as_whole
 from utmost.exact.saved import NONSENSE, canonical, read_checked, write_checked
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.sampling import WORD
 from utmost.mechanism.violations import growth_floor
 from utmost.privacy import ApproxDP, level_from_json, promise_in_words, require_accepted
+from utmost.solution.card import card
 from utmost.space import label_from_json, label_to_json
 from utmost.space.edge_levels import Privacy
 
@@ -406,3 +407,9 @@ class Survey:
 
     def __repr__(self) -> str:
         return f"Survey of {len(self.categories)} categories at {self.level}, {self.size} in a response"
+
+    def _repr_html_(self) -> str:
+        asked = f"\nquestion: {self.question}" if self.question else ""
+        few = ", ".join(str(name) for name in self.categories[:MOST_LISTED])
+        more = f" and {len(self.categories) - MOST_LISTED:,} more" if len(self.categories) > MOST_LISTED else ""
+        return card(f"{self!r}{asked}\ncategories: {few}{more}\npromise: {self.promise}")

@@ -41,6 +41,7 @@ from utmost.mechanism.certification import CertifiedMechanism, Check
 from utmost.mechanism.violations import find_violation
 from utmost.privacy import ApproxDP, Level, as_level, level_from_json, promise_in_words, require_accepted
 from utmost.solution import Certificate, Verification
+from utmost.solution.card import card
 from utmost.space import label_from_json, label_to_json
 
 FORMAT, VERSION = "utmost-protocol", 1
@@ -295,6 +296,9 @@ class Protocol:
         lines += [f"  value: {self.value():.10g} ({c.quantity})", f"  optimal: {c.reason}", f"  found by: {c.method}"]
         lines += [f"  bound: no decision rule exceeds {c.bound:.10g} (gap {c.gap:.2g})"]
         return "\n".join(lines + [f"  note: {note}" for note in c.notes])
+
+    def _repr_html_(self) -> str:
+        return card(str(self))
 
     def __repr__(self) -> str:
         return f"Protocol({self.question.title}, {len(self.levels)} parties, {self.criterion} accuracy)"

@@ -40,7 +40,7 @@ class Count(Number):
 
     @property
     def words(self) -> str:
-        return f"How many {self.of}{self.kept} {f'have {self.where}' if self.where else 'are there'}{self.told}?"
+        return f"How many {self.of}{self.kept_within} {f'have {self.where}' if self.where else 'are there'}{self.told}?"
 
     @property
     def public(self) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Counts(Chained):
 
     @property
     def words(self) -> str:
-        return f"How many {self.of}{self.kept} have each of: {'; '.join(map(str, self.conditions.values()))}?"
+        return f"How many {self.of}{self.kept_within} have each of: {'; '.join(map(str, self.conditions.values()))}?"
 
     @property
     def public(self) -> dict[str, Any]:

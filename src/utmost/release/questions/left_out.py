@@ -40,6 +40,10 @@ class LeftOut(Number):
         self.settle(loss=as_loss(self.loss), unbiased=require_unbiased(self.unbiased))
 
     @property
+    def kept(self) -> str:
+        return ""  # every row is looked at to see who has more
+
+    @property
     def words(self) -> str:
         unit = self.terms.unit
         rows = f"{unit.rows_each} rows{f' with {self.where}' if self.where else ''}"

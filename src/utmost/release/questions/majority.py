@@ -37,7 +37,7 @@ class Majority(YesOrNo):
 
     @property
     def words(self) -> str:
-        return f"Do more rows{self.kept} have {self.where} than not?"
+        return f"Do more rows{self.kept_within} have {self.where} than not?"
 
     @property
     def public(self) -> dict[str, Any]:

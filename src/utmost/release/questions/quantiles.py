@@ -72,8 +72,8 @@ class Quantiles(Nested):
 
     @property
     def words(self) -> str:
-        which = ", ".join(f"{float(q):g}" for q in self.shares)
-        asked = f"What are the {which} quantiles of {self.column}, values rounded to the nearest candidate"
+        which = ", ".join("the median" if q == Fraction(1, 2) else f"the {float(q):g} quantile" for q in self.shares)
+        asked = f"What are {which} of {self.column}, values rounded to the nearest candidate"
         return asking(asked, self.where, self.kept)
 
     @property

@@ -250,6 +250,11 @@ class Question(ABC):
         return f", of at most {unit.rows_each} row{'s' * (unit.rows_each > 1)} per {unit.id}"
 
     @property
+    def kept_within(self) -> str:
+        """The same between commas, for the middle of a sentence."""
+        return f"{self.kept}," if self.kept else ""
+
+    @property
     def cut(self) -> str:
         """What is done to values before they take part, in words; empty where nothing is."""
         return ""
