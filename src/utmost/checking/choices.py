@@ -11,6 +11,7 @@ from flint import arb, ctx
 
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, bounded, read, read_positions
+from utmost.checking.shortfalls import shortfall_bound, uneven_chains
 from utmost.errors import InvalidInput
 from utmost.exact import as_fmpq, endpoints
 from utmost.exact.saved import NONSENSE
@@ -76,9 +77,9 @@ def choice_bound(problem: Any, evidence: Evidence) -> float:
     """What no private choice loses less than: from dual prices on the listed tallies, or by chains of two winners."""
     contest, level, loss, prior = _read(problem)
     if "dual_places" not in evidence:
-        if not isinstance(contest, Votes) or loss != "zero-one" or prior is not None:
-            raise InvalidInput("chains bound the error of a winner over all tallies alike, nothing else.")
-        return winner_bound(contest.tallies, level)
+        if not isinstance(contest, Votes) or prior is not None:
+            raise InvalidInput("chains bound the loss of a winner over all tallies alike, nothing else.")
+        return (winner_bound if loss == "zero-one" else shortfall_bound)(contest.tallies, level)
     tallies = contest.tallies
     if tallies.points > MOST_LISTED:
         raise InvalidInput(f"dual prices are for at most {MOST_LISTED} tallies.")
@@ -129,30 +130,6 @@ def winner_bound(tallies: Tallies, level: Level) -> float:
             saved = (less + more) * b / (1 + b) - less
             if saved < 0:  # surely, and then for all longer chains
                 break
-            count = as_fmpq(Fraction(_uneven_chains(tallies, short), whole))
+            count = as_fmpq(Fraction(uneven_chains(tallies, short), whole))
             found -= saved.max(arb(0)) * arb(count)
         return max(0.0, float(np.nextafter(float(endpoints(found)[0]), -math.inf)))
-
-
-def _uneven_chains(tallies: Tallies, short: int) -> int:
-    """How many chains have `short` tallies on one side and one more on the other.
-
-    Where rows come or go, every chain is such, with some number: as many have at least s on their long side as at least
-    s - 1 on their short side, and both together are the C(N - s + m, m - 1) tallies at depth s. Where rows are
-    replaced, the C(N - 2s + 1 + m, m - 1) tallies of lead 2s - 1 are on the long sides, those of lead 2s on the others.
-    """
-    n, m = tallies.rows, tallies.cells
-    if tallies.neighbours == "replace":
-        odd, even = (n - 2 * short - i + m for i in (1, 2))
-        return math.comb(max(odd, 0), m - 1) - math.comb(max(even, 0), m - 1)
-    return _alternating(n - short - 1 + m, m - 1) - _alternating(n - short - 2 + m, m - 1)
-
-
-def _alternating(n: int, k: int) -> int:
-    """C(n, k) - C(n-1, k) + C(n-2, k) - ..., by Pascal's rule: twice that is C(n, k) plus the same of n-1 and k-1."""
-    if n < k:
-        return 0
-    found = 1 - (n - k) % 2
-    for j in range(1, k + 1):
-        found = (math.comb(n - k + j, j) + found) // 2
-    return found

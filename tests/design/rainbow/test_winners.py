@@ -1,6 +1,6 @@
 """Winners: expected losses at known values and against linear programs, bounds by chains against enumeration.
 
-Covers `checking/choices`, `design/rainbow/candidates`.
+Covers `checking/choices`, `checking/shortfalls`, `design/rainbow/candidates`.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ from scipy.sparse import coo_array, eye_array, kron
 
 import utmost as um
 from utmost.checking.choices import winner_bound
+from utmost.checking.shortfalls import _votes_behind, shortfall_bound
 from utmost.design.rainbow import best_quantile, best_winner, choice_facts
 from utmost.errors import UtmostError
 from utmost.exact.saved import canonical
@@ -379,3 +380,36 @@ def test_combinations_of_leaders_are_counted_once():
     for chain in chains(5, 4, "replace"):
         counts[frozenset(chain)] = counts.get(frozenset(chain), 0) + 1
     assert {pair for pair in counts if len(pair) == 2} == {frozenset(pair) for pair in combinations(range(4), 2)}
+
+
+# ---- shortfall ----
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("size", [(2, 7), (3, 8), (4, 6), (5, 4), (3, 1), (4, 0)], ids=str)
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 2.5])
+def test_the_bound_of_shortfall_is_below_the_sum_over_all_chains(neighbours, size, epsilon):
+    """Chains enumerated one by one; what the two differ by is what uneven chains may lose, counted for all of them."""
+    cells, rows = size
+    growth, least, most, seen = math.exp(epsilon), 0.0, 0.0, 0
+    for chain in chains(rows, cells, neighbours):
+        sides = list(chain.values()) + [[]] * (2 - len(chain))
+        a, b = (sum(growth ** (1 - d) * (sorted(t)[-1] - sorted(t)[-2]) for d, t in side) for side in sides)
+        least, most = least + min((a + b) / (1 + growth), a, b), most + (a + b) / (1 + growth)
+        seen += sum(map(len, sides))
+    tallies = Tallies(cells, rows, neighbours)
+    behind = sum(
+        votes * growth ** (1 - -(-k // (1 if neighbours == "add-remove" else 2)))
+        for k, votes in enumerate(_votes_behind(tallies, rows + 1), 1)
+    )
+    assert behind / (1 + growth) == pytest.approx(most, abs=1e-12)
+    assert shortfall_bound(tallies, um.PureDP(str(epsilon))) <= least / seen + 1e-12
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize(("cells", "epsilon"), [(3, "0.1"), (10, "1")])
+def test_shortfall_of_twenty_thousand_rows_is_within_one_percent(neighbours, cells, epsilon):
+    best = best_winner(Tallies(cells, 20_000, neighbours), um.PureDP(epsilon), "shortfall")
+    assert best.certificate.claim == "bound"
+    assert best.certificate.gap <= 0.01 * best.value
+    assert best.verify()

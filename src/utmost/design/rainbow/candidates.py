@@ -243,9 +243,16 @@ def _certificate(
 def _bound(problem: Problem, contest: Contest, evidence: dict[str, Any]) -> float | None:
     """What can be proved: by prices if there are, else by chains where these are known."""
     level = problem.privacy
-    chains = isinstance(contest, Votes) and problem.data["loss"] == "zero-one" and problem.data["prior"] is None
+    chains = isinstance(contest, Votes) and problem.data["prior"] is None
     pure = isinstance(level, ApproxDP) and level.delta == 0 and 0 < level.log_growth < np.inf
-    return proved_bound(problem, evidence) if evidence or (chains and pure) else None
+    if not evidence and not (chains and pure):
+        return None
+    try:
+        return proved_bound(problem, evidence)
+    except InvalidInput:  # of the shortfall of millions of rows no bound is known
+        if evidence or problem.data["loss"] != "shortfall":
+            raise
+        return None
 
 
 def _closed_forms(contest: Contest, level: Level) -> list[ChoiceLaw]:

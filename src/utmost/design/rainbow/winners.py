@@ -39,7 +39,8 @@ def best_winner(
     -------
     Solution
         Its mechanism draws the place of a candidate from a tally (`sample`) and knows its `probabilities`; the value is
-        the expected loss. For zero-one loss under the uniform prior the certificate bounds every private mechanism.
+        the expected loss. Under the uniform prior the certificate bounds every private mechanism of a pure
+        level (for shortfall: up to a million rows times candidates).
 
     Examples
     --------
