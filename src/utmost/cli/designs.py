@@ -106,7 +106,10 @@ def _verify_report(file: Path, as_json: bool) -> None:
     else:
         for answer, verification in found:
             print(f"{answer.question.words}\n{verification}")
-        print("What the ledger says (entry, time, spent, head) only the ledger can confirm: `utmost budget check`.")
+        print(
+            "Not proved here: that these integers were drawn, from this table, for this question. What the ledger says "
+            "(entry, time, spent, head) only the ledger can confirm: `utmost budget check`."
+        )
     if not all(verification for _, verification in found):
         raise typer.Exit(1)
 
