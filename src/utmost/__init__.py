@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from utmost import accounting, errors, plot, reproduce, survey
     from utmost.accounting import Ledger, compose
     from utmost.design import binary, finite, local, multiparty, noise, rainbow
+    from utmost.design.comparison import compare
     from utmost.mechanism import FiniteMechanism, Mechanism, RecipeMechanism
     from utmost.mechanism.certification import CertifiedMechanism, certify
     from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, SuitablePair
@@ -68,6 +69,7 @@ __all__ = [
     "binary",
     "bins",
     "certify",
+    "compare",
     "complete",
     "compose",
     "counts",
@@ -101,6 +103,7 @@ __all__ = [
 HOMES = {
     "utmost.accounting": ("Ledger", "compose"),
     "utmost.design": ("binary", "finite", "local", "multiparty", "noise", "rainbow"),
+    "utmost.design.comparison": ("compare",),
     "utmost.mechanism": ("FiniteMechanism", "Mechanism", "RecipeMechanism"),
     "utmost.mechanism.certification": ("CertifiedMechanism", "certify"),
     "utmost.privacy": ("ZCDP", "ApproxDP", "GaussianDP", "Level", "PureDP", "SuitablePair"),

@@ -19,9 +19,10 @@ from utmost.mechanism.violations import find_violation
 from utmost.privacy import Level
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
+from utmost.space.folds import can_fold, folded, folded_places, folded_space
 
-MOST_LISTED, MOST_EDGES = 2000, 60_000
-"""Up to how many tallies, with how many edges between them, a table has."""
+MOST_LISTED, MOST_FOLDED, MOST_EDGES = 2000, 2500, 60_000
+"""Up to how many tallies, or folded ones, with how many edges between them, a table has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ class TallyTable(ChoiceTable):
 
     A table with more rows than were declared is cut to these, which keeps neighbours neighbours where rows are
     replaced. Where rows come or go, nothing does (three tables that each lack one of three rows have no common
-    neighbour but the whole), so there is no such table.
+    neighbour but the whole): see `FoldedTable`.
     """
 
     kind = "tally-table"
@@ -120,9 +121,53 @@ class TallyTable(ChoiceTable):
             return Check("privacy", False, f"the table of {len(self.weights)} rows is not one of {space}")
         if tallies.neighbours != "replace":
             return Check("privacy", False, "a table of more rows than declared would not be protected")
-        if not level.concave or not level.certifiable:
-            return Check("privacy", False, f"{level} promises nothing that integers could prove")
-        levels = on_edges(tallies.space(), level)
-        broken = find_violation(self.weights, WORD, levels)
-        detail = f"{level} proved in exact arithmetic on all {len(levels)} edges between {tallies.points} tallies"
-        return Check("privacy", broken is None, broken or detail)
+        return _proved(self.weights, tallies.space(), level)
+
+
+class FoldedTable(ChoiceTable):
+    """A row of weights for every folded tally, in the order of `space.folds.folded`, where rows come or go one by one.
+
+    Of a folded tally no two cells together hold more rows than declared: all declared tallies are among these, and
+    `fold` maps every larger one onto them so that neighbours stay neighbours or become equal. So the best private table
+    on folded tallies is the best mechanism of all that protect tables with more rows than declared, too.
+    """
+
+    kind = "folded-table"
+    name = "linear program"
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The mechanism of a file, whose tallies are listed only if they are few."""
+        found = super().from_json(data)
+        if not found._is_whole:
+            raise InvalidInput(f"the table of {len(found.weights)} rows is not one of {found.contest.tallies}, folded.")
+        return found
+
+    @property
+    def _is_whole(self) -> bool:
+        tallies = self.contest.tallies
+        return can_fold(tallies, MOST_FOLDED) and len(self.weights) == len(folded(tallies))
+
+    def probabilities(self, tallies: Integers) -> Floats:
+        """The rows of the folded tallies."""
+        return np.asarray(self.matrix[folded_places(self.contest.tallies, tallies)])
+
+    def _draw(self, tally: Any) -> int:
+        return int(draw(self.weights[folded_places(self.contest.tallies, tally)[0]], WORD, 1)[0])
+
+    def prove(self, space: Any, level: Level) -> Check:
+        """On every edge between folded tallies."""
+        tallies = self.contest.tallies
+        if tallies != space or not self._is_whole:
+            return Check("privacy", False, f"the table of {len(self.weights)} rows is not one of {space}, folded")
+        return _proved(self.weights, folded_space(tallies), level)
+
+
+def _proved(weights: Integers, space: Space, level: Level) -> Check:
+    """Whether a table of weights is private on every edge of a space: decided in exact arithmetic."""
+    if not level.concave or not level.certifiable:
+        return Check("privacy", False, f"{level} promises nothing that integers could prove")
+    levels = on_edges(space, level)
+    broken = find_violation(weights, WORD, levels)
+    detail = f"{level} proved in exact arithmetic on all {len(levels)} edges between {len(space.points)} tallies"
+    return Check("privacy", broken is None, broken or detail)

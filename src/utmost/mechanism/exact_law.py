@@ -58,6 +58,7 @@ KINDS: dict[str, str] = {
     "nearest-choice": "utmost.mechanism.choices:NearestChoice",
     "lead-lines": "utmost.mechanism.choice_tables:LeadLines",
     "tally-table": "utmost.mechanism.choice_tables:TallyTable",
+    "folded-table": "utmost.mechanism.choice_tables:FoldedTable",
     "top.noise": "utmost.mechanism.top_lists:TopByNoise",
     "top.peeling": "utmost.mechanism.top_lists:TopByPeeling",
     "keys.kept": "utmost.mechanism.keeping:KeptKeys",

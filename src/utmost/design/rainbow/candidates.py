@@ -22,7 +22,7 @@ from utmost.design.rainbow.plurality import even_boundary, longest_line
 from utmost.design.rainbow.rankings import line
 from utmost.errors import InvalidInput, SolverFailed, UnsupportedLevel, shown
 from utmost.exact.arrays import Floats, Integers
-from utmost.mechanism.choice_tables import MOST_LISTED, LeadLines, TallyTable
+from utmost.mechanism.choice_tables import MOST_FOLDED, MOST_LISTED, ChoiceTable, FoldedTable, LeadLines, TallyTable
 from utmost.mechanism.choices import ChoiceLaw, Exponential, NearestChoice, NoisyMax, PermuteAndFlip, can_draw
 from utmost.mechanism.contests import Contest, Ranks, Votes, contest_of
 from utmost.mechanism.decay import decay_above
@@ -45,6 +45,7 @@ from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
+from utmost.space.folds import can_fold, folded, folded_places, folded_space
 
 FAR, MOST_ON_LINES = 45.0, 60_000
 """How far leads can be told apart, times epsilon, and up to how many numbers the rainbow's lines may have."""
@@ -293,8 +294,11 @@ def _may_list(contest: Contest, level: Level) -> bool:
 
 def _by_program(
     contest: Contest, level: Level, loss: str, prior: WeighedTallies
-) -> tuple[TallyTable | None, dict[str, Any]]:
-    """The linear program over all tallies: its choice, where rows are replaced, and its dual prices."""
+) -> tuple[ChoiceTable | None, dict[str, Any]]:
+    """The linear program over all tallies: its choice, where rows are replaced, and its dual prices.
+
+    Where rows come or go, the choice is that of another program, which protects larger tallies as well.
+    """
     tallies = contest.tallies
     every, levels = tallies.listed(), on_edges(tallies.space(), level)
     weights = np.zeros(len(every))
@@ -305,12 +309,28 @@ def _by_program(
         matrix, _ = mix_until_private(optimum.matrix, levels)
     except SolverFailed:
         return None, {}
-    table = None
+    table: ChoiceTable | None = None
     if tallies.neighbours == "replace":
         rounded = _as_integers(matrix, levels)
         table = None if rounded is None else TallyTable(contest, rounded)
+    elif can_fold(tallies, MOST_FOLDED):
+        table = _by_folded_program(contest, level, loss, prior)
     places = np.flatnonzero(optimum.duals)
     return table, {"dual_places": places, "dual_values": optimum.duals.ravel()[places]}
+
+
+def _by_folded_program(contest: Contest, level: Level, loss: str, prior: WeighedTallies) -> FoldedTable | None:
+    """The best choice that also protects tallies of more rows than declared, where rows come or go one by one."""
+    tallies = contest.tallies
+    every, levels = folded(tallies), on_edges(folded_space(tallies), level)
+    weights = np.zeros(len(every))
+    weights[folded_places(tallies, prior.tallies)] = prior.weights
+    try:
+        optimum = best_mechanism(levels, -weights[:, None] * contest.loss(loss, every), interior=True)
+        rounded = _as_integers(mix_until_private(optimum.matrix, levels)[0], levels)
+    except SolverFailed:
+        return None
+    return None if rounded is None else FoldedTable(contest, rounded)
 
 
 def _as_integers(matrix: Floats, levels: Any) -> Integers | None:

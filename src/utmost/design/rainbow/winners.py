@@ -32,8 +32,8 @@ def best_winner(
     prior : mapping {tally: probability}, optional
         Default: all tallies of at most so many rows alike.
     programs : bool
-        Whether a linear program is solved where tallies are few, which takes up to some seconds: for the best choice
-        of all where rows are replaced, and for the best bound.
+        Whether linear programs are solved where tallies are few, which takes up to some seconds: for the best choice
+        of all that protect tables of any size (three candidates: up to 20 rows), and for the best bound.
 
     Returns
     -------

@@ -1,0 +1,136 @@
+"""How far a mechanism of one's own is from the best private one: its loss, the least possible, and the gap."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from utmost.design.finite.optimum import optimal
+from utmost.errors import InvalidInput, shown
+from utmost.mechanism import FiniteMechanism, Loss, Rows
+from utmost.mechanism.certification import require_private
+from utmost.mechanism.finite import require_points
+from utmost.privacy import PureDP
+from utmost.solution import Solution
+from utmost.solution.card import card
+from utmost.space import Space
+from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A mechanism beside the best one. Made by `compare`.
+
+    Attributes
+    ----------
+    value : the expected loss of the mechanism, each of its outputs read as the guess that loses least
+    best : the expected loss of the best private mechanism that was found
+    bound : no private mechanism loses less; equal to `best` where a theorem says so
+    gap : value - bound: the mechanism could lose at most so much less
+    levels : the level at which both are private
+    solution : the best mechanism, with its proof
+    """
+
+    value: float
+    best: float
+    bound: float
+    levels: EdgeLevels
+    solution: Solution = field(repr=False)
+
+    @property
+    def gap(self) -> float:
+        """How much less any private mechanism could lose at most."""
+        return max(self.value - self.bound, 0.0)
+
+    def __str__(self) -> str:
+        more = f" ({self.gap / self.value:.3g} of the value)" if self.value else ""
+        return (
+            f"expected loss {self.value:.6g} at {self.levels}\n  best found: {self.best:.6g}, "
+            f"{self.solution.certificate.reason}\n  bound: no private mechanism loses less than {self.bound:.6g}\n"
+            f"  gap: {self.gap:.3g}{more}"
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return card(str(self))
+
+
+def compare(
+    mechanism: Any,
+    space: Space,
+    loss: Loss = "zero-one",
+    prior: Any = None,
+    privacy: Privacy | None = None,
+    seconds: float = 600.0,
+) -> Comparison:
+    """How far a mechanism is from the optimum: its expected loss beside the least that any private mechanism has.
+
+    The mechanism is given every advantage: whoever sees an output makes the best guess that the prior allows. Numbers
+    are floating point; `solution.verify()` proves the bound again.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism, Solution, or matrix
+        What is compared. A matrix has a row for every point of the space, in order, and a column for every output.
+    space : Space
+        Who neighbours whom.
+    loss : str, array or callable
+        "zero-one", "absolute", "squared", "within k", an array (points x guesses), or loss(point, guess).
+    prior : distribution over the points, optional
+        Uniform if left out.
+    privacy : level or number, optional
+        What is promised. If left out, the least epsilon that the mechanism keeps on this space, found from its
+        probabilities. `CannotCertify` if the mechanism does not keep a level that is given.
+    seconds : number
+        How long a solver may take to find the best one.
+
+    Examples
+    --------
+    Randomised response forgets that a count which is off by one is nearly right:
+
+    >>> import numpy as np, utmost as um
+    >>> truth = np.e / (np.e + 10)
+    >>> mine = np.full((11, 11), (1 - truth) / 10) + (truth - (1 - truth) / 10) * np.eye(11)
+    >>> print(um.compare(mine, um.counts(10), loss="absolute", privacy=1))
+    expected loss 2.67593 at 1-DP
+      best found: 0.728544, Ghosh, Roughgarden and Sundararajan 2012: on a count, geometric noise with its best remap
+      bound: no private mechanism loses less than 0.728544
+      gap: 1.95 (0.728 of the value)
+    """
+    given = _as_mechanism(mechanism, space)
+    require_points(given, space)
+    if privacy is None:
+        epsilon = given.epsilon(space)
+        if math.isinf(epsilon):
+            raise InvalidInput(
+                "an output is possible at one point and impossible at a neighbour, so the mechanism keeps no epsilon; "
+                "say what it promises, such as privacy=um.ApproxDP(1, 1e-6)."
+            )
+        levels = on_edges(space, PureDP(epsilon))
+    else:
+        levels = on_edges(space, privacy)
+        require_private(given, levels)
+    found = optimal(space, levels, prior, loss, seconds=seconds)
+    bound = found.value if found.certificate.bound is None else found.certificate.bound
+    return Comparison(given.expected_loss(prior, loss), found.value, bound, levels, found)
+
+
+def _as_mechanism(thing: Any, space: Space) -> Rows:
+    """A mechanism as a table of probabilities."""
+    if isinstance(thing, Solution):
+        thing = thing.mechanism
+    if isinstance(thing, Rows):
+        return thing
+    try:
+        matrix = np.asarray(thing, dtype=float)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    if matrix.ndim != 2:
+        raise InvalidInput(
+            f"the mechanism is {shown(thing)}; give a FiniteMechanism, a solution, or a matrix with a row per point."
+        )
+    return FiniteMechanism(matrix, space.points, range(matrix.shape[1]))
