@@ -82,6 +82,8 @@ def verify(
         FORM: survey.verify,
         ANSWER: _verify_report,
     }
+    if file.suffix in (".html", ".htm"):
+        raise InvalidInput(f"{file} is a page for people; verify the file beside it: {file.with_suffix('.json')}.")
     if check := others.get(format_of(file) or ""):
         check(file, as_json)
         return
