@@ -7,7 +7,7 @@ import pyarrow
 import pytest
 
 import utmost as um
-from utmost.solution.card import card
+from utmost.solution.card import card, table
 
 TABLE = pyarrow.table({"age": [70, 25, 80, 41] * 5, "town": ["<Ash>", "Briar", "<Ash>", None] * 5})
 
@@ -26,7 +26,7 @@ def shown():
         ("plan", s.plan.histogram("town", ["<Ash>"], "1/7", other="else"), "nothing was read"),
         ("answer", count, "1/3-DP"),
         ("table", s.histogram("town", ["<Ash>"], "1/7", other="else"), "&lt;Ash&gt;"),
-        ("budget", s.budget, "count: age &gt;= 65"),
+        ("budget", s.budget, "histogram: town<"),
         ("solution", um.binary.balanced(um.counts(5), lambda yes: yes > 2, "1/3"), "optimal"),
         ("survey", asked, "categories</span> no, &lt;yes&gt;"),
         ("estimate", found, "95 % interval"),
@@ -68,3 +68,11 @@ def test_a_line_has_a_name_where_it_begins_with_one():
     assert '<span style="opacity:.7">optimal</span> yes: always' in text
     assert "<div>a very long beginning of a sentence: no name</div>" in text
     assert '<div style="overflow-x:auto"><p>x</p></div>' in text
+    assert "<div>kept (in memory: lost): yes</div>" in card("Title\n  kept (in memory: lost): yes")
+
+
+def test_numbers_stand_to_the_right_and_texts_to_the_left():
+    heads = re.findall(
+        r"text-align:(\w+)\">(\w+)</th>", table(("n", "share", "asked"), [(1, "0.5", "a < b"), (2, "", "1")])
+    )
+    assert heads == [("left", "n"), ("right", "share"), ("left", "asked")]

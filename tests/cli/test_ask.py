@@ -129,6 +129,24 @@ def test_what_is_wrong_is_said_and_nothing_is_spent(folder, text, words):
     assert not out.exists() or not list(out.iterdir())
 
 
+def test_every_mistake_is_said_and_no_account_opened(folder):
+    text = HEAD + COUNT.replace("age >=", "agee >=") + "\n[ask.odd]\nquestion = 'cdff'\n"
+    done = asked(folder, text, "--out", str(folder / "out"))
+    assert "[ask.older]: there is no column 'agee'" in done.stderr
+    assert "[ask.odd]: question is 'cdff'" in done.stderr
+    assert not (folder / "budget.db").exists()
+
+
+def test_keys_that_nobody_listed(folder):
+    text = HEAD.replace("budget = 1000", 'budget = "1000,1e-3"').replace("privacy = 200", 'privacy = "2,1e-6"')
+    done = asked(
+        folder, text + "[ask.towns]\nquestion = 'count'\nby = { discover = ['town'] }\n", "--out", str(folder / "out")
+    )
+    assert done.returncode == 0, done.stderr
+    listed = (folder / "out" / "towns.csv").read_text()
+    assert all(town in listed for town in ("Ashford", "Briar", "Coldwell", "Dunmore"))
+
+
 def test_other_peoples_files_are_not_replaced(folder):
     (folder / "out").mkdir()
     (folder / "out" / "index.html").write_text("<p>mine</p>")

@@ -136,3 +136,13 @@ def test_collect_serves_and_stops(tmp_path, form):
         rest = process.communicate(timeout=20)
     assert (process.returncode, *rest) == (0, "", "stopped\n")
     assert len((tmp_path / "r.jsonl").read_text().splitlines()) == 1
+
+
+def test_files_of_another_kind_are_told_apart(tmp_path):
+    """A list of questions is no form yet, and a page is not what is verified."""
+    asked = utmost("survey", "page", tmp_path / "s.toml", "--out", tmp_path / "page")
+    assert asked.returncode == 2
+    assert "design their form first" in asked.stderr
+    page = utmost("verify", tmp_path / "report.html")
+    assert page.returncode == 2
+    assert "report.json" in page.stderr

@@ -159,7 +159,9 @@ def test_several_counts_are_a_table_and_none_has_won(tmp_path):
     drawn = [re.match(r"M([\d.]+),\d+H([\d.]+)M", line.get("d")).groups() for line in counts.iter(f"{SVG}path")]
     top = max(high for _, high in ends.values())
     assert [(float(a) - 212, float(b) - 212) for a, b in drawn] == [
-        pytest.approx(tuple(320 * max(end, 0) / top for end in ends[name]), abs=0.1) for name in answer.value
+        pytest.approx(tuple(320 * max(end, 0) / top for end in ends[name]), abs=0.1)
+        for name in answer.value
+        if ends[name][1] >= 0
     ]
     assert [bar.get("class") for bar in losses.iter(f"{SVG}rect")][:2] == ["ours", "others"]
     assert "<b>" not in text

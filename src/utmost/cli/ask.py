@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from utmost.cli.output import Json, ledger_file, print_json, read_text
+from utmost.cli.output import Json, print_json, read_text
+from utmost.cli.release import existing
 from utmost.errors import BudgetSpent, InvalidInput, UtmostError, shown
 from utmost.serve.wire import arguments_of, level_of, read_asked
 
@@ -61,9 +62,9 @@ def ask(
 def publish(file: Path, out: Path) -> tuple[dict[str, Answer], Session]:
     """Ask every question of a file and write the folder; the answers by name, and the session that asked."""
     content = read_questions(file)
+    pages = _require_folder(out, _plans(_opened(content, file, planned=True), content))  # a mistake opens no account
     session = _opened(content, file)
     plans = _plans(session, content)
-    pages = _require_folder(out, plans)
     answers = _asked(session, plans, content)
     _write(pages, answers, content, session)
     return answers, session
@@ -77,9 +78,9 @@ def _opened(content: Mapping[str, Any], file: Path, planned: bool = False) -> Se
     folder, words = file.absolute().parent, content["unit"]
     if not isinstance(words, str):
         raise InvalidInput(f'unit is {shown(words)}; write it as text, such as "rows, at most 25000".')
-    ledger = _place(content.get("ledger"), folder)
-    if planned and ledger is not None and (kept := ledger_file(ledger)) is not None and not kept.exists():
-        ledger = None
+    ledger: Any = _place(content.get("ledger"), folder)
+    if planned:
+        ledger = existing(ledger, content["dataset"])
     table, budget = _place(content["table"], folder), level_of(content["budget"])
     return Session(
         table, content["dataset"], as_unit(words), content["neighbours"], budget, ledger, content.get("types")
@@ -121,14 +122,16 @@ def _place(name: Any, folder: Path) -> str | None:
 
 def _plans(session: Session, content: Mapping[str, Any]) -> dict[str, Plan]:
     """Every question, planned: whatever is wrong with one is said before any is asked."""
-    found = {}
+    found, wrong = {}, []
     for name, written in content["ask"].items():
         try:
             default = {"privacy": content["privacy"]} if "privacy" in content else {}
             asked = read_asked(default | written)
             found[name] = getattr(session.plan, asked.name)(**arguments_of(asked))
         except UtmostError as problem:
-            raise type(problem)(f"[ask.{name}]: {problem}") from None
+            wrong.append(f"[ask.{name}]: {problem}")
+    if wrong:
+        raise InvalidInput("\n".join(wrong))
     return found
 
 

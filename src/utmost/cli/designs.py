@@ -82,6 +82,8 @@ def verify(
         FORM: survey.verify,
         ANSWER: _verify_report,
     }
+    if file.suffix in (".html", ".htm"):
+        raise InvalidInput(f"{file} is a page for people; verify the file beside it: {file.with_suffix('.json')}.")
     if check := others.get(format_of(file) or ""):
         check(file, as_json)
         return
@@ -106,7 +108,10 @@ def _verify_report(file: Path, as_json: bool) -> None:
     else:
         for answer, verification in found:
             print(f"{answer.question.words}\n{verification}")
-        print("What the ledger says (entry, time, spent, head) only the ledger can confirm: `utmost budget check`.")
+        print(
+            "Not proved here: that these integers were drawn, from this table, for this question. What the ledger says "
+            "(entry, time, spent, head) only the ledger can confirm: `utmost budget check`."
+        )
     if not all(verification for _, verification in found):
         raise typer.Exit(1)
 

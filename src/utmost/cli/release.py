@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def release(**given: Any) -> None:
-    """A private answer about TABLE, with its proof.
+    """A private answer about TABLE, with its proof; by groups, or many at once: `utmost ask`.
 
     Exit code 1: the budget does not allow it; 70: the engine failed, and the spend stands.
 
@@ -59,9 +59,7 @@ def release(**given: Any) -> None:
         types, engine = _types(given["type"] or []), _engine(given["memory"], given["threads"], given["spill"])
         return Session(given["table"], given["dataset"], unit, given["neighbours"], allowed, accounts, types, engine)
 
-    file = ledger_file(ledger)
-    known = ledger is not None and (file is None or file.exists())
-    planned = open_with(_existing(ledger, given["dataset"]) if known else Ledger(None))  # opens no new account
+    planned = open_with(existing(ledger, given["dataset"]))  # opens no new account
     answer = _ask(planned.plan, asked, level, given, extra)
     if not plan:
         answer = _ask(open_with(Ledger(ledger)), asked, level, given, extra)
@@ -153,10 +151,13 @@ release.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
 release.__annotations__ = {name: kind for name, (kind, _) in DECLARED.items()} | {"return": None}
 
 
-def _existing(ledger: str | None, dataset: str) -> Ledger:
+def existing(ledger: str | None, dataset: str) -> Ledger:
     """The ledger, if it has the data set's account; else one in memory, so that planning leaves nothing behind."""
     from utmost.accounting import Ledger
 
+    file = ledger_file(ledger)
+    if ledger is None or (file is not None and not file.exists()):
+        return Ledger(None)
     accounts = Ledger(ledger)
     if dataset in accounts.datasets():
         return accounts

@@ -99,6 +99,8 @@ def page(
     as_json: Json = False,
 ) -> None:
     """Make a static page on which the respondent's own browser draws the response; put it on any web server."""
+    if file.suffix == ".toml":
+        raise InvalidInput(f"{file} lists questions; design their form first: `utmost survey form`.")
     made = write_page(Form.load(file), out, send)
     if as_json:
         print_json({"page": str(made), "sent_to": send or None})

@@ -99,6 +99,11 @@ def asked(entry: Entry) -> str:
     return _words(entry.question)
 
 
+def _category(part: Any) -> str:
+    """A category; of a column with its list of them, the column."""
+    return str(part[0] if isinstance(part, list | tuple) and len(part) == 2 and isinstance(part[1], list) else part)
+
+
 def _words(question: Any) -> str:
     if not isinstance(question, dict):
         return str(question)
@@ -107,6 +112,8 @@ def _words(question: Any) -> str:
     by = question.get("by")
     if isinstance(by, dict):
         return f"{question.get('question')} by {', '.join(map(str, by.get('columns', ())))}"
-    what = question.get("where") or question.get("column") or ", ".join(map(str, question.get("categories") or ()))
+    what = (
+        question.get("where") or question.get("column") or ", ".join(map(_category, question.get("categories") or ()))
+    )
     shown = "; ".join(map(str, what)) if isinstance(what, list) else what
     return f"{question.get('question', 'asked')}: {shown}" if shown else str(question.get("question", question))

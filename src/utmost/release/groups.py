@@ -7,8 +7,8 @@ no branch for each key: a million keys take about as long as the bare GROUP BY.
 A value matches a key as in SQL's IS NOT DISTINCT FROM: a null, or NaN, matches the key null, if that is listed.
 
 **How far one neighbour moves it.** A row is in one group, and contributes there what it contributes to a sum:
-see `contributions`. Of one person at most `rows_each` rows are kept *in all groups together*, chosen by the same keyed
-hash as those of a histogram, among the rows that are in a listed group.
+see `contributions`. Of one person at most `rows_each` rows are kept *in all groups together*, chosen by a keyed hash
+(`keep_rows`), among the rows that are in a listed group.
 """
 
 from __future__ import annotations

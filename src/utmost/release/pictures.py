@@ -60,7 +60,7 @@ def bars(
         kind, fill = ("ours", OURS) if strong in (None, name) else ("others", OTHERS)
         body += _text(204, y + 15, name, "end")
         body += f'<rect class="{kind}" x="212" y="{y}" width="{max(long, 1):.1f}" height="20" fill="{fill}"/>'
-        if name in ends:
+        if name in ends and ends[name][1] >= 0:  # what lies below 0 has no place on the bars
             left, right = (212 + (WIDE - 320) * max(end, 0.0) / top for end in ends[name])
             body += f'<path d="M{left:.1f},{y + 10}H{right:.1f}M{left:.1f},{y + 5}v10M{right:.1f},{y + 5}v10" '
             body += f'fill="none" stroke="{INK}" stroke-width="1.5"/>'

@@ -134,9 +134,9 @@ def _value_of(value: Any, most_keys: int) -> Any:
         return value
     if value.keys() == {"bins"}:
         return bins(value["bins"])
-    if value.keys() == {"discover", "keys_each"}:
+    if {"discover"} <= value.keys() <= {"discover", "keys_each"}:
         try:
-            return discover_again(value)
+            return discover_again({"keys_each": 1, **value})
         except TypeError:
             raise InvalidInput('discover lists columns, as in {"discover": ["town"], "keys_each": 1}.') from None
     return _keys_of(value, most_keys) if value.keys() >= {"product", "columns"} else value

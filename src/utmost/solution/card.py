@@ -36,24 +36,26 @@ def card(text: str, *parts: str) -> str:
 
 def _row(line: str) -> str:
     name, colon, said = line.strip().partition(": ")
-    if not colon or len(name) > MOST_NAME:
+    if not colon or len(name) > MOST_NAME or "(" in name:
         return f"<div>{html.escape(line.strip())}</div>"
     return f'<div><span style="opacity:.7">{html.escape(name)}</span> {html.escape(said)}</div>'
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Rows of texts and numbers under their heads, the first column to the left."""
+    """Rows of texts and numbers under their heads; columns of numbers, but for the first, to the right."""
+    texts = [[str(part) for part in row] for row in rows]
+    sides = ["right" if i and all(_is_number(row[i]) for row in texts) else "left" for i in range(len(heads))]
     cell = f"padding:.15rem .6rem;border-bottom:1px solid {LINE};text-align:"
     head = "".join(
-        f'<th scope="col" style="{cell}{"right" if i else "left"}">{html.escape(name)}</th>'
-        for i, name in enumerate(heads)
+        f'<th scope="col" style="{cell}{side}">{html.escape(name)}</th>'
+        for name, side in zip(heads, sides, strict=True)
     )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="{cell}{"right" if i else "left"}">{html.escape(str(part))}</td>' for i, part in enumerate(row)
-        )
-        + "</tr>"
-        for row in rows
-    )
+    body = ""
+    for row in texts:
+        cells = [f'<td style="{cell}{side}">{html.escape(t)}</td>' for t, side in zip(row, sides, strict=True)]
+        body += f"<tr>{''.join(cells)}</tr>"
     return f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _is_number(text: str) -> bool:
+    return text == "" or text[0].isdigit() or text[0] in "-±"

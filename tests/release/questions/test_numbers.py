@@ -255,6 +255,7 @@ def test_sentences_go_on_after_a_comma():
     p = opened(rows_each=10).plan
     for asked in (p.count("x > 1", 1), p.count(None, 1), p.counts(["x > 1", "x > 2"], 1), p.majority("x > 1", 1)):
         assert "rows, of at most 10 rows per id, " in asked.question.words
+    assert p.threshold("x > 1", 5, 1).question.words.endswith("5 rows, of at most 10 rows per id, with x > 1?")
 
 
 def test_who_has_more_rows_than_take_part_is_seen_in_all_rows():

@@ -44,6 +44,10 @@ USERS = "users"
 """The loss of keys alone: how many units a key needs to be shown."""
 TRUE_KEYS = f"{BY_LAW}, every key that is shown is held by at least one"
 SHOWN = f"{BY_LAW}, of the times that a key is shown"
+FEW_KEYS = (
+    "what a person has in more than {} of the keys is left out, by {}: numbers are smaller for it; a larger keys_each "
+    "leaves out less, and shows fewer keys"
+)
 SELECTED = (
     "a number close to the least that is shown was shown because it came out large: its interval says so, the number "
     "itself is too large on average"
@@ -194,7 +198,8 @@ class Discovered(Question):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (self._shown_in_words, *self._split_in_words, NULLS)
+        cut = (FEW_KEYS.format(self.keys_each, self.terms.unit.id),) if self.terms.unit.id is not None else ()
+        return (self._shown_in_words, *self._split_in_words, NULLS, *cut)
 
     @property
     def _shown_in_words(self) -> str:
@@ -254,8 +259,17 @@ class NumbersByKey(Discovered):
     def after(self, released: Mapping[str, Any]) -> After:
         _, lower, upper = self.columns(released)
         ends = zip(lower.tolist(), upper.tolist(), strict=True)
-        given = SHOWN if self.counted else BY_LAW
+        given = (SHOWN if self.counted else BY_LAW) + self.not_in_it
         return After(dict(zip(self.keys(released).labels, ends, strict=True)), given=given)
+
+    @property
+    def not_in_it(self) -> str:
+        found = super().not_in_it
+        keys = self._kept_keys.removeprefix(", of ")
+        if not keys:
+            return found
+        more = found.removeprefix("; of what took part: ") if not getattr(self, "counted", False) else ""
+        return f"; of what took part: {keys}{f', {more}' if more else ''}"
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
         """The keys, and for each the answer and the ends of its interval."""

@@ -35,11 +35,11 @@ ROUNDED = 1e-6
 """What estimates may be off by in floats."""
 SUMMED = (
     "the counts lie inside each other: released are weighted sums of the rows between them, and a count is the least "
-    "squares estimate made of all of them, rounded; it may come out below one inside it"
+    "squares estimate made of all of them, rounded"
 )
 ADDED = (
     "the counts lie inside each other: released are the rows of each that the one inside it leaves out, and a count is "
-    "their sum; a count is unbiased, and may come out below one inside it"
+    "their sum"
 )
 
 
@@ -431,7 +431,9 @@ class Chained(Vector):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (ADDED,) if self.added else (SUMMED,) if self.summed else ()
+        how = ADDED if self.added else SUMMED if self.summed else ""
+        may_fall = "" if getattr(self, "monotone", False) else "; it may come out below one inside it"
+        return (how + may_fall,) if how else ()
 
     def _sums(self, losses: tuple[str, ...], last: bool = False) -> dict[str, float]:
         from utmost.design.noise.strategies import count_losses

@@ -192,7 +192,12 @@ def _shares(shares: Any) -> tuple[Fraction, ...]:
     given = listed(shares)
     if isinstance(given, str | bytes) or not isinstance(given, Sequence) or not 1 <= len(given) <= MOST_SHARES:
         raise InvalidInput(f"q is {shown(shares)}; give a share such as 0.5, or a list of 1 to {MOST_SHARES} of them.")
-    found = tuple(as_share(q) for q in given)
+    try:
+        found = tuple(as_share(q) for q in given)
+    except InvalidInput:
+        if isinstance(shares, list | tuple):
+            raise
+        raise InvalidInput(f"q is {shown(shares)}; give a list of shares between 0 and 1, such as [0.5].") from None
     if len(set(found)) < len(found):
         raise InvalidInput(f"q is {shown(shares)}, which has a share twice; list each once.")
     return tuple(as_rational(q) for q in found)

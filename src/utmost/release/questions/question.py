@@ -151,7 +151,7 @@ class Question(ABC):
         """The probability that the answer will be off by more than this, under the prior, in the unit of the answer."""
         raise InvalidInput(
             f"how far off a {self.name} is with a probability is not known before it is answered; name the expected "
-            "loss you can live with instead: (loss, None)."
+            "loss you can live with instead: (loss, None), as in {plan: (1, None)}."
         )
 
     @abstractmethod

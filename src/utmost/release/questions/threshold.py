@@ -49,9 +49,8 @@ class Threshold(YesOrNo):
 
     @property
     def words(self) -> str:
-        return f"Are there at least {self.at_least} {self.of}{self.kept}" + (
-            f" with {self.where}?" if self.where else "?"
-        )
+        having = f"{self.kept_within} with {self.where}" if self.where else self.kept
+        return f"Are there at least {self.at_least} {self.of}{having}?"
 
     @property
     def public(self) -> dict[str, Any]:
