@@ -142,7 +142,7 @@ def fake(level, chances):
     rng = np.random.default_rng(1)
 
     def asked(table):
-        source = SimpleNamespace(integers=lambda statement: {})
+        source = SimpleNamespace(found=lambda statement: {})
         drawn = SimpleNamespace(
             statement=lambda source, secret: None,
             point=lambda found: None,

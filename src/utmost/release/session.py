@@ -456,7 +456,8 @@ def _least_that_suffices(loss: Callable[[float], float], wanted: Fraction) -> in
         middle = min(max(middle, low + 1), high - 1)
         reached = loss(TRIED[middle])
         low, high = (low, middle) if reached <= wanted else (middle, high)
-        found[math.log(TRIED[middle])] = math.log(max(reached, 1e-300) / float(wanted))
+        aim = math.log(wanted.numerator) - math.log(wanted.denominator)  # it may be larger than any float
+        found[math.log(TRIED[middle])] = math.log(max(reached, 1e-300)) - aim
         if len(found) >= SOON:
             middle = (low + high) // 2
             continue

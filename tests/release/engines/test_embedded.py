@@ -10,7 +10,7 @@ import pytest
 
 import utmost as um
 from utmost.errors import InvalidInput
-from utmost.release.engines import open_table, settings
+from utmost.release.engines import embedded, open_table
 
 PEOPLE = um.people("who", rows_each=2, at_most=200_000)
 
@@ -99,7 +99,7 @@ def test_what_will_fail_is_said_before_the_spend(tmp_path, monkeypatch):
     written(tmp_path / "t.csv", 10, 65_000, 2030)
     left = os.statvfs(tmp_path)
     full = os.statvfs_result((left.f_bsize, left.f_frsize, left.f_blocks, 1, 1, *tuple(left)[5:10]))
-    monkeypatch.setattr(settings.os, "statvfs", lambda path: full)
+    monkeypatch.setattr(embedded.os, "statvfs", lambda path: full)
     with pytest.raises(InvalidInput, match="a question may fail after its spend"):
         um.Session(tmp_path / "t.csv", "d", PEOPLE, "replace", budget=1, engine=um.engine("128MB", threads=1))
     with pytest.raises(InvalidInput, match="an engine of its own"):
