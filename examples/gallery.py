@@ -7,7 +7,7 @@ from utmost.reproduce import PAPERS, run
 
 HERE = Path(__file__).parent.parent
 PAGE, IMAGES = HERE / "docs" / "gallery.md", HERE / "docs" / "images" / "papers"
-SUMMARY = HERE / "tests" / "reproduced.json"
+SUMMARY = HERE / "tests" / "reproduce" / "reproduced.json"
 OPENING = """# The papers, reproduced
 
 Every figure, example, theorem and corollary of the five papers with something to check. `utmost reproduce` computes
