@@ -323,8 +323,8 @@ class Session(Questions[Answer]):
         Examples
         --------
         >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"hours": [30, 38, 40, 41, 60] * 400})
-        >>> s = um.Session(table, "work", um.rows(at_most=5000), "add-remove", budget=2)
+        >>> table = pyarrow.table({"hours": [30, 38, 40, 41, 60] * 20_000})
+        >>> s = um.Session(table, "work", um.rows(at_most=150_000), "add-remove", budget=2)
         >>> found = s.suggest_bounds("hours", privacy=1)
         >>> found.lower, found.upper, all(answer.verify() for answer in found.answers)
         (10, 100, True)
