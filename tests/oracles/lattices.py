@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from utmost.space.integers import Holders, Line, Tables, Tallies
+from utmost.space.integers import Holders, Line, Strategy, Tables, Tallies
 
 
 def moves_of_one_row(moves, d):
@@ -38,6 +38,8 @@ def one_neighbour_apart(space, one, other):
     if isinstance(space, Tables):
         return all(map(one_neighbour_apart, space.lattices(), one, other))
     moved = [b - a for a, b in zip(one, other, strict=True)]
+    if isinstance(space, Strategy):
+        return _reached_by_rows(_sums_of_one_row(space), tuple(moved), space.cells.reach)
     rises, falls = ([max(sign * x, 0) for x in moved] for sign in (1, -1))
     if isinstance(space, Tallies):
         one_way = min(sum(rises), sum(falls)) == 0
@@ -50,6 +52,24 @@ def one_neighbour_apart(space, one, other):
         return max(map(abs, moved)) <= space.reach
     balanced = space.moves == "exchange" or sum(moved) == 0
     return balanced and max(sum(rises), sum(falls)) <= space.reach
+
+
+def _sums_of_one_row(space):
+    """What one row does to weighted sums of disjoint cells: it comes, goes, or, replaced, changes cells."""
+    d = space.cells.dimension
+    columns = [tuple(int(x) for x in space.matrix[:, i]) for i in range(d)]
+    still = (0,) * space.dimension
+    found = {still, *columns, *(tuple(-x for x in column) for column in columns)}
+    if space.cells.moves == "exchange":
+        found |= {tuple(a - b for a, b in zip(c, e, strict=True)) for c in columns for e in columns}
+    return found
+
+
+def _reached_by_rows(steps, moved, rows):
+    """Whether so many rows, each with one of the steps, add up to a move."""
+    if rows == 1:
+        return moved in steps
+    return any(_reached_by_rows(steps, tuple(m - x for m, x in zip(moved, s, strict=True)), rows - 1) for s in steps)
 
 
 def numbers_by_key(point):

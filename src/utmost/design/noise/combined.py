@@ -43,7 +43,7 @@ def limits(law: Any, weights: Floats, confidence: float) -> Floats:
     >>> law = IndependentLaw(2, GeometricLaw(Fraction(9, 10)))
     >>> found = limits(law, np.array([[1.0, 0.0], [1.0, 1.0]]), 0.95)
     >>> law.half_width(0.95), found.round(1).tolist()
-    (28, [28.2, 42.9])
+    (28, [28.1, 39.3])
     """
     return np.array([_limit(*_sizes(law, row), confidence) for row in np.atleast_2d(weights)])
 
