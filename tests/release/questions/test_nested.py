@@ -96,7 +96,7 @@ def test_intervals_hold_the_truth(level, neighbours):
         ends = np.array([list(question.after(question.released(row)).intervals.values()) for row in drawn[:1000]])
         inside = ((ends[:, :, 0] <= exact) & (exact <= ends[:, :, 1])).mean(axis=0)
         assert (inside > 0.95 - 4 * math.sqrt(0.95 * 0.05 / 1000)).all()
-        assert inside.mean() < 0.97
+        assert inside.mean() < 0.98  # ends are whole numbers, rounded outwards
     for name, i in () if question.summed else sums.items():
         low, high = zero[name]
         held = np.mean((values[:, i] + low <= exact[i]) & (exact[i] <= values[:, i] + high))
