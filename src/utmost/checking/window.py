@@ -58,14 +58,14 @@ class Window(NamedTuple):
 
 
 def window_bound(space: Lattice, level: Level, loss: str, evidence: Mapping[str, Any]) -> float:
-    """The least expected loss of one integer that a flow proves, at pure levels.
+    """The least expected loss of one integer that a flow proves, at levels with an epsilon and little or no delta.
 
     Parameters
     ----------
     space : Lattice
         The integers, and what one neighbour does to them.
     level : Level
-        An epsilon above 0.
+        An epsilon above 0, and a delta that the flow pays for; other levels are refused.
     loss : str
         Of one integer.
     evidence : mapping
