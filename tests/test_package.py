@@ -29,10 +29,21 @@ def in_a_new_process(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
-def test_import_is_quick():
-    """`import utmost` takes under 0.3 s of processor time: the best of five, since the machine may be busy."""
-    code = "import time; t = time.process_time(); import utmost; print(time.process_time() - t)"
-    assert min(float(in_a_new_process(code)) for _ in range(5)) < 0.3
+def taken_by_import(name):
+    """Processor time of an import in a new process: the best of three, since the machine may be busy."""
+    code = f"import time; t = time.process_time(); import {name}; print(time.process_time() - t)"
+    return min(float(in_a_new_process(code)) for _ in range(3))
+
+
+@pytest.fixture(scope="module")
+def second():
+    """What a second is here: `import numpy` takes 0.1 s on the machine whose seconds bench/ states."""
+    return max(1.0, 10 * taken_by_import("numpy"))
+
+
+def test_import_is_quick(second):
+    """`import utmost` takes under 0.3 s of processor time."""
+    assert taken_by_import("utmost") < 0.3 * second
 
 
 def help_of(command):
@@ -47,19 +58,19 @@ def help_of(command):
     return set(loaded.split(",")), float(taken)
 
 
-def test_help_is_quick():
+def test_help_is_quick(second):
     """`utmost --help` loads no command and no mathematics: under half a second of processor time."""
     loaded, taken = min((help_of([]) for _ in range(3)), key=lambda found: found[1])
     assert "flint" not in loaded
-    assert taken < 0.5
+    assert taken < 0.5 * second
 
 
 @pytest.mark.parametrize("command", ["release", "design", "verify"])
-def test_help_of_commands_is_quick(command):
+def test_help_of_commands_is_quick(command, second):
     """Under half a second too; no solver and no checker is loaded to say what a command does."""
     loaded, taken = min((help_of([command]) for _ in range(3)), key=lambda found: found[1])
     assert not {name for name in loaded if name.startswith(("utmost.design.", "utmost.checking."))}
-    assert taken < 0.5
+    assert taken < 0.5 * second
 
 
 def test_every_command_is_there():

@@ -91,7 +91,12 @@ def test_intervals_hold_the_truth(level, neighbours):
     if question.summed:
         values = np.floor(drawn.astype(float) @ prefix_weights(question.space).T + 0.5)
     zero = question.after(question.released([0] * len(point))).intervals
-    assert question.value(question.released(drawn[0])) == {n: values[0, i] for n, i in sums.items()}
+    stated = question.value(question.released(drawn[0]))
+    if question.summed:  # an estimate that ends in a half may round either way in floats
+        estimates = drawn[0].astype(float) @ prefix_weights(question.space).T
+        assert all(abs(stated[n] - estimates[i]) <= 0.5 + 1e-9 for n, i in sums.items())
+    else:
+        assert stated == {n: values[0, i] for n, i in sums.items()}
     if question.summed:  # around estimates that are not whole
         ends = np.array([list(question.after(question.released(row)).intervals.values()) for row in drawn[:1000]])
         inside = ((ends[:, :, 0] <= exact) & (exact <= ends[:, :, 1])).mean(axis=0)
