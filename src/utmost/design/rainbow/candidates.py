@@ -23,7 +23,15 @@ from utmost.design.rainbow.rankings import line
 from utmost.errors import InvalidInput, SolverFailed, UnsupportedLevel, shown
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.choice_tables import MOST_FOLDED, MOST_LISTED, ChoiceTable, FoldedTable, LeadLines, TallyTable
-from utmost.mechanism.choices import ChoiceLaw, Exponential, NearestChoice, NoisyMax, PermuteAndFlip, can_draw
+from utmost.mechanism.choices import (
+    ChoiceLaw,
+    Exponential,
+    NearestChoice,
+    NoisyMax,
+    PermuteAndFlip,
+    ThreeRanks,
+    can_draw,
+)
 from utmost.mechanism.contests import Contest, Ranks, Votes, contest_of
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.sampling import WORD
@@ -265,6 +273,8 @@ def _closed_forms(contest: Contest, level: Level) -> list[ChoiceLaw]:
             laws.append(NoisyMax(contest, pure, one))
         if isinstance(contest, Ranks) and one > 0 and (contest.size - 1) * one <= 1:
             laws.append(NearestChoice(contest, pure, one))
+        if isinstance(contest, Ranks) and contest.size == 3 and one > 0 and one + one**2 <= 1:
+            laws.append(ThreeRanks(contest, pure, one))
         if 0 < fine < 1:
             laws += [PermuteAndFlip(contest, pure, fine), Exponential(contest, pure, fine)]
         if contest.size * min(contest.most_lead / contest.lead_reach, FAR / max(pure.log_growth, 1e-9)) > MOST_ON_LINES:
