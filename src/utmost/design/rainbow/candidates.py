@@ -20,6 +20,7 @@ import numpy as np
 from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.design.rainbow.plurality import even_boundary, longest_line
 from utmost.design.rainbow.rankings import line
+from utmost.design.symmetry import find_symmetry
 from utmost.errors import InvalidInput, SolverFailed, UnsupportedLevel, shown
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.choice_tables import MOST_FOLDED, MOST_LISTED, ChoiceTable, FoldedTable, LeadLines, TallyTable
@@ -322,7 +323,7 @@ def _by_program(
     weights[tallies.places(prior.tallies)] = prior.weights
     gains = -weights[:, None] * contest.loss(loss, every)
     try:
-        optimum = best_mechanism(levels, gains, interior=True)
+        optimum = best_mechanism(levels, gains, interior=True, alike=find_symmetry(levels, weights, gains))
         matrix, _ = mix_until_private(optimum.matrix, levels)
     except SolverFailed:
         return None, {}
@@ -342,8 +343,9 @@ def _by_folded_program(contest: Contest, level: Level, loss: str, prior: Weighed
     every, levels = folded(tallies), on_edges(folded_space(tallies), level)
     weights = np.zeros(len(every))
     weights[folded_places(tallies, prior.tallies)] = prior.weights
+    gains = -weights[:, None] * contest.loss(loss, every)
     try:
-        optimum = best_mechanism(levels, -weights[:, None] * contest.loss(loss, every), interior=True)
+        optimum = best_mechanism(levels, gains, interior=True, alike=find_symmetry(levels, weights, gains))
         rounded = _as_integers(mix_until_private(optimum.matrix, levels)[0], levels)
     except SolverFailed:
         return None
