@@ -448,6 +448,20 @@ def test_at_far_from_the_boundary_is_small_and_not_0(level):
 
 
 @pytest.mark.parametrize(
+    "level",
+    [um.PureDP.from_ratio(3), um.GaussianDP(1), um.SuitablePair([(0, 0), ("1/4", "1/2"), ("1/2", "3/4"), (1, 1)])],
+)
+def test_at_with_a_floor_below_the_digits_of_1(level):
+    """1 - 1e-30 is 1 as a float, which no step lowers: the search must end all the same, and find what `extend` finds."""
+    path = um.Space.from_edges([(i, i + 1) for i in range(-1, 400)])
+    whole = um.binary.extend(path, lambda v: v > 0, {0: "1e-30", 1: "1e-30"}, level).mechanism
+    for v in (2, 60, 150):
+        known = lambda v: "1e-30" if v in (0, 1) else None  # noqa: E731
+        value = um.binary.at(v, lambda v: [v - 1, v + 1], lambda v: v > 0, known, level, floor="1e-30", limit=2000)
+        assert value == pytest.approx(whole.probability(v, True), rel=1e-9)
+
+
+@pytest.mark.parametrize(
     "level", [um.PureDP.from_ratio(3), um.PureDP("0.01"), um.ApproxDP(1, 1e-6), um.GaussianDP("0.5")]
 )
 def test_what_at_certifies_is_private_all_together(level):
