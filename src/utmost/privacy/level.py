@@ -76,7 +76,7 @@ class Level(ABC):
         return _iterate(self._lower, steps, alpha)
 
     def move_after(self, steps: NDArray[np.int64], p: Floats, q: Floats) -> tuple[Floats, Floats]:
-        """`upper_after` of p and `lower_after` of q = 1 - p, each accurate where it is small, as `move` is for one step.
+        """`upper_after` of p and `lower_after` of q = 1 - p, each accurate where it is small, as by `move`.
 
         `lower_after` of q alone stays at 1 for ever where p is so small that q is rounded to 1.
         """
