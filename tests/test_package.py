@@ -52,7 +52,8 @@ def help_of(command):
         f"import sys, time; t = time.process_time(); sys.argv = ['utmost', *{command!r}, '--help']\n"
         "from utmost.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    taken = time.process_time() - t\n"
-        "    print('\\n', ','.join(m for m in sys.modules if m.startswith('utmost.') or m in ('flint', 'pydantic')) or '-', taken)"
+        "    found = (m for m in sys.modules if m.startswith('utmost.') or m in ('flint', 'pydantic'))\n"
+        "    print('\\n', ','.join(found) or '-', taken)"
     )
     loaded, taken = in_a_new_process(code).split()[-2:]
     return set(loaded.split(",")), float(taken)
