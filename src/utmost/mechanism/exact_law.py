@@ -62,6 +62,8 @@ KINDS: dict[str, str] = {
     "top.noise": "utmost.mechanism.top_lists:TopByNoise",
     "top.peeling": "utmost.mechanism.top_lists:TopByPeeling",
     "keys.kept": "utmost.mechanism.keeping:KeptKeys",
+    "tiers.sums": "utmost.mechanism.tiers:TieredSums",
+    "tiers.table": "utmost.mechanism.tiers:TieredTable",
     "tables.noise": "utmost.mechanism.tables:NoisyTables",
     "vector.noise": "utmost.mechanism.lattice:NoisyVector",
 }

@@ -14,7 +14,7 @@ from utmost.release.options import ANY_CONDITION, OF, UNBIASED
 from utmost.release.questions.by import CountBy, require_nothing_else
 from utmost.release.questions.discovered import CountDiscovered
 from utmost.release.questions.numbers import Number, prior_text, require_unbiased
-from utmost.release.questions.question import Asks, Made, as_of
+from utmost.release.questions.question import Asks, Made, as_of, of_tiers
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
 
@@ -133,8 +133,9 @@ class AsksCount(Asks[Made]):
             kind: Any = CountDiscovered if isinstance(by, Discover) else CountBy
             grouped = kind(terms=self.terms, privacy=level, by=by, where=condition, of=of, loss=loss)
             return self.ask(grouped, fresh)
+        kind = of_tiers(Count, self.terms)
         return self.ask(
-            Count(
+            kind(
                 terms=self.terms,
                 privacy=self.level(privacy),
                 where=self.where(where),

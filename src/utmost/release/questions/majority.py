@@ -14,7 +14,7 @@ from utmost.release.options import CONDITION
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.choices_by import YesOrNoBy
 from utmost.release.questions.numbers import prior_text
-from utmost.release.questions.question import Asks, Made, Terms
+from utmost.release.questions.question import Asks, Made, Terms, of_tiers
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
 
@@ -31,9 +31,13 @@ class Majority(YesOrNo):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.require_condition()
+        self.settle(loss=as_loss(self.loss, ("zero-one",)), prior=line_prior(self.space, self.prior))
+
+    def require_condition(self) -> None:
+        """Refuse a majority of nothing."""
         if not self.where:
             raise InvalidInput("a majority needs a condition that rows agree with or not, such as \"answer = 'yes'\".")
-        self.settle(loss=as_loss(self.loss, ("zero-one",)), prior=line_prior(self.space, self.prior))
 
     @property
     def words(self) -> str:
@@ -120,4 +124,4 @@ class AsksMajority(Asks[Made]):
         asked = {"privacy": self.level(privacy), "where": self.where(where), "loss": loss, "prior": prior}
         if by is not None:
             return self.ask(MajorityBy(terms=self.terms, by=by, **asked), fresh)
-        return self.ask(Majority(terms=self.terms, **asked), fresh)
+        return self.ask(of_tiers(Majority, self.terms)(terms=self.terms, **asked), fresh)

@@ -67,10 +67,18 @@ class Question(ABC):
     one_kind: ClassVar[bool] = True
     """Whether several numbers of an answer measure the same, so that a picture may set them side by side."""
 
+    tiered: ClassVar[bool] = False
+    """Whether it is asked of tables whose rows have promises of their own."""
+
     terms: Terms
     privacy: Level
 
     def __post_init__(self) -> None:
+        if bool(self.terms.unit.tiers) is not self.tiered:
+            raise InvalidInput(
+                f"a {self.name} of rows with tiers is not known how to answer best; ask for a count, a majority or a "
+                "threshold, without keys, or open the session without tiers at the level of the most protected."
+            )
         if self.privacy is None:
             raise InvalidInput("say what the answer may spend, such as privacy=0.5: there is no default.")
         self.settle(privacy=require_releasable(as_level(self.privacy)))
@@ -275,6 +283,15 @@ def as_of(of: Any, unit: Unit) -> Of:
             "people cannot be counted where the unit is a row; open the session with unit=um.people(...)."
         )
     return "rows" if of == "rows" else "people"
+
+
+def of_tiers(kind: Any, terms: Terms) -> Any:
+    """How a question is asked of these rows: as it is, or as one about several tiers."""
+    if not terms.unit.tiers:
+        return kind
+    from utmost.release.questions import TIERED
+
+    return TIERED[kind.name]
 
 
 def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:

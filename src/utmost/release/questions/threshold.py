@@ -16,7 +16,7 @@ from utmost.release.questions.by import ONE_GROUP
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.choices_by import YesOrNoBy
 from utmost.release.questions.numbers import prior_text
-from utmost.release.questions.question import Asks, Made, Terms, as_of
+from utmost.release.questions.question import Asks, Made, Terms, as_of, of_tiers
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
 
@@ -36,16 +36,7 @@ class Threshold(YesOrNo):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.settle(loss=as_loss(self.loss, ("zero-one",)), of=as_of(self.of, self.terms.unit))
-        try:
-            border = 0 if isinstance(self.at_least, bool) else plain(operator.index(self.at_least))
-        except TypeError:
-            border = 0
-        if not 1 <= border <= self.space.last:
-            raise InvalidInput(
-                f"at_least is {shown(self.at_least)}; give a whole number from 1 to {self.space.last}, the most there "
-                "can be: the answer to any other is public."
-            )
-        self.settle(at_least=border, prior=line_prior(self.space, self.prior))
+        self.settle(at_least=as_border(self.at_least, self.space.last), prior=line_prior(self.space, self.prior))
 
     @property
     def words(self) -> str:
@@ -74,6 +65,20 @@ class Threshold(YesOrNo):
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = {"yes": ones(source, self.where.given)}
         return statement(source, self.terms.unit, self.rows_each, rows, secret)
+
+
+def as_border(at_least: Any, most: int) -> int:
+    """The border of a threshold: a whole number that there may be fewer of, and as many."""
+    try:
+        border = 0 if isinstance(at_least, bool) else int(plain(operator.index(at_least)))
+    except TypeError:
+        border = 0
+    if not 1 <= border <= most:
+        raise InvalidInput(
+            f"at_least is {shown(at_least)}; give a whole number from 1 to {most}, the most there can be: the answer "
+            "to any other is public."
+        )
+    return border
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -168,4 +173,4 @@ class AsksThreshold(Asks[Made]):
             "loss": loss,
             "prior": prior,
         }
-        return self.ask(Threshold(**asked) if by is None else ThresholdBy(by=by, **asked), fresh)
+        return self.ask(of_tiers(Threshold, self.terms)(**asked) if by is None else ThresholdBy(by=by, **asked), fresh)
