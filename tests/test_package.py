@@ -99,6 +99,12 @@ def test_public_names_are_there_and_documented():
         assert getattr(um.binary, name).__doc__, name
 
 
+def test_the_reference_shows_the_commands():
+    """docs/commands.md says of every command, argument and option what the command itself says."""
+    made = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "commands.py"))
+    assert made["PAGE"].read_text(encoding="utf-8") == made["page"](), "run `python tools/commands.py`"
+
+
 def test_the_map_shows_the_house():
     """docs/architecture.md lists every folder and module there is, and none that is not."""
     made = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "map.py"))

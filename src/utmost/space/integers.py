@@ -409,6 +409,11 @@ class Tiers:
         """How many there are."""
         return math.prod(line.points for line in self.lines)
 
+    @property
+    def last(self) -> int:
+        """The largest sum of all groups' integers."""
+        return sum(line.last for line in self.lines)
+
     def levels(self, level: Level) -> tuple[ApproxDP, ...]:
         """What each group is promised, where the level is pure; where e^epsilon is a rational, slightly more."""
         whole = require_pure(level)

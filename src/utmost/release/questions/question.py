@@ -31,7 +31,7 @@ from utmost.release.conditions import Where, as_where
 from utmost.release.options import Option
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
-from utmost.space.integers import Unlisted
+from utmost.space.integers import Moves, Unlisted
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -46,6 +46,11 @@ class Terms:
 
     unit: Unit
     neighbours: Neighbours
+
+    @property
+    def moves(self) -> Moves:
+        """What one row does to disjoint integers: it comes or goes, or leaves one for another."""
+        return "any" if self.neighbours == "add-remove" else "exchange"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -287,11 +292,10 @@ def as_of(of: Any, unit: Unit) -> Of:
 
 def of_tiers(kind: Any, terms: Terms) -> Any:
     """How a question is asked of these rows: as it is, or as one about several tiers."""
-    if not terms.unit.tiers:
-        return kind
     from utmost.release.questions import TIERED
 
-    return TIERED[kind.name]
+    found = TIERED.get(kind.name) if terms.unit.tiers else None
+    return found if found is not None and issubclass(found, kind) else kind
 
 
 def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:
@@ -319,3 +323,8 @@ class Asks(ABC, Generic[Made]):
     def where(self, where: Any) -> Where:
         """A condition with its text; an error unless it is one of this table."""
         return as_where(where, self.source)
+
+    def pose(self, kind: Any, privacy: Any, where: Any, fresh: bool, **given: Any) -> Made:
+        """Ask a question of this kind about the rows of a condition, with all else that it was given."""
+        asked = of_tiers(kind, self.terms)
+        return self.ask(asked(terms=self.terms, privacy=self.level(privacy), where=self.where(where), **given), fresh)
