@@ -56,6 +56,7 @@ KINDS: dict[str, str] = {
     "permute-and-flip": "utmost.mechanism.choices:PermuteAndFlip",
     "exponential": "utmost.mechanism.choices:Exponential",
     "nearest-choice": "utmost.mechanism.choices:NearestChoice",
+    "three-ranks": "utmost.mechanism.choices:ThreeRanks",
     "lead-lines": "utmost.mechanism.choice_tables:LeadLines",
     "tally-table": "utmost.mechanism.choice_tables:TallyTable",
     "folded-table": "utmost.mechanism.choice_tables:FoldedTable",

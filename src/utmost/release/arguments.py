@@ -202,3 +202,13 @@ def shown_with(loss: str) -> tuple[str, ...]:
 def scaled(loss: str, value: float, step: float) -> float:
     """A loss in steps as one in the unit of the answer."""
     return value * {"absolute": step, "squared": step**2}.get(loss, 1.0)
+
+
+def in_units(
+    losses: Mapping[str, Mapping[str, float]], wanted: Sequence[str], step: Fraction | float
+) -> dict[str, dict[str, float]]:
+    """Losses in steps, by mechanism and loss, as those that are shown, in the unit of the answer."""
+    return {
+        name: {loss: scaled(loss, found, float(step)) for loss, found in by.items() if loss in wanted}
+        for name, by in losses.items()
+    }

@@ -31,7 +31,7 @@ from utmost.release.conditions import Where, as_where
 from utmost.release.options import Option
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
-from utmost.space.integers import Unlisted
+from utmost.space.integers import Moves, Unlisted
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -46,6 +46,11 @@ class Terms:
 
     unit: Unit
     neighbours: Neighbours
+
+    @property
+    def moves(self) -> Moves:
+        """What one row does to disjoint integers: it comes or goes, or leaves one for another."""
+        return "any" if self.neighbours == "add-remove" else "exchange"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -302,3 +307,7 @@ class Asks(ABC, Generic[Made]):
     def where(self, where: Any) -> Where:
         """A condition with its text; an error unless it is one of this table."""
         return as_where(where, self.source)
+
+    def pose(self, kind: Any, privacy: Any, where: Any, fresh: bool, **given: Any) -> Made:
+        """Ask a question of this kind about the rows of a condition, with all else that it was given."""
+        return self.ask(kind(terms=self.terms, privacy=self.level(privacy), where=self.where(where), **given), fresh)
