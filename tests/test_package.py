@@ -86,7 +86,7 @@ def test_every_command_is_there():
 
 def test_import_loads_no_extra():
     """The mathematics needs no extra; pictures load matplotlib when asked for."""
-    tables = ("Answer", "Client", "Plan", "Session", "audit", "people", "rows", "plot", "reproduce")
+    tables = ("Answer", "Client", "Plan", "Session", "audit", "people", "rows", "plot", "reproduce", "to_opendp")
     used = f"[getattr(utmost, name) for name in utmost.__all__ if name not in {tables}]"
     code = f"import sys, utmost; {used}; print([m for m in {EXTRAS} if m in sys.modules])"
     assert in_a_new_process(code).strip() == "[]"
