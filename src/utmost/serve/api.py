@@ -80,7 +80,10 @@ class Api:
         name = request.path_params["dataset"]
         dataset = self.desk.dataset(visitor, name)
         kinds = await self.work.run(self.desk.columns, visitor, name)
-        facts = {column: {k: v for k, v in asdict(f).items() if v} for column, f in dataset.columns.items()}
+        facts = {
+            column: {k: v for k, v in asdict(f).items() if v not in (None, "", ())}
+            for column, f in dataset.columns.items()
+        }
         columns = [{"name": column, "kind": kind, **facts.get(column, {})} for column, kind in kinds.items()]
         return JSONResponse(
             {
