@@ -85,7 +85,7 @@ def test_every_command_is_there():
 
 def test_import_loads_no_extra():
     """The mathematics needs no extra; pictures load matplotlib when asked for."""
-    tables = ("Answer", "Client", "Plan", "Session", "audit", "people", "rows", "plot", "reproduce")
+    tables = ("Answer", "Client", "Plan", "Session", "audit", "people", "rows", "plot", "reproduce", "to_opendp")
     used = f"[getattr(utmost, name) for name in utmost.__all__ if name not in {tables}]"
     code = f"import sys, utmost; {used}; print([m for m in {EXTRAS} if m in sys.modules])"
     assert in_a_new_process(code).strip() == "[]"
@@ -97,6 +97,12 @@ def test_public_names_are_there_and_documented():
         assert getattr(um, name).__doc__, name
     for name in um.binary.__all__:
         assert getattr(um.binary, name).__doc__, name
+
+
+def test_the_reference_shows_the_commands():
+    """docs/commands.md says of every command, argument and option what the command itself says."""
+    made = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "commands.py"))
+    assert made["PAGE"].read_text(encoding="utf-8") == made["page"](), "run `python tools/commands.py`"
 
 
 def test_the_map_shows_the_house():

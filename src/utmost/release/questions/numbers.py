@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,8 @@ from utmost.exact.arrays import Floats
 from utmost.mechanism.line import LineMechanism, cost
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.alternatives import noise_alternatives, number_alternatives
-from utmost.release.arguments import scaled, shown_with
+from utmost.release.arguments import SHOWN, as_loss, in_units, line_prior, scaled, shown_with
+from utmost.release.questions.adding import Adds
 from utmost.release.questions.question import Question
 from utmost.space.integers import Lattice, Line, Moves, Strategy
 
@@ -56,7 +57,14 @@ class Numbers(Question):
     loss : what the mechanism is best for
     """
 
+    best_for: ClassVar[tuple[str, ...]] = SHOWN
+    """The losses that the mechanism can be best for."""
+
     loss: str = "absolute"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(loss=as_loss(self.loss, self.best_for))
 
     @property
     def step(self) -> Fraction:
@@ -94,11 +102,7 @@ class Numbers(Question):
     def compared(self) -> dict[str, dict[str, float]]:
         losses = shown_with(self.loss)
         ours = {each: self.solution.mechanism.expected(each) for each in losses}
-        laws = {"Utmost": ours, **self.alternatives(losses)}
-        return {
-            name: {loss: scaled(loss, value, float(self.step)) for loss, value in by.items()}
-            for name, by in laws.items()
-        }
+        return in_units({"Utmost": ours, **self.alternatives(losses)}, losses, self.step)
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
         """The expected losses of the usual noises, in steps, by name and loss."""
@@ -135,9 +139,23 @@ class Number(Numbers):
     prior: Any = None
     unbiased: bool = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(prior=line_prior(self.space, self.prior), unbiased=require_unbiased(self.unbiased))
+
     @property
     def space(self) -> Line:
         raise NotImplementedError
+
+    @property
+    def judged_by(self) -> dict[str, Any]:
+        """What the mechanism is best for, as plain data."""
+        return {"loss": self.loss, "prior": prior_text(self.prior), "unbiased": self.unbiased}
+
+    def design(self) -> Solution:
+        from utmost.design.noise.line import best_on_line
+
+        return best_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
 
     @property
     def told(self) -> str:
@@ -214,17 +232,29 @@ class Number(Numbers):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Parts(Numbers):
+class Parts(Adds, Numbers):
     """One answer that is made of several integers with one vector of noise, such as a mean of two sums."""
+
+    independent: ClassVar[bool] = False
+    """Whether each integer has noise of its own, so that sums of noises have a known law."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.parts
 
     @property
     def space(self) -> Lattice:
-        raise NotImplementedError
+        return self.lattice()
+
+    @property
+    def judged_by(self) -> dict[str, Any]:
+        """What the mechanism is best for, as plain data."""
+        return {"loss": self.loss, "prior": "uniform"}
 
     def design(self) -> Solution:
         from utmost.design.noise.vectors import best_vector
 
-        return best_vector(self.space, self.privacy, self.loss)
+        return best_vector(self.space, self.privacy, self.loss, independent=self.independent)
 
     def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
         return self.space.clamp([found[name] for name in self.names])
