@@ -80,6 +80,7 @@ class Api:
         name = request.path_params["dataset"]
         dataset = self.desk.dataset(visitor, name)
         kinds = await self.work.run(self.desk.columns, visitor, name)
+        left = await self.work.run(self.desk.left, visitor, name)  # a ledger's lock may have to be waited for
         facts = {
             column: {k: v for k, v in asdict(f).items() if v not in (None, "", ())}
             for column, f in dataset.columns.items()
@@ -92,7 +93,7 @@ class Api:
                 "unit": str(dataset.unit),
                 "neighbours": dataset.neighbours,
                 "budget": dataset.budget.to_json(),
-                "left": self.desk.left(visitor, name),
+                "left": left,
                 "columns": columns,
             }
         )

@@ -166,7 +166,8 @@ def open_spark(frame: Any, types: Mapping[str, Any] | None = None) -> Source:
         )
     connect = type(frame).__module__.startswith("pyspark.sql.connect")
     spark = _spark(frame, connect)
-    said = row_wise_plan(frame, connect)
+    with unlogged():
+        said = row_wise_plan(frame, connect)
     kinds, odd = _kinds(frame.schema)
     if _rebased(spark.session):
         dated = {name for name, kind in kinds.items() if kind.startswith(("date", "timestamp"))}
