@@ -11,11 +11,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from utmost.errors import BadFile
-from utmost.mechanism.certification import Check
 from utmost.privacy import Level
+
+if TYPE_CHECKING:
+    from utmost.mechanism.certification import Check
 
 
 class ExactMechanism(ABC):
