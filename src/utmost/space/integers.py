@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
+from utmost.exact import read_rational
+from utmost.privacy import ApproxDP, Level, require_pure, share_of
 from utmost.space.families import Neighbours, path, sums
 from utmost.space.graph import Space
 
@@ -480,8 +482,91 @@ class Strategy:
 
 MOST_SUMS, MOST_WEIGHT = 2000, 10**6
 """So that squares of 64 bits hold what a strategy is measured by."""
-Unlisted: TypeAlias = Line | Lattice | Tallies | Holders | Tables | CentredTables | Strategy
-KINDS: dict[str, Any] = {kind.kind: kind for kind in (Line, Lattice, Tallies, Holders, Tables, CentredTables, Strategy)}
+
+
+@dataclass(frozen=True)
+class Tiers:
+    """One integer for each public group of people, of which one neighbour moves one alone: a grid.
+
+    A group is promised its own share of the level, so the grid has another level in each direction (HET).
+
+    Attributes
+    ----------
+    lines : where the integer of each group lies, and how far one neighbour of that group moves it
+    shares : for each group, the part of the level it is promised, as text such as "1/10"; at most 1
+
+    Examples
+    --------
+    >>> from utmost.privacy import PureDP
+    >>> grid = Tiers((Line(0, 20, 1), Line(0, 1980, 1)), ("1/10", "1"))
+    >>> print(grid.points, grid.levels(PureDP(1)), grid.together((0, 1)))
+    41601 (PureDP(0.1), PureDP(1)) 2001 integers 0 to 2000, neighbours next to each other
+    """
+
+    kind: ClassVar[str] = "tiers"
+    lines: tuple[Line, ...]
+    shares: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        lines = tuple(Line(**line) if isinstance(line, Mapping) else line for line in self.lines)
+        shares = tuple(self.shares)
+        if not 0 < len(lines) == len(shares) <= MOST_TIERS or not all(isinstance(line, Line) for line in lines):
+            raise InvalidInput(f"tiers are 1 to {MOST_TIERS} lines, each with its share of the level.")
+        if not all(isinstance(share, str) and 0 < read_rational(share) <= 1 for share in shares):
+            raise InvalidInput("a tier's share of the level is a number above 0 and at most 1, as text: '1/10'.")
+        object.__setattr__(self, "lines", lines)
+        object.__setattr__(self, "shares", shares)
+
+    @property
+    def points(self) -> int:
+        """How many there are."""
+        return math.prod(line.points for line in self.lines)
+
+    @property
+    def last(self) -> int:
+        """The largest sum of all groups' integers."""
+        return sum(line.last for line in self.lines)
+
+    def levels(self, level: Level) -> tuple[ApproxDP, ...]:
+        """What each group is promised, where the level is pure; where e^epsilon is a rational, slightly more."""
+        whole = require_pure(level)
+        return tuple(whole if share == "1" else share_of(whole, read_rational(share)) for share in self.shares)
+
+    def together(self, tiers: Sequence[int]) -> Line:
+        """The sum of some groups' integers: where it lies, and how far one neighbour of any of them moves it."""
+        some = [self.lines[tier] for tier in tiers]
+        first, last = sum(line.first for line in some), sum(line.last for line in some)
+        return Line(first, last, max(line.reach for line in some))
+
+    def clamp(self, values: Sequence[int]) -> tuple[int, ...]:
+        """The nearest point of the grid; moves each integer of two points no farther apart."""
+        return tuple(line.clamp(int(value)) for line, value in zip(self.lines, values, strict=True))
+
+    def space(self) -> tuple[Space, NDArray[np.int32]]:
+        """The grid as a space of the library, points in the order of their digits, and each edge's direction."""
+        places = np.arange(self.points).reshape([line.points for line in self.lines])
+        edges, directions = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0, dtype=np.int32)]
+        for tier, line in enumerate(self.lines):
+            along = np.moveaxis(places, tier, 0)
+            for step in range(1, min(line.reach, line.points - 1) + 1):
+                edges.append(np.column_stack([along[:-step].ravel(), along[step:].ravel()]))
+                directions.append(np.full(len(edges[-1]), tier, dtype=np.int32))
+        listed, which = np.concatenate(edges), np.concatenate(directions)
+        order = np.lexsort((listed[:, 1], listed[:, 0]))
+        return Space(range(self.points), listed[order]), which[order]
+
+    def __str__(self) -> str:
+        tiers = zip(self.lines, self.shares, strict=True)
+        each = (f"{line.first} to {line.last} at {share} of the level" for line, share in tiers)
+        return f"one integer for each tier: {', '.join(each)}"
+
+
+MOST_TIERS = 5
+"""How many groups of people may have levels of their own."""
+Unlisted: TypeAlias = Tiers | Line | Lattice | Tallies | Holders | Tables | CentredTables | Strategy
+KINDS: dict[str, Any] = {
+    kind.kind: kind for kind in (Tiers, Line, Lattice, Tallies, Holders, Tables, CentredTables, Strategy)
+}
 
 
 def unlisted_to_json(space: Unlisted) -> dict[str, Any]:

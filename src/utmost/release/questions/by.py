@@ -3,8 +3,9 @@
 A row is in one group at most, so groups are disjoint and all of them together spend the level once. Every group gets
 noise, also one that no row has; nothing is cut off or guessed, so errors have mean 0.
 
-**How far one neighbour moves the vector**: as many times what one row does (`adding.py`) as rows of a unit are kept in
-all groups together. Clamping every integer to a public range makes no move longer and turns none around.
+**How far one neighbour moves the vector**: as many times what one row does (`numbers.py`, `of_column.py`) as rows of a
+unit are kept in all groups together. Clamping every integer to a public range makes no move longer and turns none
+around.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ from utmost.release.contributions import range_of
 from utmost.release.groups import LARGEST, grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.options import Option
-from utmost.release.questions.adding import Adds, AddsDistances, AddsOnes, AddsValues, Columns
-from utmost.release.questions.numbers import Vector, require_unbiased
-from utmost.release.questions.of_column import OfColumn
+from utmost.release.questions.numbers import Adds, AddsOnes, Vector, require_unbiased
+from utmost.release.questions.of_column import AddsDistances, AddsValues, Columns, OfColumn
 from utmost.release.questions.question import Question, asking
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice

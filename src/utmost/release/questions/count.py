@@ -9,10 +9,9 @@ from utmost.release.arguments import Condition, Of, Prior, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import ANY_CONDITION, OF, UNBIASED
-from utmost.release.questions.adding import AddsOnes
 from utmost.release.questions.by import CountBy, require_nothing_else
 from utmost.release.questions.discovered import CountDiscovered
-from utmost.release.questions.numbers import Number
+from utmost.release.questions.numbers import AddsOnes, Number
 from utmost.release.questions.question import Asks, Made
 from utmost.space.integers import Line
 

@@ -32,9 +32,9 @@ from utmost.release.groups import LARGEST
 from utmost.release.holders import Found, found_keys, holders_statement, in_order
 from utmost.release.keys import Keys, named
 from utmost.release.options import Option
-from utmost.release.questions.adding import AddsDistances, AddsOnes, AddsValues, Columns
 from utmost.release.questions.by import PerKey, around
-from utmost.release.questions.of_column import OfColumn
+from utmost.release.questions.numbers import AddsOnes
+from utmost.release.questions.of_column import AddsDistances, AddsValues, Columns, OfColumn
 from utmost.release.questions.question import Question, asking
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Holders, Lattice

@@ -11,9 +11,9 @@ from utmost.release.arguments import Condition, Prior, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, votes
 from utmost.release.options import CONDITION
-from utmost.release.questions.adding import Adds
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.choices_by import YesOrNoBy
+from utmost.release.questions.numbers import Adds
 from utmost.release.questions.question import Asks, Made, Terms
 from utmost.release.source import Source
 from utmost.space.integers import Line

@@ -18,10 +18,10 @@ from utmost.release.arguments import Condition, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
-from utmost.release.questions.adding import AddsDistances
 from utmost.release.questions.by import MeanBy
 from utmost.release.questions.discovered import MeanDiscovered
 from utmost.release.questions.numbers import Parts
+from utmost.release.questions.of_column import AddsDistances
 from utmost.release.questions.question import Asks, Made, asking
 
 HOLDS = (

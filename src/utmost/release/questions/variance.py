@@ -24,10 +24,9 @@ from utmost.release.arguments import Condition, Privacy, in_units, scaled, shown
 from utmost.release.contributions import Contribution, Grid, distances_to_ends
 from utmost.release.keys import Keys
 from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
-from utmost.release.questions.adding import Adds, Columns
 from utmost.release.questions.by import OfValues
-from utmost.release.questions.numbers import Parts
-from utmost.release.questions.of_column import OfColumn
+from utmost.release.questions.numbers import Adds, Parts
+from utmost.release.questions.of_column import Columns, OfColumn
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source
 from utmost.space.integers import Moves
