@@ -77,8 +77,7 @@ def test_averages_and_the_worst_are_those_of_all_tallies(neighbours, each):
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 @pytest.mark.parametrize("each", [1, 2])
 def test_the_search_finds_the_worst_of_all_tallies(unlisted, neighbours, each):
-    """Every mechanism and loss, as if the tallies were too many to list; only zero-one is said to be proved, for all but
-    three ranks."""
+    """Every mechanism and loss, as if the tallies were too many to list; zero-one is proved, but of three ranks."""
     for contest in small_contests(neighbours, each):
         every = contest.tallies.listed()
         for level in LEVELS:
