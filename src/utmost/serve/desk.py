@@ -22,7 +22,7 @@ from utmost.accounting.entries import Entry
 from utmost.accounting.held import HeldAccount
 from utmost.errors import InvalidInput, UtmostError, shown
 from utmost.exact.saved import NONSENSE
-from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP
+from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP
 from utmost.release.answers import Answer, Plan, describe
 from utmost.release.budget import Budget
 from utmost.release.engines import open_table
@@ -250,7 +250,7 @@ def _errors_near(question: Question) -> list[tuple[Level, float]]:
 
 def strength(level: Level) -> float:
     """The number that a level is known by: its epsilon, mu or rho."""
-    name = "mu" if isinstance(level, GaussianDP) else "rho" if isinstance(level, ZCDP) else "epsilon"
+    name = "mu" if isinstance(level, GaussianDP | ApproxGaussianDP) else "rho" if isinstance(level, ZCDP) else "epsilon"
     return float(getattr(level, name))
 
 
@@ -259,6 +259,8 @@ def _stronger(level: Level, factor: Fraction) -> Level | None:
     number = Fraction(str(strength(level))) * factor
     if isinstance(level, GaussianDP):
         return GaussianDP(number)
+    if isinstance(level, ApproxGaussianDP):
+        return ApproxGaussianDP(number, level.delta)
     if isinstance(level, ZCDP):
         return ZCDP(number)
     if isinstance(level, ApproxDP):

@@ -153,10 +153,8 @@ class ByKeys(Grouped, Vector):
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         for part in self.parts:
-            found = released[part]
-            if not isinstance(found, list) or len(found) != self.by.size or not all(type(x) is int for x in found):
-                raise InvalidInput(f"there are {self.by.size} keys, and as many whole numbers must be released.")
-            if not all(abs(x) < 2**63 for x in found):
+            found = self._integers(released, part)
+            if found.dtype == object and not np.all(np.abs(found) < 2**63):
                 raise InvalidInput("a number by keys is one of 64 bits.")
 
     def value(self, released: Mapping[str, Any]) -> dict[Any, Any]:
@@ -180,10 +178,10 @@ class ByKeys(Grouped, Vector):
     def _integers(self, released: Mapping[str, Any], part: str) -> NDArray[Any]:
         """What was released, which may come from a report; beyond 64 bits, as Python's own integers."""
         listed = released[part]
-        if not isinstance(listed, list) or len(listed) != self.by.size or not all(type(x) is int for x in listed):
+        if not isinstance(listed, list) or len(listed) != self.by.size or set(map(type, listed)) != {int}:
             raise InvalidInput(f"there are {self.by.size} keys, and as many whole numbers must be released.")
-        found = np.array(listed, dtype=object)
-        return found if np.abs(found).max() >= LARGEST else found.astype(np.int64)
+        small = -LARGEST < min(listed) and max(listed) < LARGEST
+        return np.array(listed, dtype=np.int64 if small else object)
 
     def _public(self, **more: Any) -> dict[str, Any]:
         where = {"by": self.by.public, "where": self.where.text}
