@@ -157,7 +157,7 @@ def test_gaussian_files_prove_themselves_and_forgeries_do_not(space, counted, cl
         lambda c: c["problem"]["privacy"].update(delta="1/100000000"),
         lambda c: c["problem"]["privacy"].update(mu="1/4"),
         lambda c: c["problem"].update(privacy=LEVEL.to_json()),
-        lambda c: c["mechanism"].update(spent=[{**c["mechanism"]["spent"][0], "mu": "3/4"}, *c["mechanism"]["spent"][1:]]),
+        lambda c: c["mechanism"]["spent"][0].update(mu="3/4"),
         lambda c: c["mechanism"].update(spent=[LEVEL.to_json()] * len(c["mechanism"]["spent"])),
     ):
         forged = json.loads(json.dumps(content))

@@ -22,7 +22,7 @@ LEVEL = ApproxGaussianDP("0.7", "0.02")
 
 @pytest.mark.parametrize("alpha", [0.0, 0.001, 0.05, 0.4, 0.9, 0.979, 0.99])
 def test_upper_is_the_power_of_the_best_test(alpha):
-    """Told with delta which of two laws it is, else N(0, 1) or N(0.7, 1) in small cells: a linear program over tests."""
+    """Told with delta which of two laws it is, else N(0, 1) or N(0.7, 1) in small cells: a linear program."""
     edges = np.concatenate([[-np.inf], np.linspace(-6, 7, 4000), [np.inf]])
     null, other = 0.98 * np.diff(norm.cdf(edges)), 0.98 * np.diff(norm.cdf(edges - 0.7))
     null, other = np.append(null, [0.02, 0]), np.append(other, [0, 0.02])

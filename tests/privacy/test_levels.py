@@ -23,7 +23,16 @@ from scipy import stats
 
 from utmost.errors import InvalidInput, NotSuitable, UnsupportedLevel
 from utmost.exact import ExpSum, as_fmpq, compare, endpoints
-from utmost.privacy import ApproxDP, ApproxGaussianDP, GaussianDP, PureDP, SuitablePair, as_level, level_from_json, require_pure
+from utmost.privacy import (
+    ApproxDP,
+    ApproxGaussianDP,
+    GaussianDP,
+    PureDP,
+    SuitablePair,
+    as_level,
+    level_from_json,
+    require_pure,
+)
 
 TOTAL_VARIATION = SuitablePair([(0, 0.1), (0.9, 1), (1, 1)])
 GREATER = [(0, 0.1), (0.2, 0.3), (0.4, 0.6), (0.7, 0.8), (0.9, 1), (1, 1)]  # of (ln 1.5, 0) and (0, 0.1)

@@ -3,8 +3,8 @@
 One key of each unit, units that come or go: every key is shown with the greatest probability that any private
 mechanism shows it with (Desfontaines, Voss, Gipson and Mandayam 2022), and how many units hold it is told at no further
 cost. Where several keys change at once, each gets a share of the level: by exact composition, or by Gaussian steps,
-whichever needs fewer units for a key to be shown; a Gaussian level with a delta is shared by Gaussian steps exactly. The
-joint optimum is not known; what one key alone could have is a bound.
+whichever needs fewer units for a key to be shown; a Gaussian level with a delta is shared by Gaussian steps exactly.
+The joint optimum is not known; what one key alone could have is a bound.
 """
 
 from __future__ import annotations

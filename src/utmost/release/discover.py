@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -91,6 +92,25 @@ def discover(*columns: str, keys_each: int = 1, share: Number = HALF) -> Discove
     if not 0 < part < 1:
         raise InvalidInput(f"share is {shown(share)}; give the part of the level that the keys take, between 0 and 1.")
     return Discover(names, as_whole(keys_each, "keys_each", 1, MOST_EACH), part)
+
+
+def read_discover(text: str) -> Discover | None:
+    """Columns whose keys are found, as one types them: discover(origin, dest, keys_each=2); None of other texts.
+
+    Examples
+    --------
+    >>> read_discover("discover(origin, dest, keys_each=2)")
+    Discover(columns=('origin', 'dest'), keys_each=2, share=Fraction(1, 2))
+    """
+    found = re.fullmatch(r"\s*(?:um\.)?discover\s*\((.*)\)\s*", text)
+    if found is None:
+        return None
+    parts = [part.strip() for part in found[1].split(",") if part.strip()]
+    named = dict(tuple(map(str.strip, part.split("=", 1))) for part in parts if "=" in part)
+    if named.keys() - {"keys_each", "share"} or not named.get("keys_each", "1").isdecimal():
+        raise InvalidInput(f"by is {shown(text)}; write such as discover(dest), or discover(dest, keys_each=2).")
+    columns = [part.strip("'\"") for part in parts if "=" not in part]
+    return discover(*columns, keys_each=int(named.get("keys_each", 1)), share=named.get("share", HALF))
 
 
 def discover_again(public: Mapping[str, Any]) -> Discover:

@@ -105,6 +105,20 @@ def read_or_none(text: Any, kind: Any) -> str | None:
     return str(text) or None
 
 
+def read_by(text: Any, kind: Any) -> Any:
+    """Groups as they are typed: public keys, or columns whose keys are found privately."""
+    from utmost.release.discover import read_discover  # what tables need is loaded when it is used
+    from utmost.release.keys import read_keys
+
+    return read_discover(str(text)) or read_keys(str(text))
+
+
+BY = Option(
+    "by",
+    "Answer for each public key: 'carrier=AA,UA;month=1,2', 'age=bins(0, 100, 5)', or a CSV file of them; of --count, "
+    "--sum and --mean also 'discover(dest)', which finds them privately.",
+    read=read_by,
+)
 WHERE = Option("where", "Only rows with this condition.")
 CONDITION = Option(
     "where",

@@ -52,7 +52,8 @@ class Session(Questions[Answer]):
     dataset : the name of its account in the ledger; the same people under two names are protected twice as little
     unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many
     neighbours : "replace" or "add-remove"; no default, because the promise differs
-    budget : what all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP, ApproxGaussianDP, or a number (an epsilon)
+    budget : what all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP or ApproxGaussianDP, or a number
+        (an epsilon)
     ledger : a file name, "postgresql://...", a Ledger, or None: in memory, and every report says so
     types : how to read columns of text, such as {"age": int}; what cannot be read is null
     engine : um.engine(memory="4GB", threads=4, spill="folder"): how DuckDB runs, for files and frames

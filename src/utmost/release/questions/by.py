@@ -180,7 +180,7 @@ class ByKeys(Grouped, Vector):
         listed = released[part]
         if not isinstance(listed, list) or len(listed) != self.by.size or set(map(type, listed)) != {int}:
             raise InvalidInput(f"there are {self.by.size} keys, and as many whole numbers must be released.")
-        small = -LARGEST < min(listed) and max(listed) < LARGEST
+        small = min(listed) > -LARGEST and max(listed) < LARGEST
         return np.array(listed, dtype=np.int64 if small else object)
 
     def _public(self, **more: Any) -> dict[str, Any]:

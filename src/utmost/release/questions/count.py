@@ -10,7 +10,7 @@ from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones, statement
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
-from utmost.release.options import ANY_CONDITION, OF, UNBIASED
+from utmost.release.options import ANY_CONDITION, BY, OF, UNBIASED
 from utmost.release.questions.by import CountBy, require_nothing_else
 from utmost.release.questions.discovered import CountDiscovered
 from utmost.release.questions.numbers import Number, prior_text, require_unbiased
@@ -28,7 +28,7 @@ class Count(Number):
 
     name = "count"
     summary = "how many rows have a condition"
-    options: ClassVar = (ANY_CONDITION, OF, UNBIASED)
+    options: ClassVar = (ANY_CONDITION, BY, OF, UNBIASED)
 
     where: Where = EVERY_ROW
     of: Of = "rows"

@@ -2,7 +2,8 @@
 
 What is shown of a key depends on how many units hold it (`mechanism/keeping.py`). How many there are is told beside the
 key at no further cost. Sums, means and counts of rows where a person has several get noise at a part of the level, and
-the keys the rest (`discover(share=...)`, half without it); the plan says so. Shown keys are sorted, so that their order tells nothing.
+the keys the rest (`discover(share=...)`, half without it); the plan says so. Shown keys are sorted, so that their
+order tells nothing.
 
 **How far one neighbour moves the numbers**: as in `by.py`. Where one key alone changes (one key each, units that come
 or go), its numbers may have the best noise for them; where several do, every number has noise of its own, made for

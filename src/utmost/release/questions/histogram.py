@@ -72,7 +72,9 @@ class Histogram(Vector):
     def public(self) -> dict[str, Any]:
         return {
             "question": self.name,
-            "categories": [[name, public_of(values)] for name, values in self.categories],  # in order, which names cells
+            "categories": [
+                [name, public_of(values)] for name, values in self.categories
+            ],  # in order, which names cells
             "other": self.other,
             "where": self.where.text,
             "of": self.of,

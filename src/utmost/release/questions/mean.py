@@ -19,7 +19,7 @@ from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_
 from utmost.release.contributions import distances_to_ends, statement
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
-from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
+from utmost.release.options import BY, COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.by import MeanBy
 from utmost.release.questions.discovered import MeanDiscovered
 from utmost.release.questions.numbers import Parts
@@ -43,7 +43,7 @@ class Mean(OfColumn, Parts):
 
     name = "mean"
     summary = "the mean of a column"
-    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE)
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,7 +10,7 @@ from utmost.release.arguments import Condition, Prior, Privacy, as_loss, line_pr
 from utmost.release.contributions import statement, values
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
-from utmost.release.options import COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
+from utmost.release.options import BY, COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
 from utmost.release.questions.by import SumBy, require_nothing_else
 from utmost.release.questions.discovered import SumDiscovered
 from utmost.release.questions.numbers import Number, prior_text, require_unbiased
@@ -29,7 +29,7 @@ class Sum(OfColumn, Number):
 
     name = "sum"
     summary = "what a column adds up to"
-    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, UNBIASED)
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY, UNBIASED)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,7 +11,7 @@ from utmost.privacy import Level
 from utmost.release.arguments import Condition, Of, Prior, Privacy, as_loss, line_prior, plain
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones, statement
-from utmost.release.options import ANY_CONDITION, AT_LEAST, OF
+from utmost.release.options import ANY_CONDITION, AT_LEAST, BY, OF
 from utmost.release.questions.by import ONE_GROUP
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.choices_by import YesOrNoBy
@@ -27,7 +27,7 @@ class Threshold(YesOrNo):
 
     name = "threshold"
     summary = "whether at least so many rows have a condition"
-    options: ClassVar = (ANY_CONDITION, AT_LEAST, OF)
+    options: ClassVar = (ANY_CONDITION, AT_LEAST, BY, OF)
 
     at_least: int
     where: Where = EVERY_ROW

@@ -23,7 +23,7 @@ from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
 from utmost.release.contributions import Contribution, Grid, cut_to, distances_to_ends, statement
 from utmost.release.keys import Keys
-from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
+from utmost.release.options import BY, COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.by import Columns, OfValues
 from utmost.release.questions.numbers import Parts
 from utmost.release.questions.of_column import OfColumn
@@ -51,7 +51,7 @@ class Variance(OfColumn, Parts):
 
     name = "variance"
     summary = "the variance and standard deviation of a column"
-    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE)
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY)
     one_kind: ClassVar = False
 
     def __post_init__(self) -> None:
