@@ -78,7 +78,7 @@ def best_keys(
         raise InvalidInput(
             f"one neighbour changes {space.changes} keys; at most {MOST_CHANGES} can be hidden: lower keys_each."
         )
-    spent = (level,) if space.numbers is None else shares(level, share)
+    spent: tuple[Level, ...] = (level,) if space.numbers is None else shares(level, share)
     law = best_law(space.changes, spent[0])
     law.draw(1)  # of nothing private: what cannot be drawn fails before anything is spent
     noise = None

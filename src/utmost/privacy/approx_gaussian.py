@@ -35,8 +35,8 @@ class ApproxGaussianDP(Level):
     Examples
     --------
     >>> level = ApproxGaussianDP(1, 1e-6)
-    >>> level.upper([0, 0.5, 1]).round(6)
-    array([1.000000e-06, 8.413450e-01, 1.000000e+00])
+    >>> level.upper(0), round(level.upper(0.5), 6), level.upper(1)
+    (1e-06, 0.841345, 1.0)
     """
 
     kind = "approx-gaussian"

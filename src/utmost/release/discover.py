@@ -106,7 +106,7 @@ def read_discover(text: str) -> Discover | None:
     if found is None:
         return None
     parts = [part.strip() for part in found[1].split(",") if part.strip()]
-    named = dict(tuple(map(str.strip, part.split("=", 1))) for part in parts if "=" in part)
+    named = {name.strip(): said.strip() for name, equals, said in (part.partition("=") for part in parts) if equals}
     if named.keys() - {"keys_each", "share"} or not named.get("keys_each", "1").isdecimal():
         raise InvalidInput(f"by is {shown(text)}; write such as discover(dest), or discover(dest, keys_each=2).")
     columns = [part.strip("'\"") for part in parts if "=" not in part]

@@ -194,7 +194,7 @@ def read_keys(text: str) -> Keys:
     --------
     >>> read_keys("carrier=AA,UA; month=1,2").labels
     [('AA', 1), ('AA', 2), ('UA', 1), ('UA', 2)]
-    >>> read_keys("age=bins(0, 18, 65); zip='1','2'; other=elsewhere").labels[1]
+    >>> read_keys("age=bins([0, 18, 65]); zip='1','2'; other=elsewhere").labels[1]
     ('[0, 18)', '2')
     """
     if Path(text.strip()).is_file():
