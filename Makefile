@@ -50,7 +50,7 @@ bench: $(BENCH_ENV) ## Run every benchmark in bench/
 	@set -e; for file in bench/release.py bench/serve.py bench/spark.py; do echo "== $$file"; $(BIN)/python $$file; done # their peers live with the project
 
 docs: $(ENV) ## Build the documentation into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	DISABLE_MKDOCS_2_WARNING=true $(BIN)/properdocs build --quiet --strict
 
 wheel: $(ENV) ## Build the wheel into dist/ and run its demonstration in a clean environment
 	rm -rf dist $(WHEEL_VENV)

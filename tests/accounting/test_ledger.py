@@ -4,11 +4,9 @@ Covers `accounting/account`, `accounting/chain`, `accounting/entries`, `accounti
 `accounting/ledger_postgres`.
 """
 
-import itertools
 import json
 import os
 import shutil
-import signal
 import sqlite3
 import threading
 import time
@@ -17,10 +15,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles.killing import in_a_child, killed_at, killing_before
 from oracles.spenders import spend_at_once
 
 import utmost as um
-from utmost.accounting import chain, ledger_file
+from utmost.accounting import chain, ledger_file, ledger_postgres
 from utmost.accounting.held import HeldAccount
 from utmost.accounting.lines import Index, next_digest
 from utmost.errors import (
@@ -574,50 +573,6 @@ def test_eight_processes_spend_at_once_for_a_minute(tmp_path):
     many_spend(str(path), 60)
 
 
-def in_a_child(work):
-    """Run work(report) in a process of its own; whether it came to its end, and what it had reported until then."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:  # pragma: no cover
-        code = 1
-        try:
-            work(lambda word: os.write(writer, f"{word}\n".encode()))
-            code = 0
-        finally:
-            os._exit(code)
-    os.close(writer)
-    with open(reader) as said:
-        words = said.read().split()
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert status in (0, -signal.SIGKILL)
-    return status == 0, words
-
-
-def killed_at(last):
-    """Let every write, cut and sync of a ledger's file be a step, writes also in halves: kill -9 before the n-th."""
-    count = itertools.count(1)
-
-    def step():
-        if next(count) == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def stepping(work):
-        def stepped(handle, *how):
-            step()
-            if work is write and len(how[0]) > 1:
-                text, place = how
-                write(handle, text[: len(text) // 2], place)
-                step()
-            work(handle, *how)
-
-        return stepped
-
-    write = ledger_file._write_at
-    for name in ("_write_at", "_cut", "_sync"):
-        setattr(ledger_file, name, stepping(getattr(ledger_file, name)))
-    return step
-
-
 def spend_twice(path, last):
     def work(report):
         account = opened(path)
@@ -726,6 +681,33 @@ def test_postgres_charges_two_accounts_in_one_transaction(postgres):
         ada.ask(0.5, "all", lambda: 7)
     assert bob.ask(0.5, "all", lambda: 8).answer == 8
     assert [len(account.entries()) for account in (main, *own)] == [1, 0, 1]
+    ledger.close()
+
+
+def test_postgres_charges_both_or_neither_when_killed_at_any_statement(postgres):
+    """kill -9 of a process before each statement of its transactions: two accounts never differ."""
+    url, _ = postgres
+
+    def work(report):
+        ledger = um.Ledger(url)
+        held = HeldAccount(ledger.account("killed"), ledger.account("c at killed"))
+        step = killing_before(last)
+        run = ledger_postgres.PostgreSQL._run
+        ledger_postgres.PostgreSQL._run = lambda *given: (step(), run(*given))[1]
+        held.ask("0.01", {"step": last}, lambda: 7)
+
+    ledger, last, finished, counts = um.Ledger(url), 0, False, set()
+    main, own = (ledger.open(name, 1, UNIT, NEIGHBOURS) for name in ("killed", "c at killed"))
+    while not finished:
+        last += 1
+        finished, _ = in_a_child(work)
+        found, mine = main.entries(), own.entries()
+        assert [(e.cost, e.state) for e in found] == [(e.cost, e.state) for e in mine]
+        counts.add((len(found) - last, sum(e.state == "done" for e in found)))
+        assert main.check()
+        assert own.check()
+    assert last > 10
+    assert len(counts) > 2  # killed before the charge, between charge and answer, and not at all
     ledger.close()
 
 

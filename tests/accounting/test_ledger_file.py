@@ -23,6 +23,7 @@ from oracles.spenders import spend_at_once
 
 import utmost as um
 from utmost.accounting import chain, ledger_file
+from utmost.accounting.held import HeldAccount
 from utmost.errors import BadFile, InvalidInput, LedgerFailed
 
 UNIT, NEIGHBOURS = "rows, at most 500", "add-remove"
@@ -38,14 +39,15 @@ def spent(account):
 
 
 def small_ledger(path):
-    """Two accounts, a schedule, an unfinished reservation: everything that may be spent, in a few lines."""
-    account, other = opened(path), opened(path, dataset="Zürich")
+    """Two accounts, a schedule, an unfinished reservation from both: everything that may be spent, in a few lines."""
+    ledger = um.Ledger(path)
+    account, other = (ledger.open(name, 1, UNIT, NEIGHBOURS) for name in ("survey", "Zürich"))
     account.reserve(0.25, {"ask": 1}).complete({"answer": 7})
     other.reserve(0.5, {"ask": "other"}).complete(None)
     schedule = account.reserve_schedule("1/8", 2, "slots")
     schedule.slot({"ask": 2}).complete([1, 2])
-    account.reserve("1/16", {"ask": 3})
-    return {"survey": Fraction(9, 16), "Zürich": Fraction(1, 2)}, schedule.number
+    HeldAccount(account, other).reserve("1/16", {"ask": 3})
+    return {"survey": Fraction(9, 16), "Zürich": Fraction(9, 16)}, schedule.number
 
 
 def what_may_be_spent(path, schedule):
@@ -249,6 +251,33 @@ def test_power_fails_at_every_step(tmp_path, monkeypatch):
                 assert spent(opened(victim)) == before + Fraction(1, 64)
                 assert opened(victim).check()
     assert states > 100
+
+
+def test_power_fails_while_two_accounts_are_charged(tmp_path, monkeypatch):
+    """Whatever of the blocks not yet synced reached the disk: both accounts are charged and answered, or neither is."""
+    path, victim, dice, states = tmp_path / "budget.db", tmp_path / "victim.db", random.Random(8), 0
+    ledger = um.Ledger(path)
+    held = HeldAccount(*(ledger.open(name, 1, UNIT, NEIGHBOURS) for name in ("survey", "ada at survey")))
+    start, power, promised = path.read_bytes(), FailingPower(monkeypatch), [(0, 0)]
+    for i in range(3):
+        reservation = held.reserve("1/8", {"ask": i, "padding": "x" * 300 * i})
+        promised.append((len(power.steps), i + 1))
+        reservation.complete({"answer": "y" * 300 * i})
+    power.steps, last = list(power.steps), len(power.steps)
+    monkeypatch.undo()
+    for stop in range(last + 1):
+        reported = max(count for step, count in promised if step <= stop)
+        for disk in power.outcomes(start, stop, dice):
+            victim.write_bytes(disk)
+            main, own = opened(victim), opened(victim, dataset="ada at survey")
+            assert Fraction(reported, 8) <= spent(main) <= Fraction(reported + 1, 8)
+            assert [(e.question, e.cost, e.state) for e in main.entries()] == [
+                (e.question, e.cost, e.state) for e in own.entries()
+            ]
+            assert main.check()
+            assert own.check()
+            states += 1
+    assert states > 60
 
 
 @pytest.mark.parametrize("failing", ["_write_at", "_sync", "_cut"])

@@ -3,6 +3,7 @@
 Covers `mechanism/choice_tables`, `mechanism/exact_law`.
 """
 
+import math
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -13,7 +14,7 @@ import pytest
 
 import utmost as um
 from utmost.mechanism.choice_tables import LeadLines, TallyTable
-from utmost.mechanism.choices import Exponential, NearestChoice, NoisyMax, PermuteAndFlip
+from utmost.mechanism.choices import Exponential, NearestChoice, NoisyMax, PermuteAndFlip, ThreeRanks
 from utmost.mechanism.contests import Ranks, Votes
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.exact_law import law_from_json, law_to_json
@@ -62,9 +63,28 @@ def exactly(law, tally):
     if isinstance(law, Exponential):
         return [b**g / sum(b**h for h in gaps) for g in gaps]
     steps, winner = contest.steps(row)[0].tolist(), int(contest.winners(row)[0])
+    if isinstance(law, ThreeRanks):
+        return three_ranks_exactly(contest, tally, b)
     losers = [0 if j == winner else b ** steps[j] / (1 + b) for j in range(len(tally))]
     losers[winner] = 1 - sum(losers)
     return losers
+
+
+def three_ranks_exactly(contest, tally, b):
+    """The formula for each place of the quantile by itself, from counts of rows."""
+    q, n, reach = contest.share, sum(tally), contest.lead_reach
+    first, second = (
+        math.ceil(Fraction(q.numerator * n - q.denominator * sum(tally[: t + 1]), reach)) for t in range(2)
+    )
+    share = 1 / ((1 + b) * (1 + b ** (first - second + 1)))
+    if first <= 0:
+        wrong = [b ** (1 - first) / (1 + b), b ** (1 - second) * share]
+        return [1 - sum(wrong), *wrong]
+    if second >= 1:
+        wrong = [b**first * share, b**second / (1 + b)]
+        return [*wrong, 1 - sum(wrong)]
+    low, high = b**first * share, b ** (1 - second) * share
+    return [low, 1 - low - high, high]
 
 
 def laws_on(tallies, level=THIRD):
@@ -74,6 +94,7 @@ def laws_on(tallies, level=THIRD):
         one, fine = decay_above(level), decay_above(level, contest.score_reach)
         found += [NoisyMax(contest, level, one), PermuteAndFlip(contest, level, fine)]
         found += [Exponential(contest, level, fine), NearestChoice(contest, level, one)]
+        found += [ThreeRanks(contest, level, one)] if contest.size == 3 and contest != votes else []
     return found
 
 
@@ -123,6 +144,25 @@ def test_nearest_is_proved_where_its_condition_holds_and_nowhere_else():
         arcs = [arc for i, h in space.edge_indices for arc in ((i, h), (h, i))]
         kept = all(a <= 3 * b for x, y in arcs for a, b in zip(table[x], table[y], strict=True))
         assert kept is fits
+
+
+@pytest.mark.parametrize("ratio", ["13/8", "21/13", "8/5", "34/21", 5])
+def test_three_ranks_are_proved_from_the_golden_ratio_on_and_nowhere_else(ratio):
+    """b + b^2 <= 1 decides: just beyond it a tally breaks the level."""
+    level = um.PureDP.from_ratio(ratio)
+    tallies, b, growth = Tallies(3, 6, "replace"), 1 / Fraction(ratio), Fraction(ratio)
+    for q in (Fraction(1, 2), Fraction(1, 3)):
+        law = ThreeRanks(Ranks(tallies, q, (0.0, 1.0, 2.0)), level, b)
+        space = tallies.space()
+        table = [exactly(law, tally) for tally in space.points]
+        arcs = [arc for i, h in space.edge_indices for arc in ((i, h), (h, i))]
+        kept = all(a <= growth * c for x, y in arcs for a, c in zip(table[x], table[y], strict=True))
+        assert kept is law.prove(tallies, level).passed is (growth**2 >= growth + 1)
+    nearest = NearestChoice(law.contest, level, b)
+    wrong = law.contest.steps(tallies.listed()) > 0
+    assert (law.probabilities(tallies.listed()) <= nearest.probabilities(tallies.listed()) + 1e-15)[wrong].all()
+    four = Ranks(Tallies(4, 6, "replace"), q, tuple(range(4)))
+    assert not ThreeRanks(four, level, b).prove(four.tallies, level).passed
 
 
 @pytest.mark.parametrize("law", laws_on(Tallies(3, 9, "replace")), ids=lambda law: f"{law.name}, {law.contest.kind}")

@@ -82,7 +82,7 @@ def _lines(connection: sqlite3.Connection) -> list[bytes]:
     index, lines = Index(), []
     for *start, body, head in rows:
         event = Event._make((*start, json.loads(body), head))
-        line = write_line(event, bytes(secrets[event.dataset]) if event.number == 0 else None)
+        line = write_line([event], bytes(secrets[event.dataset]) if event.number == 0 else None)
         index.take(line)
         lines.append(line)
     if set(index.tracks) != set(secrets):

@@ -1,12 +1,11 @@
 """A budget that several people spend from, each up to a budget of their own: a spend fits both, or nobody is charged.
 
 The account of a data set says what all answers together may tell; the account of a holder, in the same ledger, what one
-of those who ask may be told. Both are charged in one transaction. A question that somebody else asked before is drawn
-for nobody again: it costs the data set nothing, and the holder who had not heard the answer yet its price. So no holder
-alone learns more than their own budget allows, and all of them together no more than the data set's.
-
-In a file, events of one transaction are lines written one after the other; if power fails between them, the data set is
-charged and the holder is not, and nothing was drawn yet.
+of those who ask may be told. Both are charged in one transaction, which in a file is one line: a crash at any moment
+leaves both charged or neither, and an answer recorded for both or for neither. A question that somebody else asked
+before is drawn for nobody again: it costs the data set nothing, and the holder who had not heard the answer yet its
+price. So no holder alone learns more than their own budget allows, and all of them together no more than the data
+set's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A ledger in one file that is only ever added to, under one lock.
 
-The file has a first line that says what it is, two *marks*, and then a line for every event. A mark says how far the
-file is written: the end in bytes, the number of lines, a hash over all of them, and a hash over the mark itself. To add
-an event its line is written and synced to the disk, then the older of the two marks is overwritten and synced. So
+The file has a first line that says what it is, two *marks*, and then a line for every transaction, which is one event
+or several that count together. A mark says how far the file is written: the end in bytes, the number of lines, a hash
+over all of them, and a hash over the mark itself. To add a line it is written and synced to the disk, then the older of
+the two marks is overwritten and synced. So
 
 - power that fails at any moment leaves a valid mark and all that it speaks of; what lies behind is half a line that
   nobody was told of, and is dropped, or a whole one, which counts;
@@ -95,7 +96,7 @@ class File(Storage):
             yield book
             self._require_same_file()
             if book.added:
-                self._add(book.added)
+                self._add(book.line())
 
     @contextmanager
     def read(self) -> Iterator[Book]:
@@ -181,13 +182,13 @@ class File(Storage):
             raise _damaged(self.where, "its events are not those that were read before")
         return index
 
-    def _add(self, lines: list[bytes]) -> None:
-        """Write lines and their mark, each on the disk before the next step; on the disk when this returns."""
-        end, text = self._index.end, b"".join(lines)
+    def _add(self, line: bytes) -> None:
+        """Write a line and its mark, each on the disk before the next step; on the disk when this returns."""
+        end = self._index.end
         try:
             if os.fstat(self._handle).st_size > end:
                 _cut(self._handle, end)  # half a line that a crash left
-            _write_at(self._handle, text, end)
+            _write_at(self._handle, line, end)
             _sync(self._handle)
         except OSError as problem:
             try:
@@ -195,8 +196,7 @@ class File(Storage):
             except OSError:
                 raise self._failed(problem, "It may have been recorded all the same: look at `entries()`.") from None
             raise self._failed(problem, "Nothing was recorded.") from None
-        for line in lines:
-            self._index.take(line)
+        self._index.take(line)
         mark = Mark(self._index.lines, self._index.end, self._index.digest)
         first, second = _marks(self._marks)
         older = 0 if first is None or (second is not None and first <= second) else 1
@@ -238,12 +238,12 @@ def _extend(index: Index, handle: int, where: str) -> None:
             return
         _require_mark(index, latest, where)
     if index.lines < latest.lines:
-        raise _damaged(where, f"it has {index.lines} events where {latest.lines} were written")
+        raise _damaged(where, f"it has {index.lines} lines where {latest.lines} were written")
 
 
 def _require_mark(index: Index, mark: Mark, where: str) -> None:
     if index.lines == mark.lines and (index.end, index.digest) != (mark.end, mark.digest):
-        raise _damaged(where, f"its first {mark.lines} events are not those that were written")
+        raise _damaged(where, f"its first {mark.lines} lines are not those that were written")
 
 
 def _lines(handle: int, start: int, end: int) -> Iterator[bytes]:

@@ -1,7 +1,10 @@
-"""A book as lines of text, one event each: how they are written and read, and where every event is found.
+"""A book as lines of text, one transaction each: how they are written and read, and where every event is found.
+
+Most lines hold one event. What charges or answers two accounts at once is one line with an event of each, so that a
+line which is there in part is one that nobody was charged by.
 
 A line is read once, when it is met, and is believed only if it is, byte for byte, the line that its content writes and
-if its hash continues the chain of its account. From then on an index says where the events of an account, an entry
+if its hashes continue the chains of its accounts. From then on an index says where the events of an account, an entry
 and a question lie; an event that is needed again is read again, and compared with its hash again.
 """
 
@@ -11,7 +14,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -49,26 +52,24 @@ class Index:
         self.end, self.lines, self.digest = start, 0, START
         self.tracks: dict[str, Track] = {}
 
-    def take(self, line: bytes) -> Event:
-        """The event of the next line, from now on part of the index; `BadFile` if it does not continue its chain."""
-        event, secret = read_line(line)
+    def take(self, line: bytes) -> None:
+        """Take the events of the next line into the index; all, or with `BadFile` none if one breaks its chain."""
+        events, secret = read_line(line)
+        tracks = {event.dataset: self._track(event, secret) for event in events}
+        _require_next(events, tracks)
+        for event in events:
+            _file(tracks[event.dataset], event, (self.end, len(line)))
+        self.tracks |= tracks
+        self.end, self.lines, self.digest = self.end + len(line), self.lines + 1, next_digest(self.digest, line)
+
+    def _track(self, event: Event, secret: bytes | None) -> Track:
+        """What is known of the account of an event, which is new if the event opens it."""
         track = self.tracks.get(event.dataset)
         if track is None and secret is not None and event.body.get("secret") == hashlib.sha256(secret).hexdigest():
-            track = Track(secret)
-        elif secret is not None or track is None:
+            return Track(secret)
+        if secret is not None or track is None:
             raise changed(event.dataset, event.number)
-        if event.number != len(track.heads) or event.hashed(track.head_before(event.number)) != event.head:
-            raise changed(event.dataset, event.number)
-        try:
-            self._file(track, event)
-        except KeyError:  # an answer to what was never asked
-            raise changed(event.dataset, event.number) from None
-        self.tracks[event.dataset] = track
-        track.places.append((self.end, len(line)))
-        track.heads.append(bytes.fromhex(event.head))
-        track.last = event
-        self.end, self.lines, self.digest = self.end + len(line), self.lines + 1, next_digest(self.digest, line)
-        return event
+        return track
 
     def continues(self, earlier: Index) -> bool:
         """Whether this index has all that an earlier one of the same book had."""
@@ -77,35 +78,67 @@ class Index:
             for dataset, track in earlier.tracks.items()
         )
 
-    @staticmethod
-    def _file(track: Track, event: Event) -> None:
-        """Put an event where its entry and its question are looked for."""
-        if event.kind == "open":
-            return
-        track.entries.setdefault(event.entry, []).append(event.number)
+
+def _require_next(events: Sequence[Event], tracks: dict[str, Track]) -> None:
+    """Refuse events that do not continue the chains of their accounts, one after the other, or answer nothing asked."""
+    ahead: dict[str, tuple[int, str]] = {}
+    asked = set[tuple[str, int, int]]()
+    for event in events:
+        track, place = tracks[event.dataset], (event.dataset, event.entry, event.slot)
+        number, head = ahead.get(event.dataset) or (len(track.heads), track.head_before(len(track.heads)))
         if event.kind == "complete":
-            track.answers.setdefault(track.asked[event.entry, event.slot], []).append(event.number)
+            sound = place in asked or place[1:] in track.asked
         else:
-            track.asked[event.entry, event.slot] = question_key(event.body["question"])
+            sound = event.kind == "open" or "question" in event.body
+            asked.add(place)
+        if not sound or event.number != number or event.hashed(head) != event.head:
+            raise changed(event.dataset, event.number)
+        ahead[event.dataset] = number + 1, event.head
 
 
-def write_line(event: Event, secret: bytes | None) -> bytes:
-    """An event as a line of text; an opening takes the account's secret along."""
-    content = {"event": event[:-1], "head": event.head}
-    return canonical(content if secret is None else {**content, "secret": secret.hex()}) + b"\n"
+def _file(track: Track, event: Event, place: tuple[int, int]) -> None:
+    """Put an event where its number, its entry and its question are looked for."""
+    track.places.append(place)
+    track.heads.append(bytes.fromhex(event.head))
+    track.last = event
+    if event.kind == "open":
+        return
+    track.entries.setdefault(event.entry, []).append(event.number)
+    if event.kind == "complete":
+        track.answers.setdefault(track.asked[event.entry, event.slot], []).append(event.number)
+    else:
+        track.asked[event.entry, event.slot] = question_key(event.body["question"])
 
 
-def read_line(line: bytes) -> tuple[Event, bytes | None]:
-    """The event of a line, and the secret of its account if it opens one; `BadFile` if no event writes this line."""
+def write_line(events: Sequence[Event], secret: bytes | None = None) -> bytes:
+    """The events of one transaction as a line of text; an opening has a line of its own, with the account's secret."""
+    assert secret is None or len(events) == 1
+    contents = [{"event": event[:-1], "head": event.head} for event in events]
+    if secret is not None:
+        contents = [{**contents[0], "secret": secret.hex()}]
+    return canonical(contents if len(contents) > 1 else contents[0]) + b"\n"
+
+
+def read_line(line: bytes) -> tuple[list[Event], bytes | None]:
+    """The events of a line, and the secret of its account if it opens one; `BadFile` if no events write this line."""
     try:
         content = json.loads(line)
-        event = Event._make((*content["event"], content["head"]))
-        secret = bytes.fromhex(content["secret"]) if "secret" in content else None
-        if write_line(event, secret) == line and tuple(map(type, event)) == KINDS:
-            return event, secret
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        contents = content if isinstance(content, list) else [content]
+        events = [Event._make((*each["event"], each["head"])) for each in contents]
+        secret = bytes.fromhex(contents[0]["secret"]) if "secret" in contents[0] and len(contents) == 1 else None
+        if write_line(events, secret) == line and all(tuple(map(type, event)) == KINDS for event in events):
+            return events, secret
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
         pass
     raise BadFile("a line is not one that Utmost wrote")
+
+
+def _one_of(line: bytes, dataset: str, number: int) -> Event:
+    """The event of an account in a line that has it; `BadFile` if it has no such event."""
+    for event in read_line(line)[0]:
+        if (event.dataset, event.number) == (dataset, number):
+            return event
+    raise changed(dataset, number)
 
 
 def next_digest(digest: str, line: bytes) -> str:
@@ -118,7 +151,8 @@ class Lines(Book):
 
     def __init__(self, index: Index, fetch: Fetch, reread: Callable[[], Index]) -> None:
         self._index, self._fetch, self._reread = index, fetch, reread
-        self.added: list[bytes] = []
+        self.added: list[Event] = []
+        self._secret: bytes | None = None
 
     def datasets(self) -> list[str]:
         return sorted(self._index.tracks)
@@ -145,17 +179,22 @@ class Lines(Book):
     def stored(self, dataset: str) -> tuple[list[Event], list[str | None]]:
         index = self._reread()
         track = index.tracks[dataset]
-        events = [read_line(self._fetch(*place))[0] for place in track.places]
+        events = [_one_of(self._fetch(*place), dataset, number) for number, place in enumerate(track.places)]
         return events, [track.asked.get((event.entry, event.slot)) for event in events]
 
     def add(self, event: Event, key: str | None, secret: bytes | None = None) -> None:
-        self.added.append(write_line(event, secret))
+        self.added.append(event)
+        self._secret = secret
+
+    def line(self) -> bytes:
+        """All that was added, as the one line that is to be written."""
+        return write_line(self.added, self._secret)
 
     def _event(self, dataset: str, number: int) -> Event:
         """An event, read again and compared with what was believed before."""
         track = self._index.tracks[dataset]
         try:
-            event, _ = read_line(self._fetch(*track.places[number]))
+            event = _one_of(self._fetch(*track.places[number]), dataset, number)
         except BadFile:
             raise changed(dataset, number) from None
         if event.head != track.heads[number].hex() or event.hashed(track.head_before(number)) != event.head:
@@ -178,9 +217,10 @@ class Memory(Storage):
         with self.read() as book:
             yield book
             assert isinstance(book, Lines)
-            for line in book.added:
-                self._text += line
+            if book.added:
+                line = book.line()
                 self._index.take(line)
+                self._text += line
 
     @contextmanager
     def read(self) -> Iterator[Book]:

@@ -67,8 +67,8 @@ class Storage(ABC):
     def write(self, *datasets: str) -> AbstractContextManager[Book]:
         """A transaction that alone writes these accounts; what it added is durable when it ends without an error.
 
-        With an error, nothing is added. A file whose power fails while several events are written may have the first of
-        them and not the last, so they are added in an order in which that takes nothing from anybody's protection.
+        With an error, nothing is added; and whatever ends the process or the power meanwhile, all of it is added or
+        nothing: a file has one line for a transaction, a database its own transactions.
         """
 
     @abstractmethod

@@ -79,6 +79,11 @@ def _text(help: str, *flags: str, **more: Any) -> Any:
     return Annotated[str | None, typer.Option(*flags, help=help, **more)]
 
 
+def flag_of(question: str) -> str:
+    """How a question is asked on the command line."""
+    return f"--{question.replace('_', '-')}"
+
+
 def _whole(help: str) -> Any:
     return Annotated[int | None, typer.Option(min=1, max=MOST_UNITS, help=help)]
 
@@ -131,7 +136,7 @@ def _declared() -> dict[str, tuple[Any, Any]]:
         several = question.options[0].several
         kind: Any = list[str] | None if several else str | None
         words = question.summary[0].upper() + question.summary[1:] + f": {question.options[0].name}."
-        found[f"{name}_"] = (Annotated[kind, typer.Option(f"--{name}", help=words)], None)
+        found[f"{name}_"] = (Annotated[kind, typer.Option(flag_of(name), help=words)], None)
     for option in OPTIONS.values():
         declared = (_text(option.help, f"--{option.flag}"), None)
         switch = (Annotated[bool, typer.Option(f"--{option.flag}", help=option.help)], False)
@@ -181,7 +186,7 @@ def _require_complete(given: dict[str, Any]) -> type[Question]:
     missing += [words for name, words in ALWAYS.items() if given[name] is None]
     if len(kinds) != 1:
         said = f", not {len(kinds)}" if kinds else ""
-        missing.insert(0, f"one question{said}: one of --{', --'.join(QUESTIONS)}")
+        missing.insert(0, f"one question{said}: one of {', '.join(map(flag_of, QUESTIONS))}")
     if given["rows_at_most"] is None and given["people_by"] is None:
         missing.append(f"whose data are protected: {WHOSE}")
     elif given["people_by"] is not None and given["rows_at_most"] is None:
@@ -214,9 +219,11 @@ def _require_what_belongs(asked: type[Question], given: dict[str, Any]) -> None:
         if given[_key(option)] not in (None, False) and flag not in taken:
             takers = [n for n, q in QUESTIONS.items() if any(each.flag == flag for each in q.options[1:])]
             hint = ", or put it in the condition" if option is WHERE else ""
-            raise InvalidInput(f"--{flag} belongs to --{', --'.join(takers)}, not to --{asked.name}; drop it{hint}.")
+            raise InvalidInput(
+                f"--{flag} belongs to {', '.join(map(flag_of, takers))}, not to {flag_of(asked.name)}; drop it{hint}."
+            )
     if given["loss"] and "loss" not in inspect.signature(getattr(Questions, asked.name)).parameters:
-        raise InvalidInput(f"--loss is not for --{asked.name}, which has one of its own; drop it.")
+        raise InvalidInput(f"--loss is not for {flag_of(asked.name)}, which has one of its own; drop it.")
     if given["of"] == "people" and given["people_by"] is None:
         raise InvalidInput("--of people counts people, but a row is protected here; give --people-by instead.")
 

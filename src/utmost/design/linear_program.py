@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from utmost.design.symmetry import Symmetry
 from utmost.errors import SolverFailed
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.rounding import floor_of
@@ -23,6 +24,8 @@ from utmost.space.sparse import coo_array, csr_array, hstack, vstack
 MOST_MIXED = 1e-3
 OUT_OF_TIME, INFEASIBLE = 1, 2
 """How SciPy's linprog says that time ran out, and that no point fits."""
+FEW_ROWS = 6_000
+"""Up to how many rows are solved to a vertex where symmetry left so few."""
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -46,15 +49,15 @@ def best_mechanism(
     worst: Floats | None = None,
     seconds: float = math.inf,
     interior: bool = False,
+    alike: Symmetry | None = None,
 ) -> Optimum:
     """The private mechanism with the largest sum of gains·X, some rows fixed, some other sums held above a value.
 
     With a table of losses as `worst`, the one with the least loss at its worst point instead. `SolverFailed` after so
     many seconds without a result. With `interior` the solver stops at the interior point, which for thousands of rows
-    takes a tenth of the time of a vertex; what it lacks is of the size of its tolerance.
+    takes a tenth of the time of a vertex; what it lacks is of the size of its tolerance. What is `alike` is one
+    variable or one row; nothing may be fixed or held then.
     """
-    from scipy.optimize import OptimizeWarning, linprog
-
     n, k = gains.shape
     if not gains.size:
         return Optimum(gains, np.zeros((2, len(levels), k)), np.zeros(n))
@@ -76,23 +79,78 @@ def best_mechanism(
         upper, sums = hstack([upper, csr_array(last)]).tocsr(), hstack([sums, csr_array((n, 1))]).tocsr()
         bounds = np.vstack([bounds, [worst.min(initial=0.0), worst.max(initial=0.0)]])
         cost = np.append(np.zeros(variables), 1.0)
-    options: dict[str, Any] = {**TIGHT, "time_limit": seconds}
-    method = "highs"
-    if interior:
-        method, options = "highs-ipm", options | {"run_crossover": "off"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OptimizeWarning)  # SciPy does not know the option, and hands it on
-        result = linprog(cost, upper, limits, sums, np.ones(n), bounds=bounds, method=method, options=options)
-    _require_solved(result, n, k, seconds)
-    duals = private.duals(result.ineqlin.marginals, k)
-    matrix = np.clip(result.x[: n * k].reshape(n, k), 0.0, 1.0)
+    program = _Program(cost, upper, limits, sums, bounds)
+    classes = None if alike is None else _whole(alike, private, k, worst is not None)
+    x, marginals = _solved(program, classes, n, k, seconds, interior)
+    duals = private.duals(marginals, k)
+    matrix = np.clip(x[: n * k].reshape(n, k), 0.0, 1.0)
     favoured = np.zeros(n)
     if worst is not None:
-        favoured = np.maximum(-result.ineqlin.marginals[len(limits) - n :], 0.0)
+        favoured = np.maximum(-marginals[len(limits) - n :], 0.0)
         if not favoured.sum() > 0:  # nothing is lost anywhere: any prior shows that
             favoured = np.ones(n)
         duals, favoured = duals / favoured.sum(), favoured / favoured.sum()
     return Optimum(matrix / matrix.sum(axis=1, keepdims=True), duals.reshape(2, len(levels), k), favoured)
+
+
+class _Program(NamedTuple):
+    """The least cost @ x with upper @ x <= limits, sums @ x = 1, and every x within its two bounds."""
+
+    cost: Floats
+    upper: Any
+    limits: Floats
+    sums: Any
+    bounds: Floats
+
+
+class _Classes(NamedTuple):
+    """The class of every variable, of every row of `upper`, and of every row of `sums`."""
+
+    variables: Integers
+    rows: Integers
+    points: Integers
+
+
+def _whole(alike: Symmetry, private: _Privacy, k: int, worst: bool) -> _Classes:
+    """Classes of all variables and rows, those for deltas and for the worst point included."""
+    spares = alike.entries.max() + 1 + alike.rows.reshape(-1, k)[private.loose].ravel()
+    first = alike.rows.reshape(-1, k)[private.bounded].ravel()
+    budgets = alike.rows.max() + 1 + alike.arcs[private.loose]
+    rows, variables = np.concatenate([first, budgets]), np.concatenate([alike.entries, spares])
+    if worst:
+        rows = np.concatenate([rows, alike.rows.max() + 2 + alike.arcs.max() + alike.points])
+        variables = np.append(variables, variables.max() + 1)
+    return _Classes(variables, rows, alike.points)
+
+
+def _solved(
+    program: _Program, classes: _Classes | None, n: int, k: int, seconds: float, interior: bool
+) -> tuple[Floats, Floats]:
+    """The variables at the optimum, and the prices of the rows of `upper`; solved by classes where there are some."""
+    from scipy.optimize import OptimizeWarning, linprog
+
+    cost, upper, limits, sums, bounds = program
+    rows = variables = None
+    if classes is not None:
+        _, first, variables = np.unique(classes.variables, return_index=True, return_inverse=True)
+        _, kept, rows, size = np.unique(classes.rows, return_index=True, return_inverse=True, return_counts=True)
+        points = np.unique(classes.points, return_index=True)[1]
+        members = coo_array((np.ones(len(variables)), (np.arange(len(variables)), variables))).tocsr()
+        cost, upper, limits = members.T @ cost, upper[kept] @ members, limits[kept]
+        sums, bounds = sums[points] @ members, bounds[first]
+    options: dict[str, Any] = {**TIGHT, "time_limit": seconds}
+    result = None
+    if interior and (classes is None or len(limits) > FEW_ROWS):  # of small ones a vertex is found as fast, and surely
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OptimizeWarning)  # SciPy does not know the option, and hands it on
+            off = options | {"run_crossover": "off"}
+            result = linprog(cost, upper, limits, sums, np.ones(sums.shape[0]), bounds, "highs-ipm", options=off)
+    if result is None or (result.x is None and result.status not in (OUT_OF_TIME, INFEASIBLE)):
+        result = linprog(cost, upper, limits, sums, np.ones(sums.shape[0]), bounds, "highs", options=options)
+    _require_solved(result, n, k, seconds)
+    if rows is None or variables is None:
+        return result.x, result.ineqlin.marginals
+    return result.x[variables], (result.ineqlin.marginals / size)[rows]
 
 
 def _require_solved(result: Any, n: int, k: int, seconds: float) -> None:
@@ -114,12 +172,14 @@ class _Privacy:
     Attributes
     ----------
     bounded : the ordered edges, of 2m, that promise something
+    loose : those of them that have a delta, and so spares
     scale : by what the inequalities of each ordered edge are multiplied: no coefficient is above 1
     """
 
     upper: Any
     limits: Floats
     bounded: Integers
+    loose: Integers
     scale: Floats
 
     def duals(self, marginals: Floats, k: int) -> Floats:
@@ -159,7 +219,7 @@ def _privacy(levels: EdgeLevels, n: int, k: int) -> _Privacy:
             shape=(len(loose), variables),
         )
         upper, limits = vstack([upper, budget]).tocsr(), np.concatenate([limits, delta[loose]])
-    return _Privacy(upper, limits, bounded, scale)
+    return _Privacy(upper, limits, bounded, loose, scale)
 
 
 def mix_until_private(matrix: Floats, levels: EdgeLevels) -> tuple[Floats, float]:

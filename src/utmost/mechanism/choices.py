@@ -11,7 +11,8 @@ it (`pure_within`).
 * *permute and flip* (McKenna, Sheldon 2020): candidates in random order, each accepted with probability b^gap; the same
   with exponential noise (Ding, Kifer, Saghaian, Steinke, Wang, Xiao, Zhang 2021);
 * *exponential mechanism* (McSherry, Talwar 2007): a candidate whose score is g below the best has weight b^g;
-* *nearest*: a candidate D neighbours from being right is named with probability b^D/(1 + b), the right one otherwise.
+* *nearest*: a candidate D neighbours from being right is named with probability b^D/(1 + b), the right one otherwise;
+* *three ranks*: for quantiles among three candidates, the same with less for both ends where both are near.
 
 Where every neighbour moves all scores in one direction (rows come or go, and count for somebody), the b of the second
 and third is the square of what it must be otherwise. For the exponential mechanism: weight and total cannot both go
@@ -41,10 +42,9 @@ from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import Check
 from utmost.mechanism.contests import Contest, Ranks, contest_from_json
 from utmost.mechanism.decay import keeps_level
-from utmost.mechanism.draws import IntegerDraws, Uniform, below
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.layers import LayerLaw
-from utmost.mechanism.sampling import uniform_integer
+from utmost.mechanism.layers import IntegerDraws, LayerLaw
+from utmost.mechanism.sampling import Uniform, below, uniform_integer
 from utmost.privacy import ApproxDP, Level, level_from_json
 from utmost.privacy.pure_part import implies
 
@@ -311,6 +311,66 @@ class NearestChoice(DecayingChoice):
             return _running([power(steps[j]) / (1 + power(1)) for j in order[:-1]])
 
         return order[_draw_part(self.decay, len(order), cuts)]
+
+
+class ThreeRanks(NearestChoice):
+    """A quantile among three candidates: *nearest*, with less for the ends where both of them are near.
+
+    Let s_1 and s_2 be the signed steps of the two borders: the quantile is the first candidate iff s_1 <= 0, the last
+    iff s_2 >= 1. With B = 1/((1 + b)(1 + b^(s_1 - s_2 + 1))) an end that is wrong has b^(s_1)·B or b^(1 - s_2)·B, a
+    wrong middle b^(s_2)/(1 + b) or b^(1 - s_1)/(1 + b), the quantile the rest. No wrong answer is likelier than by
+    *nearest*. Private if b + b^2 <= 1, so from epsilon = 0.4813 on (proof in docs/theory.md).
+
+    Examples
+    --------
+    >>> from utmost.privacy import PureDP
+    >>> from utmost.space.integers import Tallies
+    >>> ranks = Ranks(Tallies(3, 20, "add-remove"), Fraction(1, 2), (10.0, 20.0, 30.0))
+    >>> law = ThreeRanks(ranks, PureDP.from_ratio("5/3"), Fraction(3, 5))
+    >>> law.probabilities(np.array([[4, 3, 4]])).round(4).tolist(), bool(law.prove(ranks.tallies, law.pure).passed)
+    ([[0.1313, 0.7899, 0.0788]], True)
+    """
+
+    kind = "three-ranks"
+    name = "three ranks"
+
+    def _provided(self, check: Check) -> Check:
+        """Private if b + b^2 <= 1."""
+        if not isinstance(self.contest, Ranks) or self.contest.size != 3:
+            return Check("privacy", False, "it is made for quantiles among three candidates")
+        if self.decay + self.decay**2 <= 1:
+            return check
+        return Check("privacy", False, "it is private where b + b^2 is at most 1, and that is more here")
+
+    def probabilities(self, tallies: Integers) -> Floats:
+        """From the signed steps of the two borders."""
+        first, second = self._signed(tallies)
+        b, rate = float(self.decay), math.log(self.decay)
+        ends = np.exp(rate * np.stack([np.maximum(first, 1), np.maximum(1 - second, 1)], axis=1))
+        ends /= ((1 + b) * (1 + np.exp(rate * (first - second + 1))))[:, None]
+        middle = np.exp(rate * np.maximum(np.maximum(second, 1 - first), 1)) / (1 + b)
+        found = np.stack([ends[:, 0], middle, ends[:, 1]], axis=1)
+        right = self.contest.winners(tallies)[:, None] == np.arange(3)
+        found[right] = 0.0
+        return np.asarray(np.where(right, 1 - found.sum(axis=1, keepdims=True), found))
+
+    def _signed(self, tallies: Any) -> tuple[Any, Any]:
+        assert isinstance(self.contest, Ranks)
+        ranks = self.contest.signed_steps(tallies)
+        return ranks[:, 0], ranks[:, 1]
+
+    def _draw(self, tally: Any) -> int:
+        (first,), (second,) = (each.tolist() for each in self._signed(tally))
+        winner = int(self.contest.winners(tally)[0])
+        order = [j for j in range(3) if j != winner] + [winner]
+
+        def cuts(power: Callable[[int], arb]) -> list[arb]:
+            ends = (1 + power(1)) * (1 + power(first - second + 1))
+            middle = power(max(second, 1 - first, 1)) / (1 + power(1))
+            shares = (power(max(first, 1)) / ends, middle, power(max(1 - second, 1)) / ends)
+            return _running([shares[j] for j in order[:-1]])
+
+        return order[_draw_part(self.decay, 3, cuts)]
 
 
 def _behind(law: DecayingChoice, tallies: Any) -> Any:

@@ -269,6 +269,13 @@ class Ranks:
         down = -(-(self._before(tallies) + 1) // self.lead_reach)
         return np.asarray(np.maximum(np.maximum(up, down), 0))
 
+    def signed_steps(self, tallies: Integers) -> Integers:
+        """Of every candidate but the last: how many neighbours more until the quantile is at or below it.
+
+        ceil(-G_j / reach), at most 0 iff the quantile is at or below candidate j: a neighbour moves it by at most one.
+        """
+        return np.asarray(-(self._ranks(tallies)[:, :-1] // self.lead_reach))
+
     def winners(self, tallies: Integers) -> Integers:
         """The lowest candidate with enough rows at or below it."""
         return np.asarray((self._ranks(tallies) >= 0).argmax(axis=1))

@@ -24,7 +24,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Floats, Integers
-from utmost.mechanism.choices import ChoiceLaw, DecayingChoice
+from utmost.mechanism.choices import ChoiceLaw, DecayingChoice, ThreeRanks
 from utmost.mechanism.contests import Contest, Votes
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.pure_part import pure_within
@@ -300,8 +300,9 @@ def hardest(law: ChoiceLaw, loss: str, known: WeighedTallies, level: Level) -> t
 
     Only the probability of a wrong answer has its worst tally known in general: nobody at all. There the winner of a
     vote leads by less than a vote, and of a quantile all candidates are alike; every mechanism here names the winner
-    more often the farther the others are behind. How far behind the named one is can cost most anywhere; the search
-    looks to where a candidate is named e^-5 times as often as the best, or as all others together.
+    more often the farther the others are behind (but three ranks, of which tallies are tried). How far behind the
+    named one is can cost most anywhere; the search looks to where a candidate is named e^-5 times as often as the best,
+    or as all others together.
     """
     contest = law.contest
 
@@ -312,7 +313,7 @@ def hardest(law: ChoiceLaw, loss: str, known: WeighedTallies, level: Level) -> t
     if every is not None or known.complete:
         return float(risks(known.tallies if every is None else every).max()), EVERY
     nobody = np.zeros((1, contest.size), dtype=np.int64)
-    if loss == "zero-one":
+    if loss == "zero-one" and not isinstance(law, ThreeRanks):
         return float(risks(nobody)[0]), PROVED
     pure = pure_within(level)
     steps = (math.log(contest.size) + 5) / pure.log_growth if pure is not None and pure.log_growth > 0 else math.inf

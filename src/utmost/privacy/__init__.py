@@ -9,6 +9,7 @@ makes sense for any number of outputs; one that is not concave holds for two out
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
@@ -42,6 +43,7 @@ __all__ = [
     "promise_in_words",
     "require_accepted",
     "require_pure",
+    "share_of",
 ]
 
 
@@ -69,6 +71,21 @@ def require_pure(level: Level) -> ApproxDP:
     if isinstance(level, ApproxDP) and level.delta == 0:
         return level
     raise UnsupportedLevel(f"this needs a pure level, not {level}; give an epsilon, such as PureDP(1).")
+
+
+def share_of(level: ApproxDP, share: Fraction) -> ApproxDP:
+    """A share of a pure level; where e^epsilon is a rational, of a decimal just below its logarithm.
+
+    Shares that add up to 1 are levels that add up to at most this one.
+
+    Examples
+    --------
+    >>> share_of(PureDP(1), Fraction(1, 4))
+    PureDP(0.25)
+    """
+    if level.ratio == 1 and isinstance(level.exponent, Fraction):
+        return PureDP(level.exponent * share)
+    return PureDP(Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12) * share)
 
 
 def level_from_json(data: dict[str, Any]) -> Level:

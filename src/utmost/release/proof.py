@@ -25,7 +25,7 @@ from utmost.release.answers import FORMAT, Answer
 from utmost.release.conditions import where_from_text
 from utmost.release.discover import discover_again
 from utmost.release.keys import keys_again
-from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL
+from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL, TIERED
 from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours
 from utmost.solution import Verification
@@ -95,7 +95,8 @@ def question_again(public: Mapping[str, Any], terms: Terms, level: Level, soluti
     by = public.get("by")
     found = isinstance(by, Mapping) and "discover" in by
     listed = BY_KEYS if "by" in public else SEVERAL if "shares" in public else QUESTIONS
-    kind = (DISCOVERED if found else listed).get(str(public.get("question")))
+    listed = TIERED if terms.unit.tiers else DISCOVERED if found else listed
+    kind = listed.get(str(public.get("question")))
     if kind is None:
         raise BadFile(f"the report asks {public.get('question')!r}, which this version does not know; update Utmost.")
     known = {each.name for each in fields(kind)}

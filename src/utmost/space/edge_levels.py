@@ -164,7 +164,11 @@ class EdgeLevels:
         """The least intercepts with which lines of these slopes lie above each edge's `upper`."""
         if self.single is not None:
             return self.single.intercept(slopes)
-        return np.array([self[int(e)].intercept(np.array([s]))[0] for e, s in zip(edges, slopes, strict=True)])
+        numbers, found = self.numbers()[edges], np.empty(len(slopes))
+        for number in np.unique(numbers).tolist():
+            mine = numbers == number
+            found[mine] = self[int(edges[mine][0])].intercept(slopes[mine])
+        return found
 
     def even_shares(self, edges: NDArray[Any]) -> tuple[Floats, Floats]:
         """`Level.even_share` of each of these edges: two arrays."""

@@ -15,6 +15,7 @@ from scipy.stats import chisquare
 
 import utmost as um
 from utmost.design.noise.line import best_on_line
+from utmost.design.noise.threshold_chains import keep_order
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.mechanism.line import cost
 from utmost.solution import Solution, proved_bound
@@ -315,6 +316,32 @@ def test_listed_priors_on_long_counts():
     assert found.certificate.claim == "theorem"
     assert found.verify()
     assert found.value < best_on_line(Line(0, 4999, 1), um.PureDP("0.5"), "absolute", prior / prior.sum()).value
+
+
+@pytest.mark.parametrize("level", [um.ApproxDP(1, "1e-6"), um.GaussianDP(1)])
+@pytest.mark.parametrize("n", [20_000, pytest.param(10**6, marks=pytest.mark.long)])
+def test_listed_priors_are_proved_at_every_size(level, n):
+    """A prior without any regularity: every threshold differs, thousands of starts move to fit together; proved."""
+    weights = np.random.default_rng(1).random(n)
+    found = um.finite.optimal(um.path(n), level, weights / weights.sum(), "absolute")
+    checked = found.verify()
+    assert checked
+    assert checked.optimal == "theorem"
+    assert checked.gap < 1e-6
+
+
+def test_starts_are_put_in_order():
+    """As one after the other would be."""
+    level, rng = um.ApproxDP("0.5", "1e-3"), np.random.default_rng(3)
+    for _ in range(50):
+        starts = rng.random(30) ** 3
+        one = starts.copy()
+        for t in range(len(one) - 1):
+            room = float(level.upper(one[t]))
+            if one[t + 1] > max(one[t], room * (1 - 1e-14)):
+                one[t + 1] = max(one[t], room * (1 - 2e-14))
+        assert keep_order(level, starts) == approx(one, rel=1e-13)
+        assert (np.diff(one) <= level.upper(one[:-1]) - one[:-1]).all()
 
 
 def test_bad_input():

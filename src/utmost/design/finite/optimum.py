@@ -14,6 +14,7 @@ from utmost.design.finite.phi import pure_levels
 from utmost.design.finite.regular_priors import regularity
 from utmost.design.finite.tight import column_peaks, with_peaks
 from utmost.design.linear_program import Optimum, best_mechanism, mix_until_private
+from utmost.design.symmetry import find_symmetry
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
@@ -27,8 +28,9 @@ from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.integers import Line
 
 METHODS = ("auto", "geometric", "tight-constraints", "linear-program", "columns")
-MOST_LABELLED = 60_000
-"""Up to how many edges times outputs a linear program with outputs of one's own has: some seconds."""
+FEW_LABELLED, MOST_LABELLED, MOST_ALIKE = 6_000, 160_000, 400_000
+"""Up to how many edges times outputs a linear program with outputs of one's own is solved to a vertex, and at all (in
+12 s; 2 s for 4000 tallies of three candidates); and up to how many where symmetries leave no more than that."""
 FEW, MOST = 40, 1500
 """Beyond how many results columns are generated, where the plain program is slower, and up to how many."""
 MOST_PRICES = 10**8
@@ -65,6 +67,7 @@ def optimal(
     say : called with a line of text after each round of columns
     outputs : what may be answered, if not the points: any number of labels, such as the candidates of a vote
         The loss is then an array (points x outputs) or a callable loss(point, output), and a linear program is solved.
+        Exchanges of coordinates and mirror images that change neither prior nor loss are found and make it smaller.
 
     Returns
     -------
@@ -146,17 +149,24 @@ def _to_labels(
         )
     if method not in ("auto", "linear-program"):
         raise InvalidInput(f"method is {method!r}; with outputs of your own only a linear program is solved.")
-    if (entries := (len(levels) + n) * k) > MOST_LABELLED:
+    alike = None
+    if (whole := (len(levels) + n) * k) <= MOST_ALIKE:
+        table = loss_table(loss, levels.space.points, outputs)
+        alike = find_symmetry(levels, weights, table)
+    entries = whole if alike is None else int(whole * alike.share)
+    if entries > MOST_LABELLED:
         raise TooLarge(
-            f"{len(levels)} edges and {k} outputs make {entries} constraints; a linear program has at most "
-            f"{MOST_LABELLED}. Use a smaller space."
+            f"{len(levels)} edges and {k} outputs make {whole} constraints, of which {entries} are not alike; a linear "
+            f"program has at most {MOST_LABELLED}. Use a smaller space."
         )
-    table = loss_table(loss, levels.space.points, outputs)
     scale = float(np.abs(table).max(initial=0.0)) or 1.0  # solvers' tolerances are absolute
     worst = table / scale if criterion == "worst" else None
-    many = entries > MOST_LABELLED // 10 and worst is None
-    found = best_mechanism(levels, -weights[:, None] * table / scale, None, None, worst, seconds, interior=many)
+    many = entries > FEW_LABELLED and worst is None
+    gains = -weights[:, None] * table / scale
+    found = best_mechanism(levels, gains, None, None, worst, seconds, interior=many, alike=alike)
     how = f"a sparse linear program over the edges, {'by an interior point' if many else 'to a vertex'}"
+    if alike is not None:
+        how += f", with {entries} constraints for {whole}, since the others are alike by symmetry"
     data = {"prior": weights, "loss": table, "criterion": criterion, "outputs": outputs}
     return _solved(levels, data, found._replace(duals=found.duals * scale), how, outputs)
 

@@ -35,8 +35,7 @@ from utmost.mechanism.canonical import CanonicalLaw, require_canonical
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
 from utmost.mechanism.gaussian_noise import GaussianNoise
-from utmost.mechanism.layer_noise import LayerNoise
-from utmost.mechanism.layers import LayerLaw
+from utmost.mechanism.layers import LayerLaw, LayerNoise
 from utmost.mechanism.line import LineMechanism, require_line_loss, tolerance
 from utmost.mechanism.line_chains import ChainLine, chain_reach
 from utmost.mechanism.line_noise import MOST_GUESSED, MOST_TABLE, NoisyLine
@@ -47,8 +46,8 @@ from utmost.space.integers import Line
 
 MOST_POINTS, MOST_PAIRS = 150, 600
 """Up to how many points and pairs of neighbours the linear program is solved."""
-MOST_CHAINS = 4 * 10**6
-"""Up to how many thresholds times steps chains are optimised one by one."""
+MOST_CHAINS, MOST_WEIGHTED = 4 * 10**6, 10**8
+"""Up to how many thresholds times steps chains are optimised one by one: few of them differ, or all, by a prior."""
 MOST_LISTED = 10**7
 QUANTITY = "expected {loss} loss under the prior"
 REASONS = {
@@ -210,7 +209,7 @@ def _chains(line: Line, level: Level, loss: str, prior: Floats | None) -> ChainL
     """The chain optimum of a count; None where the chains are too long to be optimised one by one."""
     require_canonical(level)
     wide = chain_reach(level, np.array([level.even_share()[1]]), line.points)
-    if (wide if prior is None else line.points) * wide > MOST_CHAINS:
+    if wide * wide > MOST_CHAINS if prior is None else line.points * wide > MOST_WEIGHTED:
         return None
     try:
         return ChainLine(line, level, line_chains(level, line, loss, prior), loss, prior)

@@ -92,22 +92,37 @@ def least_starts(level: Level, below: Floats, above: Floats) -> Floats:
 
 
 def _by_quantiles(level: GaussianDP, below: Floats, above: Floats) -> Floats:
-    """Gaussian chains are straight in z = Phi^-1(x), and the slope of the cost a sum of bell curves: bisection on z."""
+    """Gaussian chains are straight in z = Phi^-1(x), and the slope of the cost a difference of sums of bell curves.
+
+    The logarithm of their ratio rises with z: Newton's step, or a bisection where that would leave the bracket.
+    """
     from scipy.special import ndtr
 
     j = np.arange(1, below.shape[1] + 1)
     down, up = (j - 1) * float(level.mu), j * float(level.mu)
-    low, high = np.full(len(below), -FARTHEST), np.full(len(below), FARTHEST)
+    low, high, z = np.full(len(below), -FARTHEST), np.full(len(below), FARTHEST), np.zeros(len(below))
+    left = np.flatnonzero(below.any(axis=1) & above.any(axis=1))
     with np.errstate(divide="ignore"):
-        below, above = np.log(below), np.log(above)
-    while (high - low).max(initial=0.0) > 1e-11:
-        z = ((low + high) / 2)[:, None]
-        first, second = below + z * down - down**2 / 2, above - z * up - up**2 / 2
-        peak = np.maximum(first.max(axis=1), second.max(axis=1))
-        peak = np.where(np.isfinite(peak), peak, 0.0)[:, None]
-        rising = np.exp(first - peak).sum(axis=1) >= np.exp(second - peak).sum(axis=1)
-        low, high = np.where(rising, low, z[:, 0]), np.where(rising, z[:, 0], high)
-    return np.asarray(ndtr(high))
+        below, above = np.log(below) - down**2 / 2, np.log(above) - up**2 / 2
+    while len(left):
+        at = z[left]
+        first, rise = _log_sum(below[left] + at[:, None] * down, down)
+        second, fall = _log_sum(above[left] - at[:, None] * up, up)
+        rising = first >= second
+        low[left], high[left] = np.where(rising, low[left], at), np.where(rising, at, high[left])
+        step = (second - first) / (rise + fall)
+        inside = (low[left] < at + step) & (at + step < high[left])
+        z[left] = np.where(inside, at + step, (low[left] + high[left]) / 2)
+        left = left[np.abs(z[left] - at) > 1e-11]
+    return np.asarray(ndtr(z))
+
+
+def _log_sum(terms: Floats, slopes: Floats) -> tuple[Floats, Floats]:
+    """For each row the logarithm of the sum of e^term, and its derivative where every term rises with its slope."""
+    peak = terms.max(axis=1)
+    shares = np.exp(terms - peak[:, None])
+    whole = shares.sum(axis=1)
+    return peak + np.log(whole), shares @ slopes / whole
 
 
 def _by_kinks(level: Level, below: Floats, above: Floats) -> Floats:
@@ -164,12 +179,11 @@ def _slopes(level: Level, at: Floats, wide: int) -> tuple[Floats, Floats]:
 
 def keep_order(level: Level, starts: Floats) -> Floats:
     """Starts that fit together: none beyond `upper` of the one before; ties and rounding aside they do already."""
-    found, t = starts.copy(), 0
-    while True:
-        room = level.upper(found[t:-1])
-        beyond = np.flatnonzero((found[t + 1 :] > room * (1 - 1e-14)) & (found[t + 1 :] > found[t:-1]))
-        if not len(beyond):
-            return found
-        t += int(beyond[0])
-        found[t + 1] = max(found[t], float(level.upper(found[t])) * (1 - 2e-14))
-        t += 1
+    found, at = starts.copy(), np.arange(len(starts) - 1)
+    while len(at):
+        before, after = found[at], found[at + 1]
+        beyond = at[(after > level.upper(before) * (1 - 1e-14)) & (after > before)]
+        first = beyond[~np.isin(beyond - 1, beyond)]  # the others of a row wait for the one before
+        found[first + 1] = np.maximum(found[first], level.upper(found[first]) * (1 - 2e-14))
+        at = np.union1d(beyond[np.isin(beyond - 1, beyond)], first[first + 2 < len(found)] + 1)
+    return found

@@ -20,10 +20,19 @@ import numpy as np
 from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.design.rainbow.plurality import even_boundary, longest_line
 from utmost.design.rainbow.rankings import line
+from utmost.design.symmetry import find_symmetry
 from utmost.errors import InvalidInput, SolverFailed, UnsupportedLevel, shown
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.choice_tables import MOST_FOLDED, MOST_LISTED, ChoiceTable, FoldedTable, LeadLines, TallyTable
-from utmost.mechanism.choices import ChoiceLaw, Exponential, NearestChoice, NoisyMax, PermuteAndFlip, can_draw
+from utmost.mechanism.choices import (
+    ChoiceLaw,
+    Exponential,
+    NearestChoice,
+    NoisyMax,
+    PermuteAndFlip,
+    ThreeRanks,
+    can_draw,
+)
 from utmost.mechanism.contests import Contest, Ranks, Votes, contest_of
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.sampling import WORD
@@ -265,6 +274,8 @@ def _closed_forms(contest: Contest, level: Level) -> list[ChoiceLaw]:
             laws.append(NoisyMax(contest, pure, one))
         if isinstance(contest, Ranks) and one > 0 and (contest.size - 1) * one <= 1:
             laws.append(NearestChoice(contest, pure, one))
+        if isinstance(contest, Ranks) and contest.size == 3 and one > 0 and one + one**2 <= 1:
+            laws.append(ThreeRanks(contest, pure, one))
         if 0 < fine < 1:
             laws += [PermuteAndFlip(contest, pure, fine), Exponential(contest, pure, fine)]
         if contest.size * min(contest.most_lead / contest.lead_reach, FAR / max(pure.log_growth, 1e-9)) > MOST_ON_LINES:
@@ -312,7 +323,7 @@ def _by_program(
     weights[tallies.places(prior.tallies)] = prior.weights
     gains = -weights[:, None] * contest.loss(loss, every)
     try:
-        optimum = best_mechanism(levels, gains, interior=True)
+        optimum = best_mechanism(levels, gains, interior=True, alike=find_symmetry(levels, weights, gains))
         matrix, _ = mix_until_private(optimum.matrix, levels)
     except SolverFailed:
         return None, {}
@@ -332,8 +343,9 @@ def _by_folded_program(contest: Contest, level: Level, loss: str, prior: Weighed
     every, levels = folded(tallies), on_edges(folded_space(tallies), level)
     weights = np.zeros(len(every))
     weights[folded_places(tallies, prior.tallies)] = prior.weights
+    gains = -weights[:, None] * contest.loss(loss, every)
     try:
-        optimum = best_mechanism(levels, -weights[:, None] * contest.loss(loss, every), interior=True)
+        optimum = best_mechanism(levels, gains, interior=True, alike=find_symmetry(levels, weights, gains))
         rounded = _as_integers(mix_until_private(optimum.matrix, levels)[0], levels)
     except SolverFailed:
         return None

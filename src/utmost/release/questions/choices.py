@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from utmost.errors import InvalidInput
 from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.alternatives import choice_alternatives
+from utmost.release.arguments import as_loss, line_prior
 from utmost.release.bins import labels_of
-from utmost.release.questions.numbers import prior_name
+from utmost.release.questions.numbers import prior_name, prior_text
 from utmost.release.questions.question import Question
 from utmost.space.integers import Line, Tallies
 
@@ -37,6 +38,15 @@ class YesOrNo(Question):
 
     prior: Any = None
     loss: str = "zero-one"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(loss=as_loss(self.loss, ("zero-one",)), prior=line_prior(self.space, self.prior))
+
+    @property
+    def judged_by(self) -> dict[str, Any]:
+        """What the mechanism is best for, as plain data."""
+        return {"loss": self.loss, "prior": prior_text(self.prior)}
 
     @property
     def space(self) -> Line:

@@ -8,30 +8,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from utmost.exact import Number as AnyNumber
 from utmost.exact import show_rational
-from utmost.release.arguments import Condition, Privacy, as_loss
+from utmost.release.arguments import Condition, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import Grid, as_range, outside, range_of, statement
+from utmost.release.contributions import Contribution, Grid, as_range, outside, range_of
 from utmost.release.options import COLUMN, LOWER, UNBIASED, UPPER, WHERE
-from utmost.release.questions.numbers import Number, require_unbiased
+from utmost.release.questions.numbers import Adds, Number
 from utmost.release.questions.question import Asks, Made, asking
-from utmost.release.source import Source, Statement, as_column
+from utmost.release.source import Source, as_column
 from utmost.space.integers import Line
-
-if TYPE_CHECKING:
-    from utmost.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Clamped(Number):
+class Clamped(Adds, Number):
     """How many values of a column lie outside a range, and would be cut to it."""
 
     name = "clamped"
     summary = "how many values of a column a range cuts off"
     options: ClassVar = (COLUMN, LOWER, UPPER, WHERE, UNBIASED)
+    parts: ClassVar[tuple[str, ...]] = ("clamped",)
 
     column: str
     lower: Any
@@ -40,8 +38,7 @@ class Clamped(Number):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(column=as_column(self.column), loss=as_loss(self.loss))
-        self.settle(unbiased=require_unbiased(self.unbiased))
+        self.settle(column=as_column(self.column))
 
     @cached_property
     def steps(self) -> Grid:
@@ -57,20 +54,18 @@ class Clamped(Number):
     def public(self) -> dict[str, Any]:
         ends = range_of(self.steps)
         ranges = {"column": self.column, "lower": ends["lower"], "upper": ends["upper"], "where": self.where.text}
-        return {"question": self.name, **ranges, "loss": self.loss, "prior": "uniform", "unbiased": self.unbiased}
+        return {"question": self.name, **ranges, **self.judged_by}
+
+    @property
+    def range_of_row(self) -> tuple[int, int]:
+        return 0, 1
 
     @property
     def space(self) -> Line:
-        return Line(0, self.most_rows, min(self.rows_each, self.most_rows))
+        return self.line(1)
 
-    def design(self) -> Solution:
-        from utmost.design.noise.line import best_on_line
-
-        return best_on_line(self.space, self.privacy, self.loss, unbiased=self.unbiased)
-
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        rows = {self.name: outside(source, self.column, self.steps, self.where.given)}
-        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+    def contributions(self, source: Source) -> tuple[Contribution, ...]:
+        return (outside(source, self.column, self.steps, self.where.given),)
 
 
 class AsksClamped(Asks[Made]):
@@ -115,14 +110,5 @@ class AsksClamped(Asks[Made]):
         >>> s.clamped("late", 0, 180, privacy=20).value
         2
         """
-        asked = Clamped(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            column=column,
-            lower=lower,
-            upper=upper,
-            where=self.where(where),
-            loss=loss,
-            unbiased=unbiased,
-        )
-        return self.ask(asked, fresh)
+        asked = {"column": column, "lower": lower, "upper": upper, "loss": loss, "unbiased": unbiased}
+        return self.pose(Clamped, privacy, where, fresh, **asked)

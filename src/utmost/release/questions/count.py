@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from utmost.release.arguments import Condition, Of, Prior, Privacy, as_loss, line_prior
-from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import ones, statement
+from utmost.release.arguments import Condition, Of, Prior, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import ANY_CONDITION, BY, OF, UNBIASED
 from utmost.release.questions.by import CountBy, require_nothing_else
 from utmost.release.questions.discovered import CountDiscovered
-from utmost.release.questions.numbers import Number, prior_text, require_unbiased
-from utmost.release.questions.question import Asks, Made, as_of
-from utmost.release.source import Source, Statement
+from utmost.release.questions.numbers import AddsOnes, Number
+from utmost.release.questions.question import Asks, Made
 from utmost.space.integers import Line
-
-if TYPE_CHECKING:
-    from utmost.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Count(Number):
+class Count(AddsOnes, Number):
     """How many rows, or people with such a row, there are of which a condition is true."""
 
     name = "count"
     summary = "how many rows have a condition"
     options: ClassVar = (ANY_CONDITION, BY, OF, UNBIASED)
-
-    where: Where = EVERY_ROW
-    of: Of = "rows"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(loss=as_loss(self.loss), of=as_of(self.of, self.terms.unit))
-        self.settle(prior=line_prior(self.space, self.prior), unbiased=require_unbiased(self.unbiased))
 
     @property
     def words(self) -> str:
@@ -44,27 +30,11 @@ class Count(Number):
 
     @property
     def public(self) -> dict[str, Any]:
-        return {
-            "question": self.name,
-            "where": self.where.text,
-            "of": self.of,
-            "loss": self.loss,
-            "prior": prior_text(self.prior),
-            "unbiased": self.unbiased,
-        }
+        return {"question": self.name, "where": self.where.text, "of": self.of, **self.judged_by}
 
     @property
     def space(self) -> Line:
-        return Line(0, self.most_rows, min(self.rows_each, self.most_rows))
-
-    def design(self) -> Solution:
-        from utmost.design.noise.line import best_on_line
-
-        return best_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
-
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        rows = {self.name: ones(source, self.where.given)}
-        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+        return self.line(1)
 
 
 class AsksCount(Asks[Made]):
@@ -127,21 +97,8 @@ class AsksCount(Asks[Made]):
         >>> 0 <= answer.value <= 120, bool(answer.verify())
         (True, True)
         """
-        if by is not None:
-            require_nothing_else(prior, unbiased)
-            level, condition = self.level(privacy), self.where(where)
-            kind: Any = CountDiscovered if isinstance(by, Discover) else CountBy
-            grouped = kind(terms=self.terms, privacy=level, by=by, where=condition, of=of, loss=loss)
-            return self.ask(grouped, fresh)
-        return self.ask(
-            Count(
-                terms=self.terms,
-                privacy=self.level(privacy),
-                where=self.where(where),
-                of=of,
-                loss=loss,
-                prior=prior,
-                unbiased=unbiased,
-            ),
-            fresh,
-        )
+        if by is None:
+            return self.pose(Count, privacy, where, fresh, of=of, loss=loss, prior=prior, unbiased=unbiased)
+        require_nothing_else(prior, unbiased)
+        kind = CountDiscovered if isinstance(by, Discover) else CountBy
+        return self.pose(kind, privacy, where, fresh, by=by, of=of, loss=loss)

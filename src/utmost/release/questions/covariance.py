@@ -12,24 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, show_rational
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
-from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
+from utmost.release.arguments import Condition, Privacy, in_units, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, statement
+from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends
 from utmost.release.options import COLUMN, GRID, WHERE, Option
-from utmost.release.questions.numbers import Numbers
+from utmost.release.questions.numbers import Parts
 from utmost.release.questions.question import Asks, Made, asking
-from utmost.release.source import Source, Statement, as_column
-from utmost.space.integers import Lattice, Moves
+from utmost.release.source import Source, as_column
+from utmost.space.integers import Moves
 
-if TYPE_CHECKING:
-    from utmost.solution import Solution
-
-PARTS = ("low_low", "low_high", "high_low", "high_high", "inside_x", "inside_y")
 MOST_AREA = 2**24
 """The largest product of both widths in steps, so that its square stays far below 2^63."""
 HOLDS = (
@@ -54,7 +50,7 @@ RANGE = Option(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Covariance(Numbers):
+class Covariance(Parts):
     """Covariance, correlation and slope of two columns clamped to ranges."""
 
     name = "covariance"
@@ -75,6 +71,9 @@ class Covariance(Numbers):
         WHERE,
     )
     one_kind: ClassVar = False
+    parts: ClassVar[tuple[str, ...]] = ("low_low", "low_high", "high_low", "high_high", "inside_x", "inside_y")
+    best_for: ClassVar = ("absolute", "squared")
+    independent: ClassVar = True  # the law of a weighted sum of noises is known then
 
     x: str
     y: str
@@ -86,7 +85,7 @@ class Covariance(Numbers):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(x=as_column(self.x), y=as_column(self.y), loss=as_loss(self.loss, ("absolute", "squared")))
+        self.settle(x=as_column(self.x), y=as_column(self.y))
         if self.area > MOST_AREA:
             raise InvalidInput(
                 f"the ranges have {self.widths[0]} and {self.widths[1]} steps, and their product is squared: at most "
@@ -113,10 +112,6 @@ class Covariance(Numbers):
         return self._sides[0] * self._sides[1] / self.area**2
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return PARTS
-
-    @property
     def words(self) -> str:
         first, second = (cut_to(grid).removeprefix("values ") for grid in self.grids)
         words = f"How do {self.x}, values {first}, and {self.y}, values {second}, vary together"
@@ -128,24 +123,17 @@ class Covariance(Numbers):
         steps = [str(as_literal(grid.step)) for grid in self.grids]
         asked: dict[str, Any] = {"x": self.x, "y": self.y, "x_range": ranges[0], "y_range": ranges[1]}
         asked |= {"x_grid": steps[0], "y_grid": steps[1], "where": self.where.text}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        return {"question": self.name, **asked, **self.judged_by}
 
     @property
-    def space(self) -> Lattice:
-        moves: Moves = "any" if self.terms.neighbours == "add-remove" else "exchange"
-        unit = self.area**2
-        return Lattice(6, moves, 3 * unit // 2 * self.rows_each, 0, unit * self.most_rows)
+    def reach_of_row(self) -> tuple[Moves, int]:
+        return self.terms.moves, 3 * self.area**2 // 2
 
-    def design(self) -> Solution:
-        from utmost.design.noise.vectors import best_vector
+    @property
+    def range_of_row(self) -> tuple[int, int]:
+        return 0, self.area**2
 
-        return best_vector(self.space, self.privacy, self.loss, independent=True)  # sums of noises have a known law
-
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        rows = dict(zip(PARTS, self._contributions(source), strict=True))
-        return statement(source, self.terms.unit, self.rows_each, rows, secret)
-
-    def _contributions(self, source: Source) -> tuple[Contribution, ...]:
+    def contributions(self, source: Source) -> tuple[Contribution, ...]:
         """The six products of a row that has both values."""
         (u, less_u), (w, less_w) = (
             distances_to_ends(source, column, grid, where)
@@ -158,12 +146,6 @@ class Covariance(Numbers):
         return tuple(
             Contribution(both, one.value * other.value * scale, 0, area**2) for one, other, scale in pairs + squares
         )
-
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
-        return self.space.clamp([found[name] for name in PARTS])
-
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {name: int(x) for name, x in zip(PARTS, drawn, strict=True)}
 
     def value(self, released: Mapping[str, Any]) -> dict[str, float]:
         from utmost.design.noise.covariance import covariance_estimates
@@ -197,7 +179,7 @@ class Covariance(Numbers):
         losses |= covariance_alternatives(self.privacy, moved, self.most_rows)
         wanted = [loss for loss in shown_with(self.loss) if loss in ("absolute", "squared")]
         unit = self._units["covariance"]
-        return {name: {loss: scaled(loss, by[loss], unit) for loss in wanted} for name, by in losses.items()}
+        return in_units(losses, wanted, unit)
 
     @property
     def proved_of(self) -> str:
@@ -219,7 +201,7 @@ class Covariance(Numbers):
         return {"covariance": wide * high, "correlation": 1.0, "slope": high / wide}
 
     def _sums(self, released: Mapping[str, Any]) -> list[int]:
-        found = [released[name] for name in PARTS]
+        found = [released[name] for name in self.parts]
         if not all(type(x) is int for x in found):  # they may come from a report
             raise InvalidInput("what was released is six whole numbers.")
         return found
@@ -278,21 +260,8 @@ class AsksCovariance(Asks[Made]):
         >>> s.covariance("age", "hours", (0, 100), (0, 50), privacy=1).value["correlation"] > 0.5
         True
         """
-        return self.ask(
-            Covariance(
-                terms=self.terms,
-                privacy=self.level(privacy),
-                x=x,
-                y=y,
-                x_range=x_range,
-                y_range=y_range,
-                x_grid=x_grid,
-                y_grid=y_grid,
-                where=self.where(where),
-                loss=loss,
-            ),
-            fresh,
-        )
+        ranges = {"x_range": x_range, "y_range": y_range, "x_grid": x_grid, "y_grid": y_grid}
+        return self.pose(Covariance, privacy, where, fresh, x=x, y=y, loss=loss, **ranges)
 
 
 def _as_range(name: str, ends: Any, grid: Any) -> Grid:

@@ -21,24 +21,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, shown
+from utmost.privacy import Level
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.alternatives import noise_alternatives, threshold_users
-from utmost.release.arguments import Of, as_loss, scaled, shown_with
+from utmost.release.arguments import SHOWN as SHOWN_LOSSES
+from utmost.release.arguments import as_loss, in_units, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import Contribution, distances_to_ends, ones, range_of, values
+from utmost.release.contributions import Contribution, ones, range_of
 from utmost.release.discover import HALF, Discover, shown_keys
 from utmost.release.groups import LARGEST
 from utmost.release.holders import Found, found_keys, holders_statement, in_order
 from utmost.release.keys import Keys, named
 from utmost.release.options import Option
-from utmost.release.questions.of_column import OfColumn
-from utmost.release.questions.question import Question, as_of, asking
+from utmost.release.questions.by import PerKey, around
+from utmost.release.questions.numbers import AddsOnes
+from utmost.release.questions.of_column import AddsDistances, AddsValues, Columns, OfColumn
+from utmost.release.questions.question import Question, asking
 from utmost.release.source import Source, Statement
-from utmost.space.integers import Holders, Lattice, Moves
+from utmost.space.integers import Holders, Lattice
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from utmost.solution import Solution
 
 USERS = "users"
@@ -112,26 +114,13 @@ class Discovered(Question):
         return self.parts
 
     @property
-    def reach_of_row(self) -> tuple[Moves, int]:
-        """What one row does to the numbers, and how many such moves it makes at most."""
-        raise NotImplementedError
-
-    @property
-    def range_of_row(self) -> tuple[int, int]:
-        """Between which integers, 0 among them, what a row adds to a number lies."""
-        raise NotImplementedError
+    def numbers(self) -> Lattice | None:
+        """Where the numbers lie that one neighbour changes; None where none have noise."""
+        return None
 
     @property
     def space(self) -> Holders:
-        unit, each = self.terms.unit, self.keys_each
-        if not self.parts_with_noise:
-            return Holders(unit.at_most, each, self.terms.neighbours)
-        (moves, reach), ends = self.reach_of_row, self.range_of_row
-        low, high = (self.most_rows * end for end in ends)
-        alone = each == 1 and self.terms.neighbours == "add-remove"
-        dimension = len(self.parts_with_noise) * (1 if alone else 2)
-        numbers = Lattice(dimension, moves, reach * self.rows_each, low, high)
-        return Holders(unit.at_most, each, self.terms.neighbours, numbers)
+        return Holders(self.terms.unit.at_most, self.keys_each, self.terms.neighbours, self.numbers)
 
     @property
     def posed(self) -> dict[str, Any]:
@@ -239,14 +228,22 @@ class Discovered(Question):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NumbersByKey(Discovered):
+class NumbersByKey(Discovered, PerKey):
     """Numbers beside each key that is shown; the answer is a dict, and a table."""
+
+    best_for: ClassVar[tuple[str, ...]] = SHOWN_LOSSES
+    """The losses that the noise can be best for."""
 
     loss: str = "absolute"
 
-    def columns(self, released: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """The answers in the order of the keys, and the lower and upper ends of their intervals."""
-        raise NotImplementedError
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(loss=as_loss(self.loss, self.best_for))
+
+    @property
+    def numbers(self) -> Lattice | None:
+        alone = self.keys_each == 1 and self.terms.neighbours == "add-remove"  # else two keys may change
+        return self.lattice(1 if alone else 2) if self.parts_with_noise else None
 
     @property
     def step(self) -> Fraction:
@@ -260,14 +257,8 @@ class NumbersByKey(Discovered):
     def before(self) -> Before:
         return Before(self.loss, self.average, self.average, holds="of a key that is sure to be shown")
 
-    def value(self, released: Mapping[str, Any]) -> dict[Any, Any]:
-        return dict(zip(self.keys(released).labels, self.columns(released)[0].tolist(), strict=True))
-
     def after(self, released: Mapping[str, Any]) -> After:
-        _, lower, upper = self.columns(released)
-        ends = zip(lower.tolist(), upper.tolist(), strict=True)
-        given = (SHOWN if self.counted else BY_LAW) + self.not_in_it
-        return After(dict(zip(self.keys(released).labels, ends, strict=True)), given=given)
+        return After(self.intervals(released), given=(SHOWN if self.counted else BY_LAW) + self.not_in_it)
 
     @property
     def not_in_it(self) -> str:
@@ -277,16 +268,6 @@ class NumbersByKey(Discovered):
             return found
         more = found.removeprefix("; of what took part: ") if not getattr(self, "counted", False) else ""
         return f"; of what took part: {keys}{f', {more}' if more else ''}"
-
-    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """The keys, and for each the answer and the ends of its interval."""
-        import pyarrow
-
-        found = self.keys(released).table
-        for name, column in zip(("value", "lower", "upper"), self.columns(released), strict=True):
-            whole = column.dtype != object
-            found = found.append_column(name, pyarrow.array(column if whole else column.astype(np.float64)))
-        return found
 
     def plain_value(self, value: Any) -> Any:
         return [[*written_key(key), found] for key, found in value.items()]
@@ -299,49 +280,23 @@ class NumbersByKey(Discovered):
         lattice = self.space.numbers or Lattice(1, "any", self.space.changes, 0, self.terms.unit.at_most)
         laws = {"Utmost": {loss: self.solution.mechanism.expected(loss) for loss in losses}}
         laws |= self._named(noise_alternatives(lattice, level, losses))
-        return {
-            name: {loss: scaled(loss, value, float(self.step)) for loss, value in by.items()}
-            for name, by in laws.items()
-        }
+        return in_units(laws, losses, self.step)
 
     def _named(self, others: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
         """Other noises by name: where holders are counted, they decide by a threshold which keys are shown."""
         return {f"{name} threshold": by for name, by in others.items()} if self.counted else others
 
-    def _integers(self, released: Mapping[str, Any], part: str) -> NDArray[Any]:
-        """What was released, which may come from a report; beyond 64 bits, as Python's own integers."""
-        listed, size = released[part], self.keys(released).size
-        if not isinstance(listed, list) or len(listed) != size or not all(type(x) is int for x in listed):
-            raise InvalidInput(f"{size} keys are shown, and as many whole numbers must be released.")
-        found = np.array(listed, dtype=object)
-        return found if np.abs(found).max(initial=0) >= LARGEST else found.astype(np.int64)
-
-    def _around(self, found: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def _around(self, found: NDArray[Any]) -> Columns:
         """Released integers with the interval of their noise, in the unit of the answer."""
-        half = self.solution.mechanism.noise.half_width(CONFIDENCE)
-        top, below = self.step.numerator, self.step.denominator
-        large = (int(np.abs(found).max(initial=0)) + half) * top >= LARGEST
-        steps = found.astype(object) if large else found
-        made = [end * top for end in (steps, steps - half, steps + half)]
-        low, middle, high = made[1], made[0], made[2]
-        if below == 1:
-            return middle, low, high
-        return tuple(np.asarray(end / below, dtype=np.float64) for end in (middle, low, high))  # type: ignore[return-value]
+        return around(found, self.solution.mechanism.noise.half_width(CONFIDENCE), self.step)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CountDiscovered(NumbersByKey):
+class CountDiscovered(AddsOnes, NumbersByKey):
     """How many rows, or people, each shown key has."""
 
     name = "count"
     summary = "how many rows each key has"
-    parts = ("count",)
-
-    of: Of = "rows"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(loss=as_loss(self.loss), of=as_of(self.of, self.terms.unit))
 
     @property
     def counted(self) -> bool:
@@ -367,23 +322,12 @@ class CountDiscovered(NumbersByKey):
         return self._public(of=self.of)
 
     @property
-    def reach_of_row(self) -> tuple[Moves, int]:
-        return ("any" if self.terms.neighbours == "add-remove" else "exchange"), 1
-
-    @property
-    def range_of_row(self) -> tuple[int, int]:
-        return 0, 1
-
-    @property
     def notes(self) -> tuple[str, ...]:
         found = super().notes
         return (*found, SELECTED) if self.counted else found
 
-    def contributions(self, source: Source) -> tuple[Contribution, ...]:
-        return (ones(source, self.where.given),)
-
-    def columns(self, released: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        found, mechanism = self._integers(released, "count"), self.solution.mechanism
+    def columns(self, released: Mapping[str, Any]) -> Columns:
+        found, mechanism = self.integers(released, "count"), self.solution.mechanism
         if not self.counted:
             return self._around(found)
         if len(found) and found.min() < mechanism.border:
@@ -408,115 +352,49 @@ class ValuesByKey(OfColumn, NumbersByKey):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SumDiscovered(ValuesByKey):
+class SumDiscovered(AddsValues, ValuesByKey):
     """What a column adds up to for each shown key."""
 
     name = "sum"
     summary = "what a column adds up to for each key"
-    parts = ("sum",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(loss=as_loss(self.loss))
 
     @property
     def words(self) -> str:
         return self._asking(f"What is the sum of {self.column}")
 
-    @property
-    def reach_of_row(self) -> tuple[Moves, int]:
-        low, high = self.steps.least, self.steps.most
-        most = max(abs(low), abs(high))
-        if self.terms.neighbours == "add-remove":
-            return "any", most
-        return ("any", 2 * most) if low < 0 < high else ("exchange", most)
-
-    @property
-    def range_of_row(self) -> tuple[int, int]:
-        return min(self.steps.least, 0), max(self.steps.most, 0)
-
-    def contributions(self, source: Source) -> tuple[Contribution, ...]:
-        return (values(source, self.column, self.steps, self.where.given),)
-
-    def columns(self, released: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        return self._around(self._integers(released, "sum"))
+    def columns(self, released: Mapping[str, Any]) -> Columns:
+        return self._around(self.integers(released, "sum"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MeanDiscovered(ValuesByKey):
+class MeanDiscovered(AddsDistances, ValuesByKey):
     """The mean of a column for each shown key, from two sums each: see `mean.py`."""
 
     name = "mean"
     summary = "the mean of a column for each key"
-    parts = ("above_lower", "below_upper")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(loss=as_loss(self.loss, ("absolute", "squared")))
-        if not self.width:
-            raise InvalidInput(
-                f"lower and upper are both {shown(self.lower)}, so the mean is public already; give a wider range."
-            )
 
     @property
     def words(self) -> str:
         return self._asking(f"What is the mean of {self.column}")
 
-    @property
-    def reach_of_row(self) -> tuple[Moves, int]:
-        return ("any" if self.terms.neighbours == "add-remove" else "exchange"), self.width
-
-    @property
-    def range_of_row(self) -> tuple[int, int]:
-        return 0, self.width
-
-    def contributions(self, source: Source) -> tuple[Contribution, ...]:
-        return distances_to_ends(source, self.column, self.steps, self.where.given)
-
-    def columns(self, released: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        from utmost.design.noise.mean import mean_intervals
-
-        above, below = (self._integers(released, part) for part in self.parts)
-        together = above.astype(object) + below
-        known = np.asarray(together > 0, dtype=bool)
-        shares = np.asarray(above / np.where(known, together, 1), dtype=np.float64)
-        shares = np.where(known, np.clip(shares, 0.0, 1.0), 0.5)  # the middle, where nobody seems to be
-        ends = mean_intervals(self.solution.mechanism.noise, above, below, CONFIDENCE)
-        return self._placed(shares), self._placed(ends[0]), self._placed(ends[1])
-
-    @property
-    def average(self) -> float:
-        from utmost.design.noise.mean import mean_losses
-
-        noise, rows = self.solution.mechanism.noise, self._rows_of_key
-        return scaled(self.loss, mean_losses(noise, rows, self.width)[self.loss], float(self.step))
+    def columns(self, released: Mapping[str, Any]) -> Columns:
+        above, below = (self.integers(released, part) for part in self.parts)
+        return self.means(above, below)
 
     def before(self) -> Before:
-        holds = f"of a key with {self._rows_of_key} rows, if every mean is as likely, to first order; worst: the range"
-        worst = float(self.width) ** (2 if self.loss == "squared" else 1)
-        return Before(self.loss, self.average, scaled(self.loss, worst, float(self.step)), holds=holds)
-
-    def compared(self) -> dict[str, dict[str, float]]:
-        from utmost.design.noise.mean import mean_alternatives, mean_losses
-
-        mechanism, lattice, rows = self.solution.mechanism, self.space.numbers, self._rows_of_key
-        assert lattice is not None
-        losses = {"Utmost": mean_losses(mechanism.noise, rows, self.width)}
-        losses |= mean_alternatives(lattice, mechanism.spent[-1], rows, self.width)
-        wanted, step = shown_with(self.loss), float(self.step)
-        return {
-            name: {loss: scaled(loss, found, step) for loss, found in by.items() if loss in wanted}
-            for name, by in losses.items()
-        }
+        holds = f"of a key with {self.rows_of_mean} rows, if every mean is as likely, to first order; worst: the range"
+        return Before(self.loss, self.average, self.worst, holds=holds)
 
     @property
-    def _rows_of_key(self) -> int:
+    def noisy_sums(self) -> tuple[Any, Lattice, Level]:
+        mechanism, lattice = self.solution.mechanism, self.space.numbers
+        assert lattice is not None  # a mean has two sums beside its key
+        return mechanism.noise, lattice, mechanism.spent[-1]
+
+    @property
+    def rows_of_mean(self) -> float:
         """Of how many rows the stated accuracy is: of a key that is sure to be shown."""
         return max(100, int(self.solution.mechanism.law.sure))
-
-    def _placed(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        lower, upper = float(self.steps.lower), float(self.steps.upper)
-        return np.clip(lower + (upper - lower) * shares, lower, upper)
 
 
 def users_needed(question: Discovered) -> dict[str, dict[str, float]]:

@@ -7,20 +7,17 @@ rows out; how many people that touches is itself a private number, and is releas
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput
-from utmost.release.arguments import Condition, Privacy, as_loss
+from utmost.release.arguments import Condition, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import people_with_more
 from utmost.release.options import ANY_CONDITION, UNBIASED
-from utmost.release.questions.numbers import Number, require_unbiased
+from utmost.release.questions.numbers import Number
 from utmost.release.questions.question import Asks, Made
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
-
-if TYPE_CHECKING:
-    from utmost.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -37,7 +34,6 @@ class LeftOut(Number):
         super().__post_init__()
         if self.terms.unit.id is None:
             raise InvalidInput("every row takes part where the unit is a row; rows are left out of people's only.")
-        self.settle(loss=as_loss(self.loss), unbiased=require_unbiased(self.unbiased))
 
     @property
     def kept(self) -> str:
@@ -51,17 +47,11 @@ class LeftOut(Number):
 
     @property
     def public(self) -> dict[str, Any]:
-        asked = {"question": self.name, "where": self.where.text}
-        return {**asked, "loss": self.loss, "prior": "uniform", "unbiased": self.unbiased}
+        return {"question": self.name, "where": self.where.text, **self.judged_by}
 
     @property
     def space(self) -> Line:
         return Line(0, self.terms.unit.at_most, 1)
-
-    def design(self) -> Solution:
-        from utmost.design.noise.line import best_on_line
-
-        return best_on_line(self.space, self.privacy, self.loss, unbiased=self.unbiased)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         return people_with_more(source, self.terms.unit, self.where.given, self.name)
@@ -109,6 +99,4 @@ class AsksLeftOut(Asks[Made]):
         >>> s.left_out("late > 15", privacy=20).value
         1
         """
-        level, condition = self.level(privacy), self.where(where)
-        asked = LeftOut(terms=self.terms, privacy=level, where=condition, loss=loss, unbiased=unbiased)
-        return self.ask(asked, fresh)
+        return self.pose(LeftOut, privacy, where, fresh, loss=loss, unbiased=unbiased)

@@ -7,25 +7,26 @@ from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput
 from utmost.privacy import Level
-from utmost.release.arguments import Condition, Prior, Privacy, as_loss, line_prior
+from utmost.release.arguments import Condition, Prior, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import statement, votes
+from utmost.release.contributions import Contribution, votes
 from utmost.release.options import BY, CONDITION
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.choices_by import YesOrNoBy
-from utmost.release.questions.numbers import prior_text
+from utmost.release.questions.numbers import Adds
 from utmost.release.questions.question import Asks, Made, Terms
-from utmost.release.source import Source, Statement
+from utmost.release.source import Source
 from utmost.space.integers import Line
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Majority(YesOrNo):
+class Majority(YesOrNo, Adds):
     """Whether a condition is true of more rows than it is false of."""
 
     name = "majority"
     summary = "whether more rows have a condition than not"
     options: ClassVar = (CONDITION, BY)
+    parts: ClassVar[tuple[str, ...]] = ("yes",)
 
     where: Where = EVERY_ROW
 
@@ -33,7 +34,6 @@ class Majority(YesOrNo):
         super().__post_init__()
         if not self.where:
             raise InvalidInput("a majority needs a condition that rows agree with or not, such as \"answer = 'yes'\".")
-        self.settle(loss=as_loss(self.loss, ("zero-one",)), prior=line_prior(self.space, self.prior))
 
     @property
     def words(self) -> str:
@@ -41,21 +41,22 @@ class Majority(YesOrNo):
 
     @property
     def public(self) -> dict[str, Any]:
-        prior = prior_text(self.prior)
-        return {"question": self.name, "where": self.where.text, "loss": self.loss, "prior": prior}
+        return {"question": self.name, "where": self.where.text, **self.judged_by}
+
+    @property
+    def range_of_row(self) -> tuple[int, int]:
+        return -1, 1
 
     @property
     def space(self) -> Line:
-        moved = self.rows_each * (1 if self.terms.neighbours == "add-remove" else 2)
-        return Line(-self.most_rows, self.most_rows, min(moved, 2 * self.most_rows))
+        return self.line(1 if self.terms.neighbours == "add-remove" else 2)
 
     @property
     def border(self) -> int:
         return 1
 
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        rows = {"yes": votes(source, self.where.given)}
-        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+    def contributions(self, source: Source) -> tuple[Contribution, ...]:
+        return (votes(source, self.where.given),)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -117,7 +118,6 @@ class AsksMajority(Asks[Made]):
         >>> s.majority("agrees = 'yes'", privacy=5).value
         True
         """
-        asked = {"privacy": self.level(privacy), "where": self.where(where), "loss": loss, "prior": prior}
-        if by is not None:
-            return self.ask(MajorityBy(terms=self.terms, by=by, **asked), fresh)
-        return self.ask(Majority(terms=self.terms, **asked), fresh)
+        if by is None:
+            return self.pose(Majority, privacy, where, fresh, loss=loss, prior=prior)
+        return self.pose(MajorityBy, privacy, where, fresh, by=by, loss=loss, prior=prior)

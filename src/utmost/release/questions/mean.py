@@ -10,26 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from utmost.errors import InvalidInput, shown
 from utmost.exact import Number
 from utmost.release.accuracy import CONFIDENCE, After, Before
-from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
-from utmost.release.contributions import distances_to_ends, statement
+from utmost.release.arguments import Condition, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import BY, COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.by import MeanBy
 from utmost.release.questions.discovered import MeanDiscovered
 from utmost.release.questions.numbers import Parts
-from utmost.release.questions.of_column import OfColumn
+from utmost.release.questions.of_column import AddsDistances
 from utmost.release.questions.question import Asks, Made, asking
-from utmost.release.source import Source, Statement
-from utmost.space.integers import Lattice, Moves
-
-if TYPE_CHECKING:
-    pass
 
 HOLDS = (
     "average: if every unit has a value and every mean is as likely, to first order; worst: the whole range, if nobody "
@@ -38,24 +31,12 @@ HOLDS = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Mean(OfColumn, Parts):
+class Mean(AddsDistances, Parts):
     """The mean of a column clamped to a range."""
 
     name = "mean"
     summary = "the mean of a column"
     options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(loss=as_loss(self.loss, ("absolute", "squared")))
-        if not self.width:
-            raise InvalidInput(
-                f"lower and upper are both {shown(self.lower)}, so the mean is public already; give a wider range."
-            )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return ("above_lower", "below_upper")
 
     @property
     def words(self) -> str:
@@ -63,28 +44,13 @@ class Mean(OfColumn, Parts):
 
     @property
     def public(self) -> dict[str, Any]:
-        return {"question": self.name, **self.asked_of, "loss": self.loss, "prior": "uniform"}
-
-    @property
-    def space(self) -> Lattice:
-        moves: Moves = "any" if self.terms.neighbours == "add-remove" else "exchange"
-        return Lattice(2, moves, self.width * self.rows_each, 0, self.width * self.most_rows)
-
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        rows = dict(zip(self.names, distances_to_ends(source, self.column, self.steps, self.where.given), strict=True))
-        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+        return {"question": self.name, **self.asked_of, **self.judged_by}
 
     def value(self, released: Mapping[str, Any]) -> float:
         return self._placed(_share(released[self.names[0]], released[self.names[1]]))
 
-    @property
-    def average(self) -> float:
-        from utmost.design.noise.mean import mean_losses
-
-        return self._scaled(mean_losses(self.solution.mechanism, self.most_rows, self.width)[self.loss])
-
     def before(self) -> Before:
-        return Before(self.loss, self.average, self._scaled(float(self.width) ** self._power), holds=HOLDS)
+        return Before(self.loss, self.average, self.worst, holds=HOLDS)
 
     def after(self, released: Mapping[str, Any]) -> After:
         from utmost.design.noise.mean import mean_interval
@@ -93,27 +59,9 @@ class Mean(OfColumn, Parts):
         low, high = (self._placed(Fraction(end)) for end in ends)
         return After({self.name: (low, high)}, given=self.by_law)
 
-    def compared(self) -> dict[str, dict[str, float]]:
-        from utmost.design.noise.mean import mean_alternatives, mean_losses
-
-        losses = {"Utmost": mean_losses(self.solution.mechanism, self.most_rows, self.width)}
-        losses |= mean_alternatives(self.space, self.privacy, self.most_rows, self.width)
-        return {
-            name: {
-                loss: scaled(loss, value, float(self.step))
-                for loss, value in by.items()
-                if loss in shown_with(self.loss)
-            }
-            for name, by in losses.items()
-        }
-
     @property
     def proved_of(self) -> str:
         return "the two sums it is made of"
-
-    @property
-    def _power(self) -> int:
-        return 2 if self.loss == "squared" else 1
 
     def _placed(self, share: Fraction) -> float:
         return float(self.steps.lower + (self.steps.upper - self.steps.lower) * share)
@@ -171,18 +119,10 @@ class AsksMean(Asks[Made]):
         >>> 0 <= s.mean("age", 0, 100, privacy=1).value <= 100
         True
         """
-        given: dict[str, Any] = {
-            "terms": self.terms,
-            "privacy": self.level(privacy),
-            "column": column,
-            "lower": lower,
-            "upper": upper,
-            "grid": grid,
-            "where": self.where(where),
-            "loss": loss,
-        }
-        kind: Any = MeanDiscovered if isinstance(by, Discover) else MeanBy
-        return self.ask(Mean(**given) if by is None else kind(by=by, **given), fresh)
+        asked = {"column": column, "lower": lower, "upper": upper, "grid": grid, "loss": loss}
+        if by is None:
+            return self.pose(Mean, privacy, where, fresh, **asked)
+        return self.pose(MeanDiscovered if isinstance(by, Discover) else MeanBy, privacy, where, fresh, by=by, **asked)
 
 
 def _share(above: int, below: int) -> Fraction:

@@ -31,7 +31,7 @@ from utmost.release.conditions import Where, as_where
 from utmost.release.options import Option
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
-from utmost.space.integers import Unlisted
+from utmost.space.integers import Moves, Unlisted
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -46,6 +46,11 @@ class Terms:
 
     unit: Unit
     neighbours: Neighbours
+
+    @property
+    def moves(self) -> Moves:
+        """What one row does to disjoint integers: it comes or goes, or leaves one for another."""
+        return "any" if self.neighbours == "add-remove" else "exchange"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,10 +72,18 @@ class Question(ABC):
     one_kind: ClassVar[bool] = True
     """Whether several numbers of an answer measure the same, so that a picture may set them side by side."""
 
+    tiered: ClassVar[bool] = False
+    """Whether it is asked of tables whose rows have promises of their own."""
+
     terms: Terms
     privacy: Level
 
     def __post_init__(self) -> None:
+        if bool(self.terms.unit.tiers) is not self.tiered:
+            raise InvalidInput(
+                f"a {self.name} of rows with tiers is not known how to answer best; ask for a count, a majority or a "
+                "threshold, without keys, or open the session without tiers at the level of the most protected."
+            )
         if self.privacy is None:
             raise InvalidInput("say what the answer may spend, such as privacy=0.5: there is no default.")
         self.settle(privacy=require_releasable(as_level(self.privacy)))
@@ -277,6 +290,14 @@ def as_of(of: Any, unit: Unit) -> Of:
     return "rows" if of == "rows" else "people"
 
 
+def of_tiers(kind: Any, terms: Terms) -> Any:
+    """How a question is asked of these rows: as it is, or as one about several tiers."""
+    from utmost.release.questions import TIERED
+
+    found = TIERED.get(kind.name) if terms.unit.tiers else None
+    return found if found is not None and issubclass(found, kind) else kind
+
+
 def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:
     """A question in words, about all rows or those of which a condition is true; at the end, how it is answered."""
     return f"{words}{kept}, where {where}{told}?" if where else f"{words}{kept}{told}?"
@@ -302,3 +323,8 @@ class Asks(ABC, Generic[Made]):
     def where(self, where: Any) -> Where:
         """A condition with its text; an error unless it is one of this table."""
         return as_where(where, self.source)
+
+    def pose(self, kind: Any, privacy: Any, where: Any, fresh: bool, **given: Any) -> Made:
+        """Ask a question of this kind about the rows of a condition, with all else that it was given."""
+        asked = of_tiers(kind, self.terms)
+        return self.ask(asked(terms=self.terms, privacy=self.level(privacy), where=self.where(where), **given), fresh)

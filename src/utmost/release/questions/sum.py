@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from utmost.exact import Number as AnyNumber
-from utmost.release.arguments import Condition, Prior, Privacy, as_loss, line_prior
-from utmost.release.contributions import statement, values
+from utmost.release.arguments import Condition, Prior, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import BY, COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
 from utmost.release.questions.by import SumBy, require_nothing_else
 from utmost.release.questions.discovered import SumDiscovered
-from utmost.release.questions.numbers import Number, prior_text, require_unbiased
-from utmost.release.questions.of_column import OfColumn
+from utmost.release.questions.numbers import Number
+from utmost.release.questions.of_column import AddsValues
 from utmost.release.questions.question import Asks, Made, asking
-from utmost.release.source import Source, Statement
 from utmost.space.integers import Line
-
-if TYPE_CHECKING:
-    from utmost.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sum(OfColumn, Number):
+class Sum(AddsValues, Number):
     """The sum of a column clamped to a range and rounded to a grid."""
 
     name = "sum"
     summary = "what a column adds up to"
     options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY, UNBIASED)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(loss=as_loss(self.loss))
-        self.settle(prior=line_prior(self.space, self.prior), unbiased=require_unbiased(self.unbiased))
 
     @property
     def words(self) -> str:
@@ -42,27 +32,11 @@ class Sum(OfColumn, Number):
 
     @property
     def public(self) -> dict[str, Any]:
-        return {
-            "question": self.name,
-            **self.asked_of,
-            "loss": self.loss,
-            "prior": prior_text(self.prior),
-            "unbiased": self.unbiased,
-        }
+        return {"question": self.name, **self.asked_of, **self.judged_by}
 
     @property
     def space(self) -> Line:
-        first, last = (self.most_rows * end for end in (min(self.steps.least, 0), max(self.steps.most, 0)))
-        return Line(first, last, min(self.steps.moves(self.terms.neighbours) * self.rows_each, last - first))
-
-    def design(self) -> Solution:
-        from utmost.design.noise.line import best_on_line
-
-        return best_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
-
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        rows = {self.name: values(source, self.column, self.steps, self.where.given)}
-        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+        return self.line(self.steps.moves(self.terms.neighbours))
 
 
 class AsksSum(Asks[Made]):
@@ -122,35 +96,9 @@ class AsksSum(Asks[Made]):
         >>> s.plan.sum("hours", 0, 5, privacy=0.5).question.words
         'What does hours add up to, values cut to 0..5, as the best guess under a uniform prior?'
         """
-        if by is not None:
-            require_nothing_else(prior, unbiased)
-            kind: Any = SumDiscovered if isinstance(by, Discover) else SumBy
-            return self.ask(
-                kind(
-                    terms=self.terms,
-                    privacy=self.level(privacy),
-                    by=by,
-                    column=column,
-                    lower=lower,
-                    upper=upper,
-                    grid=grid,
-                    where=self.where(where),
-                    loss=loss,
-                ),
-                fresh,
-            )
-        return self.ask(
-            Sum(
-                terms=self.terms,
-                privacy=self.level(privacy),
-                column=column,
-                lower=lower,
-                upper=upper,
-                grid=grid,
-                where=self.where(where),
-                loss=loss,
-                prior=prior,
-                unbiased=unbiased,
-            ),
-            fresh,
-        )
+        asked = {"column": column, "lower": lower, "upper": upper, "grid": grid, "loss": loss}
+        if by is None:
+            return self.pose(Sum, privacy, where, fresh, prior=prior, unbiased=unbiased, **asked)
+        require_nothing_else(prior, unbiased)
+        kind = SumDiscovered if isinstance(by, Discover) else SumBy
+        return self.pose(kind, privacy, where, fresh, by=by, **asked)

@@ -8,34 +8,31 @@ from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import Level
-from utmost.release.arguments import Condition, Of, Prior, Privacy, as_loss, line_prior, plain
-from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import ones, statement
+from utmost.release.arguments import Condition, Of, Prior, Privacy, plain
+from utmost.release.contributions import ones
 from utmost.release.options import ANY_CONDITION, AT_LEAST, BY, OF
 from utmost.release.questions.by import ONE_GROUP
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.choices_by import YesOrNoBy
-from utmost.release.questions.numbers import prior_text
+from utmost.release.questions.numbers import AddsOnes
 from utmost.release.questions.question import Asks, Made, Terms, as_of
-from utmost.release.source import Source, Statement
+from utmost.release.source import Source
 from utmost.space.integers import Line
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Threshold(YesOrNo):
+class Threshold(YesOrNo, AddsOnes):
     """Whether a condition is true of at least so many rows, or people."""
 
     name = "threshold"
     summary = "whether at least so many rows have a condition"
     options: ClassVar = (ANY_CONDITION, AT_LEAST, BY, OF)
+    parts: ClassVar[tuple[str, ...]] = ("yes",)
 
     at_least: int
-    where: Where = EVERY_ROW
-    of: Of = "rows"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss, ("zero-one",)), of=as_of(self.of, self.terms.unit))
         try:
             border = 0 if isinstance(self.at_least, bool) else plain(operator.index(self.at_least))
         except TypeError:
@@ -45,7 +42,7 @@ class Threshold(YesOrNo):
                 f"at_least is {shown(self.at_least)}; give a whole number from 1 to {self.space.last}, the most there "
                 "can be: the answer to any other is public."
             )
-        self.settle(at_least=border, prior=line_prior(self.space, self.prior))
+        self.settle(at_least=border)
 
     @property
     def words(self) -> str:
@@ -54,26 +51,16 @@ class Threshold(YesOrNo):
 
     @property
     def public(self) -> dict[str, Any]:
-        return {
-            "question": self.name,
-            "where": self.where.text,
-            "of": self.of,
-            "at_least": self.at_least,
-            "loss": self.loss,
-            "prior": prior_text(self.prior),
-        }
+        asked = {"where": self.where.text, "of": self.of, "at_least": self.at_least}
+        return {"question": self.name, **asked, **self.judged_by}
 
     @property
     def space(self) -> Line:
-        return Line(0, self.most_rows, min(self.rows_each, self.most_rows))
+        return self.line(1)
 
     @property
     def border(self) -> int:
         return self.at_least
-
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        rows = {"yes": ones(source, self.where.given)}
-        return statement(source, self.terms.unit, self.rows_each, rows, secret)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -159,13 +146,7 @@ class AsksThreshold(Asks[Made]):
         >>> s.threshold("age >= 65", 20, privacy=9).value
         True
         """
-        asked = {
-            "terms": self.terms,
-            "privacy": self.level(privacy),
-            "where": self.where(where),
-            "at_least": at_least,
-            "of": of,
-            "loss": loss,
-            "prior": prior,
-        }
-        return self.ask(Threshold(**asked) if by is None else ThresholdBy(by=by, **asked), fresh)
+        asked = {"at_least": at_least, "of": of, "loss": loss, "prior": prior}
+        if by is None:
+            return self.pose(Threshold, privacy, where, fresh, **asked)
+        return self.pose(ThresholdBy, privacy, where, fresh, by=by, **asked)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,22 +20,17 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, show_rational
 from utmost.exact.arrays import Floats
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
-from utmost.release.arguments import Condition, Privacy, as_loss, scaled, shown_with
-from utmost.release.contributions import Contribution, Grid, cut_to, distances_to_ends, statement
+from utmost.release.arguments import Condition, Privacy, in_units, scaled, shown_with
+from utmost.release.contributions import Contribution, Grid, distances_to_ends
 from utmost.release.keys import Keys
 from utmost.release.options import BY, COLUMN, GRID, LOWER, UPPER, WHERE
-from utmost.release.questions.by import Columns, OfValues
-from utmost.release.questions.numbers import Parts
-from utmost.release.questions.of_column import OfColumn
+from utmost.release.questions.by import OfValues
+from utmost.release.questions.numbers import Adds, Parts
+from utmost.release.questions.of_column import Columns, OfColumn
 from utmost.release.questions.question import Asks, Made, asking
-from utmost.release.source import Source, Statement
-from utmost.space.integers import Lattice, Moves
+from utmost.release.source import Source
+from utmost.space.integers import Moves
 
-if TYPE_CHECKING:
-    from utmost.solution import Solution
-
-PARTS = ("lower_squares", "products", "upper_squares")
-"""The sums of (W - u)^2, 2 u (W - u) and u^2."""
 MOST_WIDTH = 2**24
 """How many steps a range may have, so that squares of steps stay far below 2^63."""
 HOLDS = (
@@ -46,17 +41,15 @@ GIVEN = f"{BY_LAW}, of squares divided by how many there are"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Variance(OfColumn, Parts):
-    """The variance and the standard deviation of a column clamped to a range."""
+class AddsSquares(OfColumn, Adds):
+    """Squares of the distances of values to the ends of their range, and their products: variances are made of them."""
 
-    name = "variance"
-    summary = "the variance and standard deviation of a column"
-    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY)
-    one_kind: ClassVar = False
+    parts: ClassVar[tuple[str, ...]] = ("lower_squares", "products", "upper_squares")
+    """The sums of (W - u)^2, 2 u (W - u) and u^2."""
+    best_for: ClassVar[tuple[str, ...]] = ("absolute", "squared")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss, ("absolute", "squared")))
         require_width(self.steps)
 
     @property
@@ -66,11 +59,51 @@ class Variance(OfColumn, Parts):
     @property
     def reach(self) -> int:
         """What a row adds to the three integers together."""
-        return (self.steps.most - self.steps.least) ** 2
+        return self.width**2
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return PARTS
+    def reach_of_row(self) -> tuple[Moves, int]:
+        return self.terms.moves, self.reach
+
+    @property
+    def range_of_row(self) -> tuple[int, int]:
+        return 0, self.reach
+
+    def contributions(self, source: Source) -> tuple[Contribution, ...]:
+        return squares(source, self.column, self.steps, self.where.given)
+
+    @property
+    def half(self) -> Fraction:
+        """Half of the range: its square is the largest variance there can be."""
+        return (self.steps.upper - self.steps.lower) / 2
+
+    @property
+    def average(self) -> float:
+        return self.losses["Utmost"][self.loss]
+
+    @property
+    def worst(self) -> float:
+        """The loss if the largest variance there can be comes out for the least."""
+        return scaled(self.loss, 1.0, float(self.half**2))
+
+    def losses_among(self, rows: float) -> dict[str, dict[str, float]]:
+        """The expected losses of a variance of so many rows, ours first."""
+        from utmost.design.noise.variance import variance_alternatives, variance_losses
+
+        losses = {"Utmost": variance_losses(self.solution.mechanism.noise, self.reach, rows)}
+        losses |= variance_alternatives(self.privacy, self.rows_each, rows)
+        wanted = [loss for loss in shown_with(self.loss) if loss in self.best_for]
+        return in_units(losses, wanted, self.half**2)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Variance(AddsSquares, Parts):
+    """The variance and the standard deviation of a column clamped to a range."""
+
+    name = "variance"
+    summary = "the variance and standard deviation of a column"
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY)
+    one_kind: ClassVar = False
 
     @property
     def words(self) -> str:
@@ -78,115 +111,53 @@ class Variance(OfColumn, Parts):
 
     @property
     def public(self) -> dict[str, Any]:
-        return {"question": self.name, **self.asked_of, "loss": self.loss, "prior": "uniform"}
-
-    @property
-    def space(self) -> Lattice:
-        moves: Moves = "any" if self.terms.neighbours == "add-remove" else "exchange"
-        return Lattice(3, moves, self.reach * self.rows_each, 0, self.reach * self.most_rows)
-
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        rows = dict(zip(PARTS, squares(source, self.column, self.steps, self.where.given), strict=True))
-        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+        return {"question": self.name, **self.asked_of, **self.judged_by}
 
     def value(self, released: Mapping[str, Any]) -> dict[str, float]:
-        a, b, c = (_whole(released[name]) for name in PARTS)
+        a, b, c = (_whole(released[name]) for name in self.parts)
         rows = a + b + c
         relative = Fraction(4 * a * c - b * b, rows * rows) if rows > 0 else Fraction(1, 3)
-        variance = float(min(max(relative, Fraction(0)), Fraction(1)) * self._half**2)
+        variance = float(min(max(relative, Fraction(0)), Fraction(1)) * self.half**2)
         return {"variance": variance, "standard deviation": math.sqrt(variance)}
 
-    @property
-    def average(self) -> float:
-        from utmost.design.noise.variance import variance_losses
-
-        return self._placed(self.loss, variance_losses(self.solution.mechanism.noise, self.reach, self.most_rows))
-
     def before(self) -> Before:
-        return Before(self.loss, self.average, self._placed(self.loss, {"absolute": 1.0, "squared": 1.0}), holds=HOLDS)
+        return Before(self.loss, self.average, self.worst, holds=HOLDS)
 
     def after(self, released: Mapping[str, Any]) -> After:
         from utmost.design.noise.variance import variance_interval
 
-        a, b, c = (_whole(released[name]) for name in PARTS)
+        a, b, c = (_whole(released[name]) for name in self.parts)
         low, high = variance_interval(self.solution.mechanism, (a, b, c), CONFIDENCE)
-        ends = float(self._half**2) * low, float(self._half**2) * high
+        ends = float(self.half**2) * low, float(self.half**2) * high
         return After(
             {"variance": ends, "standard deviation": (math.sqrt(ends[0]), math.sqrt(ends[1]))},
             given=GIVEN + self.not_in_it,
         )
 
     def compared(self) -> dict[str, dict[str, float]]:
-        from utmost.design.noise.variance import variance_alternatives, variance_losses
-
-        losses = {"Utmost": variance_losses(self.solution.mechanism.noise, self.reach, self.most_rows)}
-        losses |= variance_alternatives(self.privacy, self.rows_each, self.most_rows)
-        wanted = [loss for loss in shown_with(self.loss) if loss in ("absolute", "squared")]
-        return {name: {loss: self._placed(loss, by) for loss in wanted} for name, by in losses.items()}
+        return self.losses_among(self.most_rows)
 
     @property
     def proved_of(self) -> str:
         return "the three sums it is made of"
 
-    @property
-    def _half(self) -> Fraction:
-        return (self.steps.upper - self.steps.lower) / 2
-
-    def _placed(self, loss: str, losses: Mapping[str, float]) -> float:
-        """A loss of the variance on -1..1, in the unit of the answer."""
-        return scaled(loss, losses[loss], float(self._half**2))
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class VarianceBy(OfValues):
+class VarianceBy(AddsSquares, OfValues):
     """The variance of a column in each group, from three integers each."""
 
     name = "variance"
     summary = "the variance of a column in each group"
-    parts = PARTS
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(loss=as_loss(self.loss, ("absolute", "squared")))
-        require_width(self.steps)
-
-    @property
-    def step(self) -> Fraction:
-        return self.steps.step**2
-
-    @property
-    def reach(self) -> int:
-        """What a row adds to the three integers of its group together."""
-        return (self.steps.most - self.steps.least) ** 2
-
-    @property
-    def cut(self) -> str:
-        return cut_to(self.steps)
+    independent: ClassVar = True  # the law of a weighted sum of noises is known then
 
     @property
     def words(self) -> str:
         return self._asking(f"What is the variance of {self.column}", f", {self.cut}")
 
-    @property
-    def reach_of_row(self) -> tuple[Moves, int]:
-        return ("any" if self.terms.neighbours == "add-remove" else "exchange"), self.reach
-
-    @property
-    def range_of_row(self) -> tuple[int, int]:
-        return 0, self.reach
-
-    def design(self) -> Solution:
-        from utmost.design.noise.vectors import best_vector
-
-        return best_vector(self.space, self.privacy, self.loss, independent=True)  # sums of noises have a known law
-
-    def contributions(self, source: Source) -> tuple[Contribution, ...]:
-        return squares(source, self.column, self.steps, self.where.given)
-
     def columns(self, released: Mapping[str, Any]) -> Columns:
         from utmost.design.noise.variance import variance_intervals
 
-        a, b, c = (self._integers(released, part).astype(object) for part in self.parts)
+        a, b, c = (self.integers(released, part).astype(object) for part in self.parts)
         rows = a + b + c
         known = np.asarray(rows > 0, dtype=bool)
         relative = np.asarray((4 * a * c - b * b) / np.where(known, rows, 1) ** 2, dtype=np.float64)
@@ -194,38 +165,22 @@ class VarianceBy(OfValues):
         low, high = variance_intervals(self.solution.mechanism, a, b, c, CONFIDENCE)
         return self._placed(relative), self._placed(low), self._placed(high)
 
-    @property
-    def average(self) -> float:
-        return self.losses["Utmost"][self.loss]
-
     def before(self) -> Before:
-        worst = scaled(self.loss, 1.0, self._half**2)
-        return Before(self.loss, self.average, worst, holds=HOLDS.replace("values are", "groups are alike, values are"))
+        holds = HOLDS.replace("values are", "groups are alike, values are")
+        return Before(self.loss, self.average, self.worst, holds=holds)
 
     def after(self, released: Mapping[str, Any]) -> After:
-        return After(super().after(released).intervals, given=GIVEN + self.not_in_it)
+        return After(self.intervals(released), given=GIVEN + self.not_in_it)
 
     def compared(self) -> dict[str, dict[str, float]]:
-        from utmost.design.noise.variance import variance_alternatives, variance_losses
-
-        rows = self.most_rows / self.by.size
-        losses = {"Utmost": variance_losses(self.solution.mechanism.noise, self.reach, rows)}
-        losses |= variance_alternatives(self.privacy, self.rows_each, rows)
-        wanted = [loss for loss in shown_with(self.loss) if loss in ("absolute", "squared")]
-        return {
-            name: {loss: scaled(loss, found[loss], self._half**2) for loss in wanted} for name, found in losses.items()
-        }
+        return self.losses_among(self.most_rows / self.by.size)
 
     @property
     def proved_of(self) -> str:
         return "the sums they are made of"
 
-    @property
-    def _half(self) -> float:
-        return float(self.steps.upper - self.steps.lower) / 2
-
     def _placed(self, relative: Floats) -> Floats:
-        return relative * self._half**2
+        return relative * float(self.half**2)
 
 
 class AsksVariance(Asks[Made]):
@@ -285,17 +240,10 @@ class AsksVariance(Asks[Made]):
         >>> 0 <= found.value["standard deviation"] <= 50
         True
         """
-        given: dict[str, Any] = {
-            "terms": self.terms,
-            "privacy": self.level(privacy),
-            "column": column,
-            "lower": lower,
-            "upper": upper,
-            "grid": grid,
-            "where": self.where(where),
-            "loss": loss,
-        }
-        return self.ask(Variance(**given) if by is None else VarianceBy(by=by, **given), fresh)
+        asked = {"column": column, "lower": lower, "upper": upper, "grid": grid, "loss": loss}
+        if by is None:
+            return self.pose(Variance, privacy, where, fresh, **asked)
+        return self.pose(VarianceBy, privacy, where, fresh, by=by, **asked)
 
 
 def squares(source: Source, column: str, grid: Grid, where: Any) -> tuple[Contribution, ...]:
