@@ -67,7 +67,7 @@ def check_chain(events: Sequence[Event]) -> Check:
         if event.number != expected or event.hashed(previous) != event.head:
             return Check("chain", False, f"event {expected} was changed, removed or added after it was written")
         previous = event.head
-    return Check("chain", True, f"{len(events)} events, each hashed with the one before")
+    return Check("chain", True, f"{len(events)} event{'s' * (len(events) != 1)}, each hashed with the one before")
 
 
 def check_questions(events: Sequence[Event], keys: Sequence[str | None]) -> Check:

@@ -24,7 +24,7 @@ CHECKERS: dict[str, tuple[str, str]] = {
     "rainbow.extend": ("theorem", "rainbow:check_rainbow"),
     "rainbow.best_boundary": ("bound", "rainbow:check_rainbow_bound"),
     "rainbow.nearest": ("as stated", "rainbow:check_nearest"),
-    "rainbow.lexicographic": ("unproved", "rainbow:check_first_preference"),
+    "rainbow.lexicographic": ("as stated", "rainbow:check_first_preference"),
     "finite.tight_constraints": ("theorem", "finite:check_tight"),
     "finite.regular": ("theorem", "finite:check_regular"),
     "finite.count": ("theorem", "finite:check_count"),
@@ -60,6 +60,7 @@ BOUNDED = {"local.testing"}
 BOUNDS: dict[str, str] = {
     "binary.best_boundary": "binary:boundary_bound",
     "rainbow.best_boundary": "rainbow:homogeneous_bound",
+    "rainbow.lexicographic": "rainbow:first_preference_bound",
     "rainbow.nearest": "rainbow:nearest_bound",
     "finite.optimal": "finite:loss_bound",
     "local.testing": "local:priced_testing",

@@ -21,8 +21,7 @@ from utmost.exact.arrays import Floats
 from utmost.mechanism.blocks import Blocks
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import decay_above
-from utmost.mechanism.layer_noise import LayerNoise
-from utmost.mechanism.layers import LayerLaw
+from utmost.mechanism.layers import LayerLaw, LayerNoise
 from utmost.mechanism.line import LineMechanism, require_line_loss
 from utmost.mechanism.line_noise import NoisyLine
 from utmost.mechanism.tiers import (
