@@ -27,6 +27,7 @@ SAME_THING = {
     "patterns": "patterns of letters: what they carry, and the bound on all",
     "strategies": "running counts from weighted sums of cells: what is shared, and which sums are best",
     "survey": "a survey: what it is, and the command that runs it",
+    "tiers": "groups of people with levels of their own: the laws, which is best, and the check",
     "top_lists": "the most frequent of a list: the laws, which is best, and the check",
     "triples": "three leading candidates: the prices, and the bound they prove",
     "window": "errors in a window: the evidence, and the check of it",

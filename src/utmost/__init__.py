@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from utmost.release.discover import discover
     from utmost.release.engines.embedded import engine
     from utmost.release.keys import keys
+    from utmost.release.measurements import to_opendp
     from utmost.serve.client import Client
     from utmost.solution import Certificate, Problem, Solution, Verification
     from utmost.space import Morphism, Space
@@ -45,6 +46,7 @@ __all__ = [
     "ZCDP",
     "Answer",
     "ApproxDP",
+    "ApproxGaussianDP",
     "Certificate",
     "CertifiedMechanism",
     "Client",
@@ -97,6 +99,7 @@ __all__ = [
     "rows",
     "sums",
     "survey",
+    "to_opendp",
 ]
 
 
@@ -106,12 +109,13 @@ HOMES = {
     "utmost.design.comparison": ("compare",),
     "utmost.mechanism": ("FiniteMechanism", "Mechanism", "RecipeMechanism"),
     "utmost.mechanism.certification": ("CertifiedMechanism", "certify"),
-    "utmost.privacy": ("ZCDP", "ApproxDP", "GaussianDP", "Level", "PureDP", "SuitablePair"),
+    "utmost.privacy": ("ZCDP", "ApproxDP", "ApproxGaussianDP", "GaussianDP", "Level", "PureDP", "SuitablePair"),
     "utmost.release": ("Answer", "Plan", "Session", "audit", "people", "rows"),
     "utmost.release.bins": ("bins",),
     "utmost.release.discover": ("discover",),
     "utmost.release.engines.embedded": ("engine",),
     "utmost.release.keys": ("keys",),
+    "utmost.release.measurements": ("to_opendp",),
     "utmost.serve.client": ("Client",),
     "utmost.solution": ("Certificate", "Problem", "Solution", "Verification"),
     "utmost.space": ("Morphism", "Space"),

@@ -1,6 +1,6 @@
 """Noise on a line and the best guess after it: losses by brute force, beliefs by Bayes' rule, privacy in rationals.
 
-Covers `mechanism/layer_noise`, `mechanism/line`, `mechanism/gaussian_noise`, `exact/bisection`.
+Covers `mechanism/layers`, `mechanism/line`, `mechanism/gaussian_noise`, `exact/bisection`.
 """
 
 import random
@@ -15,8 +15,7 @@ from scipy import stats
 
 import utmost as um
 from utmost.mechanism.decay import decay_above
-from utmost.mechanism.layer_noise import LayerNoise
-from utmost.mechanism.layers import LayerLaw
+from utmost.mechanism.layers import LayerLaw, LayerNoise
 from utmost.mechanism.line import cost
 from utmost.mechanism.line_noise import NoisyLine
 from utmost.mechanism.sampling import insecure_source_for_tests_only

@@ -9,8 +9,7 @@ import pytest
 import utmost as um
 from utmost.design.noise.line import best_on_line
 from utmost.mechanism.canonical import CanonicalLaw
-from utmost.mechanism.layer_noise import LayerNoise
-from utmost.mechanism.layers import LayerLaw
+from utmost.mechanism.layers import LayerLaw, LayerNoise
 from utmost.mechanism.line import cost
 from utmost.mechanism.line_noise import NoisyLine
 from utmost.privacy import GaussianDP

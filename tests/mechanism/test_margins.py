@@ -13,11 +13,11 @@ import pytest
 from utmost.errors import InvalidInput
 from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw
-from utmost.mechanism.margins import cells, factors, read_workload
+from utmost.mechanism.margins import Released, cells, centred, factors, read_strategy, read_workload, write_strategy
 from utmost.mechanism.tables import NoisyTables, characteristic, sum_half_width
 from utmost.mechanism.workloads import margins_of
 from utmost.privacy import ZCDP, GaussianDP, PureDP
-from utmost.space.integers import Tables
+from utmost.space.integers import CentredTables, Tables
 
 SHAPE = (2, 3, 2)
 STRATEGY = ((), (0,), (0, 1), (1, 2))
@@ -127,7 +127,7 @@ def test_intervals_against_the_convolution_of_the_laws():
 def test_coverage_by_simulation():
     """Of the error of one number of each wanted table, put together from simulated noise: 95 % and hardly more."""
     margins, rng = made(LAWS), np.random.default_rng(5)
-    laws = dict(zip(STRATEGY, LAWS, strict=True))
+    laws = dict(zip(margins.strategy, LAWS, strict=True))
     for each in PUBLISHED:
         error = np.zeros(40_000)
         for table, factor, many in factors(SHAPE, margins.shares, each):
@@ -166,6 +166,96 @@ def test_privacy_adds_up_over_tables():
     assert not normal.prove(Tables((3, 3), "any", 2, 100), ZCDP(10)).passed
     mixed = NoisyTables((geometric(3, Fraction(1, 2)), IndependentLaw(2, DiscreteGaussian(Fraction(9)))))
     assert not mixed.prove(space, ZCDP(100)).passed
+
+
+CENTRED = tuple(
+    Released(*each) for each in (((), ()), ((0,), (0,)), ((0, 1), (0,)), ((1, 2), (1, 2)), ((2,), ()), ((1,), (1,)))
+)
+GAUSSIANS = tuple(
+    IndependentLaw(cells(SHAPE, table.columns), DiscreteGaussian(Fraction(7 + i))) for i, table in enumerate(CENTRED)
+)
+
+
+def released_matrix(times):
+    """Centred tables as whole weights of the cells of the full table, one row for each number."""
+    found = []
+    for table, many in zip(CENTRED, times, strict=True):
+        plain = matrix([table.columns]).reshape(*(SHAPE[i] for i in table.columns), -1).astype(int)
+        axes = [axis for axis, i in enumerate(table.columns) if i in table.centred]
+        found.append(centred(plain, axes).reshape(cells(SHAPE, table.columns), -1) * many)
+    return np.vstack(found)
+
+
+@pytest.mark.parametrize("grain", [1, 5])
+def test_centred_tables_by_dense_least_squares(grain):
+    """Estimates and variances as of dense algebra on all cells, in agreement as fractions, exact without noise."""
+    data = {"workload": "2,3,2|0,1|1,2|2|1|", "strategy": write_strategy(SHAPE, CENTRED), "grain": grain}
+    margins = margins_of(data, NoisyTables(GAUSSIANS))
+    b, w = released_matrix([margins.times[each] for each in CENTRED]), matrix(PUBLISHED)
+    noise = np.concatenate([np.full(law.dimension, law.mean("squared")) for law in GAUSSIANS])
+    weighted = (b / noise[:, None]).T
+    solve = w @ np.linalg.pinv(weighted @ b) @ weighted
+    rng = np.random.default_rng(6)
+    drawn = [rng.integers(-50, 50, law.dimension) for law in GAUSSIANS]
+    found = margins.estimate(drawn)
+    listed = np.concatenate([found[each].ravel() for each in PUBLISHED]).astype(float)
+    assert listed == pytest.approx(solve @ np.concatenate(drawn), abs=1e-4)
+    stated = np.concatenate([np.full(cells(SHAPE, each), margins.variance(each)) for each in PUBLISHED])
+    assert stated == pytest.approx(np.diag(solve @ np.diag(noise) @ solve.T), rel=1e-6)
+    assert found[(0, 1)].sum(axis=0).tolist() == found[(1, 2)].sum(axis=1).tolist() == found[(1,)].tolist()
+    truth = rng.integers(0, 50, 12)
+    exact = margins.estimate(np.split(b @ truth, np.cumsum([law.dimension for law in GAUSSIANS])[:-1]))
+    assert [x for each in PUBLISHED for x in exact[each].ravel()] == (w @ truth).tolist()
+    for each in PUBLISHED:  # the error of one number, put together from its factors
+        spread = sum(
+            many
+            * (factor / margins.units[table]) ** 2
+            * dict(zip(CENTRED, GAUSSIANS, strict=True))[table].mean("squared")
+            for table, factor, many in factors(SHAPE, margins.shares, each)
+        )
+        assert spread == pytest.approx(margins.variance(each), rel=1e-9)
+
+
+@pytest.mark.parametrize(("moves", "reach"), [("any", 1), ("any", 3), ("exchange", 1), ("exchange", 2)])
+def test_moves_of_centred_tables_are_those_of_all_rows(moves, reach):
+    """Against every row that comes, or leaves a cell for another: as a weighted sum of squared lengths."""
+    space = CentredTables(SHAPE, CENTRED, moves, reach, 100, 4)
+    b = released_matrix(space.times)
+    weights = np.concatenate(
+        [np.full(size, float(law.single.variance) ** -1) for size, law in zip(space.sizes, GAUSSIANS, strict=True)]
+    )
+    ways = [b[:, i] for i in range(12)]
+    if moves == "exchange":
+        ways += [b[:, i] - b[:, j] for i in range(12) for j in range(12)]
+    largest = max(float(weights @ way**2) for way in ways) * reach**2
+    stated = float(space.largest_square([1 / law.single.variance for law in GAUSSIANS]))
+    assert stated >= largest * (1 - 1e-12)
+    if reach == 1 or moves == "any":  # cut cells show half a move, which here is never longer
+        assert stated <= largest * (1.3 if moves == "exchange" else 1 + 1e-12)
+    mechanism, rho = NoisyTables(GAUSSIANS), Fraction(stated).limit_denominator(10**9) / 2
+    assert mechanism.prove(space, ZCDP(rho + Fraction(1, 10**6))).passed
+    assert not mechanism.prove(space, ZCDP(rho - Fraction(1, 10**6))).passed
+    assert not NoisyTables(tuple(geometric(n, Fraction(1, 99)) for n in space.sizes)).prove(space, ZCDP(99)).passed
+
+
+def test_centred_tables_of_nonsense_are_refused():
+    """Columns that are not there, centred along others, along a column of one value; sizes that are no sizes."""
+    for shape, tables in (
+        ((2, 3), (((0,), (1,)),)),
+        ((2, 3), (((2,), ()),)),
+        ((2, 1), (((0, 1), (1,)),)),
+        ((2, 3), (((1, 0), ()),)),
+        ((2, "x"), (((0,), ()),)),
+        ((2, 3), ((0, 1, 2),)),
+        ((2, 3), ()),
+    ):
+        with pytest.raises(InvalidInput):
+            CentredTables(shape, tables, "any", 1, 10, 1)
+    for text in ("2,3|0c|0c", "2,1|1c", "2|0cc", "2|c"):
+        with pytest.raises(InvalidInput):
+            read_strategy(text)
+    with pytest.raises(InvalidInput):
+        read_workload("2,3|0c")
 
 
 def test_files_that_hold_nonsense():

@@ -1,6 +1,6 @@
 """What engines compute: the right integers, and how far one neighbour moves them.
 
-Covers `release/contributions`, `release/questions/adding`.
+Covers `release/contributions`.
 """
 
 import csv

@@ -63,11 +63,11 @@ def _by_pairs(points: int, reach: int, level: Level, loss: str) -> float:
         if points + 1 - 2 * off <= 0:
             return 0.0
         moves = np.array([-(-(2 * off - 1) // reach)])
-        return float(2 * _even_errors(level, moves)[0] * (points + 1 - 2 * off) / points)
+        return float(2 * even_errors(level, moves)[0] * (points + 1 - 2 * off) / points)
     total, start, length = 0.0, 1, 4096
     while start <= far:
         s = np.arange(start, min(start + length, far + 1))
-        errors = _even_errors(level, -(-(2 * s - 1) // reach))
+        errors = even_errors(level, -(-(2 * s - 1) // reach))
         steps = cost(loss, s) - cost(loss, s - 1)
         total += float((steps * 2 * errors) @ (np.maximum(points + 1 - 2 * s, 0) / points))
         if errors[-1] < NEGLIGIBLE:
@@ -76,7 +76,7 @@ def _by_pairs(points: int, reach: int, level: Level, loss: str) -> float:
     return total
 
 
-def _even_errors(level: Level, moves: NDArray[np.int64]) -> Floats:
+def even_errors(level: Level, moves: NDArray[np.int64]) -> Floats:
     """The e which so many moves take to 1 - e: half of the moves take it to 1/2, or to where one move does the rest."""
     distinct, where = np.unique(moves, return_inverse=True)
     if isinstance(level, ZCDP):

@@ -24,8 +24,7 @@ from utmost.exact import endpoints, read_rational, to_float
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import decay_above, enclose_decay
-from utmost.mechanism.layer_noise import LayerNoise
-from utmost.mechanism.layers import LayerLaw, sum_norms, sum_squares
+from utmost.mechanism.layers import LayerLaw, LayerNoise, sum_norms, sum_squares
 from utmost.mechanism.line import LineMechanism, cost, require_line_loss, tolerance
 from utmost.mechanism.line_chains import ChainLine
 from utmost.mechanism.line_noise import NoisyLine

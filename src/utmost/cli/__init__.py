@@ -55,6 +55,14 @@ COMMANDS = {
 class Commands(TyperGroup):
     """The commands, with an exit code of its own for output that cannot be written and for being stopped."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its switches, each off unless it is given: to read a None as a bool, Typer would load pydantic."""
+        found = super().get_params(ctx)
+        for switch in found:
+            if switch.default is None and getattr(switch, "is_flag", False):
+                switch.default = False
+        return found
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Their names, without loading any."""
         return list(COMMANDS)

@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from utmost.design.finite.optimum import optimal
-from utmost.errors import InvalidInput, shown
-from utmost.mechanism import FiniteMechanism, Loss, Rows
+from utmost.errors import InvalidInput
+from utmost.mechanism import Loss
 from utmost.mechanism.certification import require_private
 from utmost.mechanism.finite import require_points
+from utmost.mechanism.laws import as_table
 from utmost.privacy import PureDP
 from utmost.solution import Solution
 from utmost.solution.card import card
@@ -74,8 +73,9 @@ def compare(
 
     Parameters
     ----------
-    mechanism : FiniteMechanism, Solution, or matrix
-        What is compared. A matrix has a row for every point of the space, in order, and a column for every output.
+    mechanism : FiniteMechanism, Solution, matrix, function, or a mechanism of diffprivlib
+        What is compared, as `certify` takes it. A matrix has a row for every point of the space, in order, and a column
+        for every output; a function of a point returns a mapping from outputs to probabilities.
     space : Space
         Who neighbours whom.
     loss : str, array or callable
@@ -101,7 +101,7 @@ def compare(
       bound: no private mechanism loses less than 0.728544
       gap: 1.95 (0.728 of the value)
     """
-    given = _as_mechanism(mechanism, space)
+    given = as_table(mechanism.mechanism if isinstance(mechanism, Solution) else mechanism, space)
     require_points(given, space)
     if privacy is None:
         epsilon = given.epsilon(space)
@@ -117,20 +117,3 @@ def compare(
     found = optimal(space, levels, prior, loss, seconds=seconds)
     bound = found.value if found.certificate.bound is None else found.certificate.bound
     return Comparison(given.expected_loss(prior, loss), found.value, bound, levels, found)
-
-
-def _as_mechanism(thing: Any, space: Space) -> Rows:
-    """A mechanism as a table of probabilities."""
-    if isinstance(thing, Solution):
-        thing = thing.mechanism
-    if isinstance(thing, Rows):
-        return thing
-    try:
-        matrix = np.asarray(thing, dtype=float)
-    except (TypeError, ValueError):
-        matrix = np.zeros(0)
-    if matrix.ndim != 2:
-        raise InvalidInput(
-            f"the mechanism is {shown(thing)}; give a FiniteMechanism, a solution, or a matrix with a row per point."
-        )
-    return FiniteMechanism(matrix, space.points, range(matrix.shape[1]))

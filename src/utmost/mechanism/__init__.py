@@ -1,17 +1,25 @@
-"""Probabilities: matrices and recipes, certified integers, and exact draws."""
+"""Probabilities: matrices and recipes, certified integers, and exact draws.
 
-from utmost.mechanism.finite import (
-    FiniteMechanism,
-    Law,
-    Loss,
-    Mechanism,
-    RecipeMechanism,
-    Rows,
-    average,
-    grows_with_distance,
-    loss_table,
-    require_points,
-)
+The names of this package are loaded when they are first used: a question about a table needs a law of noise and no
+matrix, and the help of a command neither.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from utmost.mechanism.finite import (
+        FiniteMechanism,
+        Law,
+        Loss,
+        Mechanism,
+        RecipeMechanism,
+        Rows,
+        average,
+        grows_with_distance,
+        loss_table,
+        require_points,
+    )
 
 __all__ = [
     "FiniteMechanism",
@@ -25,3 +33,10 @@ __all__ = [
     "loss_table",
     "require_points",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """One of the names above, from the module that has it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("utmost.mechanism.finite"), name)

@@ -21,6 +21,7 @@ from utmost.errors import CannotCertify, InvalidInput, UnknownPoint
 from utmost.exact import MOST_BITS, held
 from utmost.exact.arrays import Floats
 from utmost.mechanism.finite import FiniteMechanism, RecipeMechanism, Rows, require_points
+from utmost.mechanism.laws import as_table
 from utmost.mechanism.rounding import (
     UNIT,
     Weights,
@@ -228,8 +229,20 @@ def certify(
 ) -> CertifiedMechanism | CertifiedRecipe:
     """Integer weights next to a mechanism's probabilities, proved private in exact arithmetic.
 
-    Call `certify(solution)`, or `certify(mechanism, space, privacy)` for a mechanism of your own. `CannotCertify` names
-    the worst edge, the output and the epsilon it would need, if the mechanism is not private by more than rounding.
+    Call `certify(solution)`, or `certify(mechanism, space, privacy)` for a mechanism of your own or of another library.
+    `CannotCertify` names the worst edge, the output and the epsilon it would need, if the mechanism is not private by
+    more than rounding. What only draws has no law that could be proved: see `audit`.
+
+    Parameters
+    ----------
+    thing : Solution, FiniteMechanism, matrix, function, or a mechanism of diffprivlib
+        A matrix has a row for every point of the space, in order, and a column for every output. A function of a point
+        returns its law: a mapping from every output to its probability. Of diffprivlib, Binary and GeometricTruncated
+        have a law with finitely many outputs that is known.
+    space : Space
+        Who neighbours whom; a solution brings its own.
+    privacy : level, number, or levels per edge
+        What is to be proved; a solution brings its own.
 
     Examples
     --------
@@ -237,6 +250,12 @@ def certify(
     >>> certified = um.certify(um.binary.balanced(um.counts(101), lambda yes: yes > 50, 1.0))
     >>> certified.level, certified.total == 2**62
     (PureDP(1), True)
+
+    A mechanism that somebody else wrote, by its law:
+
+    >>> um.certify(lambda sick: {"yes": 0.7 if sick else 0.4, "no": 0.3 if sick else 0.6}, um.path(2), 0.6)
+    Traceback (most recent call last):
+    utmost.errors.CannotCertify: not 0.6-DP between 0 and 1: the output 'no' has probability 0.6 against 0.3, ...
     """
     if hasattr(thing, "problem"):
         if space is not None or privacy is not None:
@@ -248,12 +267,7 @@ def certify(
             "certifying a mechanism needs its space and privacy: certify(mechanism, space, privacy), with a mechanism "
             "that lists its probabilities, such as um.FiniteMechanism."
         )
-    if not isinstance(thing, RecipeMechanism) and not all(hasattr(thing, n) for n in ("points", "outputs", "matrix")):
-        raise InvalidInput(
-            f"a {type(thing).__name__} cannot be certified: it draws answers but does not list their probabilities, "
-            "and the proof is about those. Write them down as um.FiniteMechanism(matrix, points, outputs), a row for "
-            "every point of the space; the usual noises are proved as they are: see um.noise."
-        )
+    thing = as_table(thing, space)
     levels = on_edges(space, privacy)
     if isinstance(thing, RecipeMechanism) and len(thing.points) * len(thing.outputs) > MOST_TABLE:
         return CertifiedRecipe(thing, levels)

@@ -42,10 +42,9 @@ from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import Check
 from utmost.mechanism.contests import Contest, Ranks, contest_from_json
 from utmost.mechanism.decay import keeps_level
-from utmost.mechanism.draws import IntegerDraws, Uniform, below
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.layers import LayerLaw
-from utmost.mechanism.sampling import uniform_integer
+from utmost.mechanism.layers import IntegerDraws, LayerLaw
+from utmost.mechanism.sampling import Uniform, below, uniform_integer
 from utmost.privacy import ApproxDP, Level, level_from_json
 from utmost.privacy.pure_part import implies
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from utmost.errors import BadFile
-from utmost.mechanism.certification import Check
 from utmost.privacy import Level
+
+if TYPE_CHECKING:
+    from utmost.mechanism.certification import Check
 
 
 class ExactMechanism(ABC):
@@ -63,6 +65,8 @@ KINDS: dict[str, str] = {
     "top.noise": "utmost.mechanism.top_lists:TopByNoise",
     "top.peeling": "utmost.mechanism.top_lists:TopByPeeling",
     "keys.kept": "utmost.mechanism.keeping:KeptKeys",
+    "tiers.sums": "utmost.mechanism.tiers:TieredSums",
+    "tiers.table": "utmost.mechanism.tiers:TieredTable",
     "tables.noise": "utmost.mechanism.tables:NoisyTables",
     "vector.noise": "utmost.mechanism.lattice:NoisyVector",
 }

@@ -33,9 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.exact.arrays import Integers
-from utmost.mechanism.draws import below, uniform_subset
 from utmost.mechanism.layers import count_points
-from utmost.mechanism.sampling import WORD, uniform_below, uniform_integer, uniform_words
+from utmost.mechanism.sampling import WORD, below, uniform_below, uniform_integer, uniform_subset, uniform_words
 from utmost.space.integers import Moves
 
 Point: TypeAlias = tuple[int, ...]

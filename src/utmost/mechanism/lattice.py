@@ -30,7 +30,6 @@ from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import implies_level
-from utmost.mechanism.draws import IntegerDraws, draw_point
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian
 from utmost.mechanism.integer_balls import (
@@ -42,7 +41,7 @@ from utmost.mechanism.integer_balls import (
     sum_absolute,
     sum_squared,
 )
-from utmost.mechanism.layers import LayerLaw
+from utmost.mechanism.layers import IntegerDraws, LayerLaw, draw_point
 from utmost.mechanism.line import require_line_loss, tolerance
 from utmost.mechanism.tails import TailDraws
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level

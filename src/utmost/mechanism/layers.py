@@ -1,4 +1,4 @@
-"""The law of noise on the whole numbers, or on vectors of them: constant on each l1 layer, falling in steps.
+"""Noise on the whole numbers, or on vectors of them, constant on each l1 layer and falling in steps: law, draws, proof.
 
 Layer n is the set of integer points with l1 norm n. Every point of it has mass a·b^s(n), where s(n) goes up by one once
 a period, after its first `upper` layers:
@@ -8,23 +8,36 @@ a period, after its first `upper` layers:
 period = sensitivity is the discrete staircase (Geng and Viswanath 2016; LIM (2.8) is its continuous form); period = 1
 is the discrete Laplace or geometric law. The decay b is a rational number, so every probability is one too. Sums over
 layers are sums of polynomials times powers of b, which Newton's forward differences sum in closed form; the same
-formulas serve fractions, for proofs, and balls of any precision, for draws.
+formulas serve fractions, for proofs, and balls of any precision, for draws: of all integers, without a cut-off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from math import comb
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
+import numpy as np
 from flint import arb, ctx
+from numpy.typing import ArrayLike, NDArray
 
-from utmost.exact import as_fmpq
+from utmost.errors import InvalidInput
+from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare, read_rational, write_rational
+from utmost.exact.arrays import Floats, Integers
+from utmost.mechanism.certification import Check
+from utmost.mechanism.decay import implies_level
+from utmost.mechanism.line import tolerance
+from utmost.mechanism.sampling import ROWS_AT_ONCE, WORD, Cuts, Uniform, below, uniform_below, uniform_subset
+from utmost.privacy import Level
 
+RADIX = 256
+NEGLIGIBLE = 64 * math.log(2)
+"""Expectations leave out noise beyond where its law has fallen by e to this; draws leave out nothing."""
 Sum: TypeAlias = Callable[[int, int], int]
 """A sum over all integer points of a dimension with l1 norm below n: a polynomial in n from n = 1 on."""
 
@@ -142,3 +155,235 @@ def _differences(values: list[int]) -> list[int]:
         found.append(values[0])
         values = [after - before for before, after in pairwise(values)]
     return found
+
+
+class IntegerDraws:
+    """Draws from a law in one dimension, many at once.
+
+    A position n >= 0 is a block (period) and a place in it, which are independent: the block is geometric, and its
+    digits to any base are independent again, since b^(m + M·k) = b^m (b^M)^k. The highest digit has no end: beyond the
+    last entry of its table the same law begins anew. A sign makes n an integer; -0 is thrown away and drawn again,
+    which leaves every other integer its mass a·b^s(n). How often that happens tells nothing about what is kept.
+    """
+
+    def __init__(self, law: LayerLaw) -> None:
+        self.law = law
+        self._digits: list[Cuts] = []
+        with ctx.workprec(64 + 2 * law.decay.denominator.bit_length()):
+            base = arb(as_fmpq(law.decay))
+            while base ** (RADIX ** len(self._digits)) > 2.0**-30:  # so rarely does the last digit begin anew
+                self._digits.append(Cuts(partial(self._digit, RADIX ** len(self._digits), True)))
+        self._digits[-1:] = [Cuts(partial(self._digit, RADIX ** max(0, len(self._digits) - 1), False))]
+        self._first_part = Cuts(self._share_of_first_part)
+
+    @property
+    def fits(self) -> bool:
+        """Whether 64-bit integers hold every draw, but for an event of probability below 2^-2000."""
+        return bool(self.law.period * RADIX ** len(self._digits) < 2**54)
+
+    def draw(self, size: int) -> Integers:
+        """So many integers, independently; a block of them at a time stays in cache."""
+        drawn = np.empty(size, dtype=np.int64)
+        for start in range(0, size, ROWS_AT_ONCE):
+            part = drawn[start : start + ROWS_AT_ONCE]
+            part[:], signs = self._places(len(part))
+            while len(again := np.flatnonzero((part == 0) & signs)):
+                part[again], signs[again] = self._places(len(again))
+            part *= 1 - 2 * signs.astype(np.int64)
+        return drawn
+
+    def positions(self, size: int) -> Integers:
+        """So many positions n >= 0 alone, each with probability proportional to b^s(n): of period 1, geometric."""
+        return np.concatenate([self._places(min(ROWS_AT_ONCE, size - i))[0] for i in range(0, size, ROWS_AT_ONCE)])
+
+    def _places(self, size: int) -> tuple[Integers, NDArray[np.bool_]]:
+        """Positions n >= 0 and random signs."""
+        block, spare = self._digits[0].draw(size)
+        scale = 1
+        for cuts in self._digits[1:]:
+            scale *= RADIX
+            block = block + scale * cuts.draw(size)[0]
+        top = scale * RADIX  # the highest digit is RADIX: its law begins anew
+        onward = np.flatnonzero(block >= top)
+        while len(onward):
+            more = self._digits[-1].draw(len(onward))[0]
+            block[onward] += scale * more
+            onward = onward[more == RADIX]
+        return block * self.law.period + self._offsets(size), (spare & np.uint64(1)).astype(bool)
+
+    def _offsets(self, size: int) -> Integers:
+        """Places within a period: its first layers have mass 1 each, the others b."""
+        period, upper = self.law.period, self.law.upper
+        if period == 1:
+            return np.zeros(size, dtype=np.int64)
+        if upper == period:
+            return uniform_below(period, size)
+        second = self._first_part.draw(size)[0] == 1
+        offsets = np.empty(size, dtype=np.int64)
+        later = int(second.sum())
+        offsets[~second] = uniform_below(upper, size - later)
+        offsets[second] = upper + uniform_below(period - upper, later)
+        return offsets
+
+    def _digit(self, power: int, ends: bool, bits: int) -> list[arb]:
+        """Cuts between the values of one digit of the block, whose law falls by b^power a value."""
+        with ctx.workprec(bits + 64 + 2 * self.law.decay.denominator.bit_length()):
+            base = arb(as_fmpq(self.law.decay)) ** power
+            whole = 1 - base**RADIX if ends else arb(1)
+            return [(1 - base**m) / whole for m in range(1, RADIX + (not ends))]
+
+    def _share_of_first_part(self, bits: int) -> list[arb]:
+        law = self.law
+        with ctx.workprec(bits + 64):
+            later = arb(as_fmpq(law.decay)) * (law.period - law.upper)
+            return [law.upper / (law.upper + later)]
+
+
+def draw_point(law: LayerLaw) -> tuple[int, ...]:
+    """One integer point of any dimension: its layer by inversion of the exact tail, then uniform on the layer."""
+    number, high = Uniform(), 1
+    while number.is_below(partial(law.enclose_tail, high)):
+        high *= 2
+    low = high // 2  # tail(low) is above the uniform number, tail(high) is not
+    while high - low > 1:
+        middle = (low + high) // 2
+        if number.is_below(partial(law.enclose_tail, middle)):
+            low = middle
+        else:
+            high = middle
+    return point_on_layer(law.dimension, low)
+
+
+def point_on_layer(dimension: int, n: int, below: Callable[[int], int] = below) -> tuple[int, ...]:
+    """A uniform point among the integer points with l1 norm n, by uniform integers `below` a bound.
+
+    j coordinates differ from zero in C(d,j)·2^j·C(n-1,j-1) points: which ones, their signs, and where n is cut into j
+    positive parts.
+    """
+    point = [0] * dimension
+    if n == 0:
+        return tuple(point)
+    number = below(sum(_with_nonzero(dimension, n, j) for j in range(1, dimension + 1)))
+    nonzero = 1
+    while number >= (here := _with_nonzero(dimension, n, nonzero)):
+        number, nonzero = number - here, nonzero + 1
+    cuts = [0, *sorted(1 + c for c in uniform_subset(n - 1, nonzero - 1, below)), n]
+    for i, start, end in zip(sorted(uniform_subset(dimension, nonzero, below)), cuts[:-1], cuts[1:], strict=True):
+        point[i] = (end - start) * (1 if below(2) else -1)
+    return tuple(point)
+
+
+def _with_nonzero(dimension: int, n: int, j: int) -> int:
+    return comb(dimension, j) * comb(n - 1, j - 1) << j
+
+
+@dataclass(frozen=True)
+class LayerNoise:
+    """Noise of one `LayerLaw` in one dimension: geometric with period 1, a staircase with a longer one.
+
+    Examples
+    --------
+    >>> noise = LayerNoise(LayerLaw(Fraction(1, 2), 1, 1))
+    >>> noise.tail([0, 1, 2]).round(6), round(noise.mean("absolute"), 6)
+    (array([0.666667, 0.333333, 0.166667]), 1.333333)
+    """
+
+    kind: ClassVar[str] = "layers"
+    law: LayerLaw
+
+    def __post_init__(self) -> None:
+        law = self.law
+        if law.dimension != 1 or not (0 < law.decay < 1 and 1 <= law.upper <= law.period <= 2**WORD):
+            raise InvalidInput(
+                "noise on a line falls by a decay between 0 and 1, at one of 1..period layers, period at most 2^62."
+            )
+
+    @property
+    def name(self) -> str:
+        """Which noise it is, in words."""
+        law = self.law
+        return "geometric" if law.period == 1 else f"staircase (first {law.upper} of every {law.period} steps high)"
+
+    @property
+    def period(self) -> int:
+        """After how many steps the law repeats itself, lower by its decay."""
+        return self.law.period
+
+    @cached_property
+    def wide(self) -> int:
+        """Beyond which distance the noise is too unlikely to matter in an expectation."""
+        return self.period * (1 + math.ceil(NEGLIGIBLE / -_log(self.law.decay)))
+
+    def probability(self, k: ArrayLike) -> Floats:
+        """Pr[noise = k] in floats."""
+        steps = self.law.step(np.abs(np.asarray(k, dtype=np.int64))).astype(float)
+        return np.asarray(np.exp(_log(self.law.top) + steps * _log(self.law.decay)))
+
+    def tail(self, k: ArrayLike) -> Floats:
+        """Pr[noise >= k] in floats, for any integers k."""
+        at = np.asarray(k, dtype=np.int64)
+        law, b, n = self.law, float(self.law.decay), np.maximum(at, 1 - at)
+        place = (n % law.period).astype(float)
+        rest = np.maximum(law.upper - place, 0) + b * (law.period - np.maximum(place, law.upper))
+        onward = b * (law.upper + b * (law.period - law.upper)) / float(1 - law.decay)
+        above = np.exp(_log(law.top) + (n // law.period) * _log(law.decay)) * (rest + onward)
+        return np.asarray(np.where(at > 0, above, 1 - above))
+
+    def mean(self, loss: str) -> float:
+        """The expected loss of the noise as an error, from its exact law."""
+        if loss in ("absolute", "squared"):
+            return float(self.law.mean(sum_norms if loss == "absolute" else sum_squares))
+        return 2 * float(self.tail(tolerance(loss) + 1))
+
+    def half_width(self, confidence: float | Fraction) -> int:
+        """The least n such that the noise is within ±n with at least this probability: decided on the exact law."""
+        rest = ExpSum.rational(1 - as_rational(confidence, "the confidence"))
+
+        def suffices(n: int) -> bool:
+            return compare(Enclosed(lambda bits: self.law.enclose_tail(n + 1, bits)), rest) <= 0
+
+        low, high = -1, 1
+        while not suffices(high):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if suffices(middle) else (middle, high)
+        return high
+
+    def sample(self, size: int | None = None) -> Any:
+        """Noise, drawn exactly: one integer, or an array of `size` of them."""
+        count = 1 if size is None else size
+        if self._draws.fits:
+            drawn: Any = self._draws.draw(count)
+        else:
+            drawn = np.array([draw_point(self.law)[0] for _ in range(count)], dtype=object)
+        return int(drawn[0]) if size is None else drawn
+
+    @cached_property
+    def _draws(self) -> IntegerDraws:
+        return IntegerDraws(self.law)
+
+    def prove(self, reach: int, level: Level) -> Check:
+        """Whether moves up to `reach` keep a level: layers that far apart differ by few steps, compared exactly."""
+        steps = self.law.steps_within(reach)
+        fits = implies_level(level, self.law.decay, steps)
+        detail = f"layers at most {reach} apart differ by at most {steps} step(s) of {float(self.law.decay):.6g}"
+        return Check("privacy", fits, f"{level}: {detail}, exactly")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        law = self.law
+        return {"noise": self.kind, "decay": write_rational(law.decay), "period": law.period, "upper": law.upper}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> LayerNoise:
+        """The law written by `to_json`."""
+        if any(isinstance(data[name], bool) or not isinstance(data[name], int) for name in ("period", "upper")):
+            raise InvalidInput("the period of noise and its upper layers are whole numbers.")
+        return cls(LayerLaw(read_rational(data["decay"]), data["period"], data["upper"]))
+
+
+def _log(value: Fraction) -> float:
+    if value > Fraction(1, 2):
+        return math.log1p(float(value - 1))
+    return math.log(value.numerator) - math.log(value.denominator)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.errors import InvalidInput, shown
+from utmost.errors import InvalidInput, TooLarge, shown
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.space.integers import Line, unlisted_from_json
 
-MOST_WORK = 10**6
+MOST_WORK, MOST_ERRORS = 10**6, 2 * 10**8
 MOST_LISTED = 10**7
 ROUNDING = 1e-9
 """By which share a tail in floats may be too small."""
@@ -85,6 +85,32 @@ class LineMechanism(ExactMechanism):
         each = len(self.law(self.line.first + farthest)[0])
         positions, among = spread_out(farthest, max(20, MOST_WORK // each))
         return max(self.risk(self.line.first + position, loss) for position in positions), among
+
+    def errors(self) -> tuple[int, Floats]:
+        """The law of the error under the prior: the least error, and the probability of it and of each one above it.
+
+        Under a uniform prior, points far from both ends err alike, and the two ends mirror each other.
+        """
+        points, settled = self.line.points, self._settled
+        alike = self.prior is None and points > 2 * settled + 1
+        places = range(settled + 1 if alike else points)
+        each = max(len(self.law(self.line.first + place)[0]) for place in (places[0], places[-1]))
+        if len(places) * each > MOST_ERRORS:
+            raise TooLarge(f"errors at {len(places)} points, of {each} answers each, take too long to add up.")
+        reach = max(int(np.abs(self._off(place)[0]).max()) for place in places)
+        found = np.zeros(2 * reach + 1)
+        for place in places:
+            off, chances = self._off(place)
+            here = np.bincount(off + reach, chances, 2 * reach + 1)
+            if alike:  # the last of these places stands for all between the ends
+                found += (here + here[::-1]) * (0.5 * (points - 2 * settled) if place == settled else 1.0) / points
+            else:
+                found += here * (1 / points if self.prior is None else self.prior[place])
+        return -reach, found
+
+    def _off(self, place: int) -> tuple[Integers, Floats]:
+        released, chances = self.law(self.line.first + place)
+        return released - self.line.first - place, chances
 
     @property
     def _settled(self) -> int:

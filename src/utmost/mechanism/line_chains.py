@@ -28,7 +28,6 @@ from utmost.exact import ExpSum, as_fmpq, compare
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.canonical import require_canonical
 from utmost.mechanism.certification import Check
-from utmost.mechanism.draws import Uniform
 from utmost.mechanism.line import (
     MOST_LISTED,
     LineMechanism,
@@ -39,6 +38,7 @@ from utmost.mechanism.line import (
     require_line_loss,
     weigh,
 )
+from utmost.mechanism.sampling import Uniform
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
 from utmost.space.integers import Line, unlisted_to_json
 

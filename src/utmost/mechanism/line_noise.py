@@ -31,7 +31,7 @@ from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.certification import Check
 from utmost.mechanism.gaussian_noise import GaussianNoise
-from utmost.mechanism.layer_noise import LayerNoise
+from utmost.mechanism.layers import LayerNoise
 from utmost.mechanism.line import (
     LineMechanism,
     cost,

@@ -6,6 +6,9 @@ within each table has uncorrelated parts. Best is therefore: for every B average
 above B have, by their precision, and add parts up to the tables that are wanted (generalised least squares;
 ResidualPlanner, Xiao et al. 2023). Tables made of the same parts agree with each other: here exactly, in whole
 numbers over one denominator.
+
+A released table may be *centred* along some of its columns: of n values along a column, n times each less their sum.
+It then has the parts of those sets that hold all these columns, and spends nothing on the others.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +28,19 @@ from utmost.errors import InvalidInput
 Columns: TypeAlias = tuple[int, ...]
 """A set of columns, by their places, in order."""
 Shape: TypeAlias = tuple[int, ...]
+
+
+class Released(NamedTuple):
+    """A table that is released with noise: its columns, and those along which it is centred."""
+
+    columns: Columns
+    centred: Columns = ()
+
+    def has(self, part: Columns) -> bool:
+        """Whether the part of a set can be made of it."""
+        return set(self.centred) <= set(part) <= set(self.columns)
+
+
 SCALE = 2**24
 """Shares of released tables in a part are whole multiples of one over this."""
 MOST_COLUMNS = 40
@@ -50,19 +66,24 @@ def without(columns: Columns, others: Columns) -> Columns:
     return tuple(i for i in columns if i not in others)
 
 
+def parts_within(shape: Shape, columns: Columns) -> list[Columns]:
+    """All sets within a set that have a part: a column of one value adds none."""
+    return subsets(tuple(i for i in columns if shape[i] > 1))
+
+
 def part_shares(
-    shape: Shape, variances: Mapping[Columns, Fraction], published: Sequence[Columns]
-) -> dict[Columns, dict[Columns, int]]:
+    shape: Shape, variances: Mapping[Released, Fraction], published: Sequence[Columns]
+) -> dict[Columns, dict[Released, int]]:
     """How much of the part of every set is taken from each released table: whole numbers that add up to SCALE.
 
     By precision: the table of A summed down to B has noise of variance v·(cells of A over those of B).
     """
     found = {}
-    for part in closure(published):
-        above = [table for table in variances if set(part) <= set(table)]
+    for part in dict.fromkeys(part for each in published for part in parts_within(shape, each)):
+        above = [table for table in variances if table.has(part)]
         if not above:
             raise InvalidInput("a wanted table is not made of those that are released.")
-        precisions = [1 / (variances[table] * cells(shape, without(table, part))) for table in above]
+        precisions = [1 / (variances[table] * cells(shape, without(table.columns, part))) for table in above]
         whole = sum(precisions)
         shares = [int(SCALE * p / whole) for p in precisions]
         shares[precisions.index(max(precisions))] += SCALE - sum(shares)
@@ -72,19 +93,25 @@ def part_shares(
 
 def estimates(
     shape: Shape,
-    shares: Mapping[Columns, Mapping[Columns, int]],
-    released: Mapping[Columns, NDArray[Any]],
+    shares: Mapping[Columns, Mapping[Released, int]],
+    released: Mapping[Released, NDArray[Any]],
+    times: Mapping[Released, int],
     published: Sequence[Columns],
 ) -> dict[Columns, NDArray[Any]]:
-    """The wanted tables, as whole numbers over SCALE times their number of cells: sums of parts, exactly."""
+    """The wanted tables, as whole numbers over SCALE times their number of cells: sums of parts, exactly.
+
+    `times` are whole numbers that each released table is multiplied by first, so that a row counts alike in all.
+    """
     parts = {
-        part: sum(share * _part(shape, released[table], table, part) for table, share in by.items())
+        part: sum(
+            share * times[table] * _part(shape, released[table], table.columns, part) for table, share in by.items()
+        )
         for part, by in shares.items()
     }
     found = {}
     for table in published:
         total: Any = np.zeros([shape[i] for i in table], dtype=object)
-        for part in subsets(table):
+        for part in parts_within(shape, table):
             at = tuple(slice(None) if i in part else None for i in table)
             total = total + np.asarray(parts[part])[at]
         found[table] = np.asarray(total, dtype=object)
@@ -95,20 +122,31 @@ def _part(shape: Shape, table: NDArray[Any], columns: Columns, part: Columns) ->
     """The part of a set in a table, times its number of cells: whole numbers."""
     gone = tuple(axis for axis, i in enumerate(columns) if i not in part)
     found = np.asarray(table, dtype=object).reshape([shape[i] for i in columns]).sum(axis=gone)
-    found = np.asarray(found, dtype=object)
-    for axis, i in enumerate(part):
-        found = np.asarray(found * shape[i] - found.sum(axis=axis, keepdims=True), dtype=object)
+    return centred(np.asarray(found, dtype=object), range(len(part)))
+
+
+def centred(table: NDArray[Any], axes: Iterable[int]) -> NDArray[Any]:
+    """A table along some axes: of n numbers, n times each less their sum.
+
+    Examples
+    --------
+    >>> centred(np.array([1, 4, 1]), [0])
+    array([-3,  6, -3])
+    """
+    found = table
+    for axis in axes:
+        found = np.asarray(found * found.shape[axis] - found.sum(axis=axis, keepdims=True), dtype=found.dtype)
     return found
 
 
 def cell_variance(
-    shape: Shape, shares: Mapping[Columns, Mapping[Columns, int]], variances: Mapping[Columns, float], table: Columns
+    shape: Shape, shares: Mapping[Columns, Mapping[Released, int]], variances: Mapping[Released, float], table: Columns
 ) -> float:
     """The variance of every cell of a wanted table, released tables having noise of these variances."""
     total = 0.0
-    for part in subsets(table):
+    for part in parts_within(shape, table):
         of_part = math.fsum(
-            (share / SCALE) ** 2 * variances[above] * cells(shape, without(above, part))
+            (share / SCALE) ** 2 * variances[above] * cells(shape, without(above.columns, part))
             for above, share in shares[part].items()
         )
         kept = math.prod(1 - 1 / shape[i] for i in part)
@@ -117,43 +155,69 @@ def cell_variance(
 
 
 def factors(
-    shape: Shape, shares: Mapping[Columns, Mapping[Columns, int]], table: Columns
-) -> list[tuple[Columns, float, int]]:
+    shape: Shape, shares: Mapping[Columns, Mapping[Released, int]], table: Columns
+) -> list[tuple[Released, float, int]]:
     """What the error of one cell of a wanted table is made of: (released table, factor, how many of its cells).
 
-    A cell of a released table counts by the columns that both tables have and in which the two cells agree.
+    A cell of a released table counts by the columns that both tables have and in which the two cells agree. Factors are
+    of noise in the unit of a row.
     """
     released = {above for by in shares.values() for above in by}
     found = []
-    for above in sorted(released, key=lambda each: (len(each), each)):
-        common = tuple(i for i in table if i in above)
+    for above in sorted(released, key=lambda each: (len(each.columns), each)):
+        common = tuple(i for i in table if i in above.columns)
         for agreeing in subsets(common):
             factor = math.fsum(
                 shares[part].get(above, 0)
                 / SCALE
                 / cells(shape, without(table, part))
                 * math.prod((i in agreeing) - 1 / shape[i] for i in part)
-                for part in subsets(common)
+                for part in parts_within(shape, common)
             )
-            many = math.prod(shape[i] - 1 for i in without(common, agreeing)) * cells(shape, without(above, table))
+            many = math.prod(shape[i] - 1 for i in without(common, agreeing))
+            many *= cells(shape, without(above.columns, table))
             if many and factor:
                 found.append((above, factor, many))
     return found
 
 
-@lru_cache(maxsize=64)
+CENTRED = "c"
+"""Written after a column along which a released table is centred."""
+
+
 def read_workload(text: Any) -> tuple[Shape, tuple[Columns, ...]]:
     """Sizes and wanted sets, written by `write_workload`; a file may hold anything here."""
+    shape, tables = read_strategy(text)
+    if any(table.centred for table in tables):
+        raise InvalidInput("the wanted tables are counts, and centred along no column.")
+    return shape, tuple(table.columns for table in tables)
+
+
+@lru_cache(maxsize=64)
+def read_strategy(text: Any) -> tuple[Shape, tuple[Released, ...]]:
+    """Sizes and released tables, written by `write_strategy`; a file may hold anything here."""
     try:
         first, *rest = str(text).split("|")
         shape = tuple(int(n) for n in first.split(","))
-        sets = tuple(tuple(int(i) for i in each.split(",") if i) for each in rest)
+        listed = [[name for name in each.split(",") if name] for each in rest]
+        tables = tuple(
+            Released(
+                tuple(int(name.removesuffix(CENTRED)) for name in names),
+                tuple(int(name.removesuffix(CENTRED)) for name in names if name.endswith(CENTRED)),
+            )
+            for names in listed
+        )
     except ValueError:
         raise InvalidInput("the workload is not written as sizes and sets of columns.") from None
-    ordered = all(list(each) == sorted(set(each)) and set(each) <= set(range(len(shape))) for each in sets)
-    if not sets or len(set(sets)) < len(sets) or min(shape) < 1 or len(shape) > MOST_COLUMNS or not ordered:
+    ordered = all(
+        list(table.columns) == sorted(set(table.columns)) and set(table.columns) <= set(range(len(shape)))
+        for table in tables
+    )
+    if not tables or len(set(tables)) < len(tables) or min(shape) < 1 or len(shape) > MOST_COLUMNS or not ordered:
         raise InvalidInput("the workload names columns that are not there, twice, or out of order.")
-    return shape, sets
+    if any(shape[i] == 1 for table in tables for i in table.centred):
+        raise InvalidInput("a table centred along a column of one value holds nothing.")
+    return shape, tables
 
 
 def write_workload(shape: Sequence[int], sets: Iterable[Columns]) -> str:
@@ -164,4 +228,16 @@ def write_workload(shape: Sequence[int], sets: Iterable[Columns]) -> str:
     >>> write_workload((2, 3), [(), (0, 1)]), read_workload("2,3||0,1")
     ('2,3||0,1', ((2, 3), ((), (0, 1))))
     """
-    return "|".join([",".join(map(str, shape)), *(",".join(map(str, each)) for each in sets)])
+    return write_strategy(shape, map(Released, sets))
+
+
+def write_strategy(shape: Sequence[int], tables: Iterable[Released]) -> str:
+    """Sizes and released tables as text.
+
+    Examples
+    --------
+    >>> write_strategy((2, 3), [Released(()), Released((0, 1), (1,))]), read_strategy("2,3|0,1c")[1]
+    ('2,3||0,1c', (Released(columns=(0, 1), centred=(1,)),))
+    """
+    words = (",".join(f"{i}{CENTRED * (i in table.centred)}" for i in table.columns) for table in tables)
+    return "|".join([",".join(map(str, shape)), *words])

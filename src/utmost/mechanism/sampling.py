@@ -1,9 +1,14 @@
-"""Exact draws from integer weights, and the source of randomness.
+"""Exact draws from integer weights and from real cuts, and the source of randomness.
 
 A row of weights that add up to 2^bits is drawn from by one uniform number of that many bits: no rejection, no float,
 no seed. Random bytes come from the operating system, through a buffer that is locked across threads, dropped in a
 forked child, and never handed out twice. A source that answers with fewer bytes than it was asked for is refused:
 missing bytes would be read as zeros, and the draw would not be random.
+
+A uniform number between 0 and 1 is an endless string of random bits of which as many are drawn as a comparison needs.
+What it is compared with is known through balls of any precision, so every comparison ends, with probability 1, and is
+then right: no float stands between the random bits and the answer. Whole arrays are drawn at once: 62 bits decide,
+except with probability below 2^-50.
 """
 
 from __future__ import annotations
@@ -12,19 +17,26 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any, TypeAlias, cast
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
 from utmost.errors import UtmostError
+from utmost.exact import endpoints
+from utmost.exact.arrays import Integers
 
 ByteSource: TypeAlias = Callable[[int], bytes]
 BUFFER = 2**16
 WORD = 62
 """Weights over at most 2^62 are 64-bit integers; larger totals are Python's own integers."""
 ROWS_AT_ONCE = 2**14
+GUIDE = 12
+"""So many bits of a word find the part it falls in, but for words near a cut."""
 
 
 class SystemBytes:
@@ -158,3 +170,81 @@ def _count(
             count += block >= s
         positions[start : start + ROWS_AT_ONCE] = count
     return positions, drawn
+
+
+class Uniform:
+    """A uniform number between 0 and 1, of which the first bits are known and more are drawn when needed."""
+
+    def __init__(self, number: int | None = None, bits: int = 64) -> None:
+        self.number, self.bits = uniform_integer(bits) if number is None else number, bits
+
+    def is_below(self, enclose: Callable[[int], arb]) -> bool:
+        """Whether it lies below a number given by balls of any precision."""
+        while True:
+            low, high = endpoints(enclose(self.bits + 32))
+            if self.number + 1 <= low * 2**self.bits:
+                return True
+            if self.number >= high * 2**self.bits:
+                return False
+            self.number, self.bits = (self.number << 64) | uniform_integer(64), self.bits + 64
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Points that cut the interval from 0 to 1 into parts, in increasing order, given by balls of any precision."""
+
+    enclose: Callable[[int], list[arb]]
+
+    @cached_property
+    def _words(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The first 62 bits of the least and the greatest number each ball holds."""
+        ends = [endpoints(ball) for ball in self.enclose(128)]
+        low, high = ([int(end[side] * 2**WORD) for end in ends] for side in (0, 1))
+        return np.array(low, dtype=np.uint64), np.array(high, dtype=np.uint64)
+
+    @cached_property
+    def _guide(self) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
+        """For each value of the first bits of a word, the part it falls in, and whether a cut makes that uncertain."""
+        low, high = self._words
+        first = np.arange(2**GUIDE, dtype=np.uint64) << np.uint64(WORD - GUIDE)
+        last = first + np.uint64(2 ** (WORD - GUIDE) - 1)
+        least, most = np.searchsorted(high, first, side="left"), np.searchsorted(low, last, side="right")
+        return least.astype(np.int16), least < most
+
+    def draw(self, size: int) -> tuple[Integers, NDArray[np.uint64]]:
+        """In which parts uniform numbers fall, and two more random bits with each."""
+        low, high = self._words
+        part_of, uncertain = self._guide
+        drawn = uniform_words(64, size)
+        words, spare = drawn >> np.uint64(64 - WORD), drawn & np.uint64(3)
+        cells = (drawn >> np.uint64(64 - GUIDE)).astype(np.intp)
+        parts = part_of[cells].astype(np.int64)
+        unsure = np.flatnonzero(uncertain[cells])
+        near = words[unsure]
+        parts[unsure] = found = np.searchsorted(high, near, side="left")  # cuts that are surely at or below
+        doubtful = np.append(low, np.uint64(2**63))[found] <= near  # 62 bits do not tell
+        for i in unsure[doubtful].tolist():
+            number = Uniform(int(words[i]), WORD)
+            while parts[i] < len(low) and not number.is_below(partial(self._cut, int(parts[i]))):
+                parts[i] += 1
+        return parts, spare
+
+    def _cut(self, j: int, bits: int) -> arb:
+        return self.enclose(bits)[j]
+
+
+def below(n: int) -> int:
+    """One uniform integer below n, of any size: just enough bits, drawn again if they make n or more."""
+    bits = max(1, (n - 1).bit_length())
+    while (number := uniform_integer(bits)) >= n:
+        pass
+    return number
+
+
+def uniform_subset(n: int, size: int, below: Callable[[int], int] = below) -> set[int]:
+    """A uniform subset of 0..n-1 of this size: Floyd's algorithm."""
+    chosen: set[int] = set()
+    for last in range(n - size, n):
+        pick = below(last + 1)
+        chosen.add(last if pick in chosen else pick)
+    return chosen

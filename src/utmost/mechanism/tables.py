@@ -23,7 +23,7 @@ from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, keeps_gaussian, square_of_moves, sum_of_moves
 from utmost.privacy import Level
-from utmost.space.integers import Tables
+from utmost.space.integers import CentredTables, Tables
 
 MOST_TABLES = 4096
 """How many tables a file may bring."""
@@ -57,10 +57,12 @@ class NoisyTables(ExactMechanism):
     def prove(self, space: Any, level: Level) -> Check:
         """Whether what one neighbour costs, added up over all tables, keeps a level: decided exactly."""
         sizes = tuple(law.dimension for law in self.laws)
-        if not isinstance(space, Tables) or space.sizes != sizes:
+        if not isinstance(space, Tables | CentredTables) or space.sizes != sizes:
             return Check("privacy", False, f"{level}: the noise is for tables of other sizes")
-        tables = space.lattices()
         singles = [law.single for law in self.laws]
+        if isinstance(space, CentredTables):
+            return _prove_centred(singles, space, level)
+        tables = space.lattices()
         if all(isinstance(single, GeometricLaw) for single in singles):
             falls = [single.decay ** sum_of_moves(table) for single, table in zip(singles, tables, strict=True)]
             detail = f"one neighbour's moves, over all {len(sizes)} tables, fall by {float(math.prod(falls)):.6g}"
@@ -82,6 +84,16 @@ class NoisyTables(ExactMechanism):
         if not isinstance(listed, list) or not 1 <= len(listed) <= MOST_TABLES:
             raise InvalidInput("noise on tables has a law for each table.")
         return cls(tuple(IndependentLaw.from_json(law) for law in listed))
+
+
+def _prove_centred(singles: Sequence[Any], space: CentredTables, level: Level) -> Check:
+    """Gaussian noise on centred tables, by the largest weighted sum of squared moves."""
+    kinds = {single.kind for single in singles}
+    if len(kinds) != 1 or not all(isinstance(single, GaussianLaw) for single in singles):
+        return Check("privacy", False, f"{level}: centred tables take Gaussian noise of one kind")
+    ratio = space.largest_square([1 / single.variance for single in singles])
+    detail = f"squared moves over variances add up to {float(ratio):.6g} over all {len(singles)} tables"
+    return Check("privacy", keeps_gaussian(kinds.pop(), ratio, level), f"{level}: {detail}, exactly")
 
 
 def characteristic(law: Any, t: Floats) -> Floats:

@@ -17,8 +17,7 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from utmost.exact import endpoints
-from utmost.mechanism.draws import Uniform
-from utmost.mechanism.sampling import ROWS_AT_ONCE, WORD, uniform_words
+from utmost.mechanism.sampling import ROWS_AT_ONCE, WORD, Uniform, uniform_words
 
 Enclosure: TypeAlias = Callable[[int, int], arb]
 """A ball around Pr[N >= n], from n and a number of bits."""

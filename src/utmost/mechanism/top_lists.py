@@ -25,10 +25,9 @@ from utmost.exact import as_rational, write_rational
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import implies_level
-from utmost.mechanism.draws import IntegerDraws
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.lattice import IndependentLaw, NoisyVector
-from utmost.mechanism.layers import LayerLaw
+from utmost.mechanism.layers import IntegerDraws, LayerLaw
 from utmost.privacy import Level
 from utmost.space.integers import Lattice, Tallies
 

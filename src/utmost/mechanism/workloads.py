@@ -20,16 +20,19 @@ from utmost.errors import InvalidInput
 from utmost.mechanism.margins import (
     SCALE,
     Columns,
+    Released,
     Shape,
     cell_variance,
     cells,
     estimates,
     factors,
     part_shares,
+    read_strategy,
     read_workload,
 )
 from utmost.mechanism.tables import NoisyTables, sum_half_width
 from utmost.mechanism.trees import Hierarchy, read_tree, sizes
+from utmost.space.integers import CentredTables, Moves, Tables
 
 MOST_GRAIN = 10**6
 
@@ -44,41 +47,63 @@ class Margins:
     published : the wanted tables, each by its columns
     strategy : the released ones, in the order of the mechanism's laws
     mechanism : the noise
-    grain : what one row counts as in a released table: more than 1 where noise is rounded finer than a row
+    grain : what one row counts as in a released table, at least: more than 1 where noise is rounded finer than a row
     """
 
     shape: Shape
     published: tuple[Columns, ...]
-    strategy: tuple[Columns, ...]
+    strategy: tuple[Released, ...]
     mechanism: NoisyTables
     grain: int = 1
 
     @cached_property
-    def shares(self) -> dict[Columns, dict[Columns, int]]:
+    def units(self) -> dict[Released, int]:
+        """What one row counts as in each released table: centring makes it as many as there are values."""
+        return {table: cells(self.shape, table.centred) * self.times[table] for table in self.strategy}
+
+    @cached_property
+    def times(self) -> dict[Released, int]:
+        """By which whole number each released table is multiplied, such that a row counts `grain` times at least."""
+        return {table: -(-self.grain // cells(self.shape, table.centred)) for table in self.strategy}
+
+    def space(self, moves: Moves, reach: int, upper: int) -> Tables | CentredTables:
+        """Where the released tables lie, of at most `upper` rows, neighbours `reach` rows apart."""
+        if any(table.centred for table in self.strategy):
+            tables = tuple((table.columns, table.centred) for table in self.strategy)
+            return CentredTables(self.shape, tables, moves, reach, upper, self.grain)
+        sizes = tuple(cells(self.shape, table.columns) for table in self.strategy)
+        return Tables(sizes, moves, reach * self.grain, upper * self.grain)
+
+    @cached_property
+    def shares(self) -> dict[Columns, dict[Released, int]]:
         """How much each released table adds to each part."""
-        nominal = {table: _nominal(law.single) for table, law in zip(self.strategy, self.mechanism.laws, strict=True)}
+        laws = zip(self.strategy, self.mechanism.laws, strict=True)
+        nominal = {table: _nominal(law.single) / self.units[table] ** 2 for table, law in laws}
         if not all(nominal.values()):  # no noise at all: whatever is finest tells everything
             nominal = dict.fromkeys(nominal, Fraction(1))
         return part_shares(self.shape, nominal, self.published)
 
     def variance(self, table: Columns) -> float:
         """The variance of every cell of a wanted table."""
-        real = {each: law.mean("squared") for each, law in zip(self.strategy, self.mechanism.laws, strict=True)}
-        return cell_variance(self.shape, self.shares, real, table) / self.grain**2
+        laws = zip(self.strategy, self.mechanism.laws, strict=True)
+        real = {each: law.mean("squared") / self.units[each] ** 2 for each, law in laws}
+        return cell_variance(self.shape, self.shares, real, table)
 
     def half_width(self, table: Columns, confidence: float) -> float:
         """How far off a cell of a wanted table is at most, with at least this probability, whatever the rows are."""
         laws = dict(zip(self.strategy, self.mechanism.laws, strict=True))
-        terms = [(laws[above].single, factor, many) for above, factor, many in factors(self.shape, self.shares, table)]
-        return sum_half_width(terms, confidence) / self.grain
+        found = factors(self.shape, self.shares, table)
+        terms = [(laws[above].single, factor / self.units[above], many) for above, factor, many in found]
+        return sum_half_width(terms, confidence)
 
     def estimate(self, released: Sequence[Any]) -> dict[Columns, NDArray[Any]]:
         """The wanted tables as exact fractions, in arrays: a total is the same in every one of them."""
         listed = dict(zip(self.strategy, released, strict=True))
-        whole = estimates(self.shape, self.shares, listed, self.published)
-        one = self.grain * SCALE
+        unit = math.lcm(*self.units.values())
+        times = {table: unit // own for table, own in self.units.items()}
+        whole = estimates(self.shape, self.shares, listed, times, self.published)
         return {
-            table: np.asarray(found * Fraction(1, one * cells(self.shape, table)), dtype=object)
+            table: np.asarray(found * Fraction(1, unit * SCALE * cells(self.shape, table)), dtype=object)
             for table, found in whole.items()
         }
 
@@ -86,8 +111,8 @@ class Margins:
 def margins_of(data: Mapping[str, Any], mechanism: NoisyTables) -> Margins:
     """The marginal tables that a problem is about; nothing in its data is believed."""
     shape, published = read_workload(data.get("workload"))
-    again, strategy = read_workload(data.get("strategy"))
-    sizes = tuple(cells(shape, table) for table in strategy)
+    again, strategy = read_strategy(data.get("strategy"))
+    sizes = tuple(cells(shape, table.columns) for table in strategy)
     if again != shape or sizes != tuple(law.dimension for law in mechanism.laws):
         raise InvalidInput("the released tables are not those that the noise is for.")
     return Margins(shape, published, strategy, mechanism, grain_of(data))

@@ -9,12 +9,14 @@ makes sense for any number of outputs; one that is not concave holds for two out
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Number
 from utmost.exact.arrays import Floats
 from utmost.privacy.approx import ApproxDP, PureDP, approx_lower, approx_move, approx_upper
+from utmost.privacy.approx_gaussian import ApproxGaussianDP
 from utmost.privacy.gaussian import GaussianDP, as_quantile
 from utmost.privacy.level import Level, as_probabilities
 from utmost.privacy.promises import promise_in_words, require_accepted
@@ -24,6 +26,7 @@ from utmost.privacy.zcdp import ZCDP
 __all__ = [
     "ZCDP",
     "ApproxDP",
+    "ApproxGaussianDP",
     "Floats",
     "FunctionPair",
     "GaussianDP",
@@ -40,6 +43,7 @@ __all__ = [
     "promise_in_words",
     "require_accepted",
     "require_pure",
+    "share_of",
 ]
 
 
@@ -69,6 +73,21 @@ def require_pure(level: Level) -> ApproxDP:
     raise UnsupportedLevel(f"this needs a pure level, not {level}; give an epsilon, such as PureDP(1).")
 
 
+def share_of(level: ApproxDP, share: Fraction) -> ApproxDP:
+    """A share of a pure level; where e^epsilon is a rational, of a decimal just below its logarithm.
+
+    Shares that add up to 1 are levels that add up to at most this one.
+
+    Examples
+    --------
+    >>> share_of(PureDP(1), Fraction(1, 4))
+    PureDP(0.25)
+    """
+    if level.ratio == 1 and isinstance(level.exponent, Fraction):
+        return PureDP(level.exponent * share)
+    return PureDP(Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12) * share)
+
+
 def level_from_json(data: dict[str, Any]) -> Level:
     """The level written by `to_json`."""
     match data:
@@ -82,12 +101,15 @@ def level_from_json(data: dict[str, Any]) -> Level:
             return ApproxDP(_finite_or_inf(epsilon), delta)
         case {"kind": "gaussian", "mu": mu}:
             return GaussianDP(_finite_or_inf(mu))
+        case {"kind": "approx-gaussian", "mu": mu, "delta": delta}:
+            return ApproxGaussianDP(_finite_or_inf(mu), delta)
         case {"kind": "zcdp", "rho": rho}:
             return ZCDP(_finite_or_inf(rho))
         case {"kind": "suitable-pair", "knots": knots, "binary_only": binary_only}:
             return SuitablePair([(a, u) for a, u in knots], binary_only)
     raise InvalidInput(
-        f"{data!r} is not a privacy level; expected a kind of pure, approx, gaussian, zcdp, suitable-pair."
+        f"{data!r} is not a privacy level; expected a kind of pure, approx, gaussian, approx-gaussian, zcdp, "
+        "suitable-pair."
     )
 
 

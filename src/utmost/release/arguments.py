@@ -20,7 +20,7 @@ from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel, shown
 from utmost.exact import as_rational
 from utmost.exact.arrays import Floats
 from utmost.mechanism.line import within
-from utmost.privacy import ApproxDP, Level, PureDP, require_pure
+from utmost.privacy import ApproxDP, Level, require_pure
 from utmost.space.families import Neighbours as Neighbours
 from utmost.space.integers import Line, Tallies
 
@@ -118,21 +118,6 @@ def require_pure_release(level: Level, what: str) -> ApproxDP:
         raise UnsupportedLevel(
             f"{what} are released at pure levels, not {level}; give an epsilon, such as PureDP(1)."
         ) from None
-
-
-def share_of(level: ApproxDP, share: Fraction) -> ApproxDP:
-    """A share of a pure level; where e^epsilon is a rational, of a decimal just below its logarithm.
-
-    Shares that add up to 1 are levels that add up to at most this one.
-
-    Examples
-    --------
-    >>> share_of(PureDP(1), Fraction(1, 4))
-    PureDP(0.25)
-    """
-    if level.ratio == 1 and isinstance(level.exponent, Fraction):
-        return PureDP(level.exponent * share)
-    return PureDP(Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12) * share)
 
 
 def line_prior(line: Line, prior: Any) -> Floats | None:

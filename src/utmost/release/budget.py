@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from utmost.accounting.entries import Entry, Left, Spent
 from utmost.release.pictures import spending
+from utmost.release.units import Tier
 from utmost.solution.card import card, table
 
 
@@ -19,6 +22,7 @@ class Budget:
     ----------
     left, spent : what of the budget is left, and what was spent, all entries together
     entries : what was spent on what, oldest first
+    tiers : groups of rows with promises of their own, of which every answer spends in proportion
 
     Examples
     --------
@@ -36,9 +40,32 @@ class Budget:
     left: Left
     spent: Spent
     entries: Sequence[Entry]
+    tiers: Sequence[Tier] = ()
+
+    @property
+    def by_tier(self) -> dict[str, tuple[Fraction, Fraction]]:
+        """What is spent of each tier, and what it is promised in all, by its condition: epsilons, exact.
+
+        Examples
+        --------
+        >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"consent": ["basic", "full"] * 9})
+        >>> unit = um.rows(at_most=40, tiers={"consent = 'basic'": ("0.1", 10)})
+        >>> s = um.Session(table, "survey", unit, "add-remove", budget=1)
+        >>> _ = s.count(privacy=0.5)
+        >>> print(s.budget)
+        survey: epsilon 0.5 of 1 left
+          consent = 'basic': epsilon 0.05 of 0.1 left
+          1. 0.5-DP  count
+        """
+        amount = next(iter(self.spent.amounts().values()))  # an epsilon: tiers go with pure budgets
+        spent = Fraction(amount.rational) if amount.ratio == 1 else Fraction(math.nextafter(float(amount), math.inf))
+        return {tier.where: (spent * tier.share, tier.promised) for tier in self.tiers}
 
     def __str__(self) -> str:
         lines = [f"{self.dataset}: {self.left} left"]
+        for where, (spent, promised) in self.by_tier.items():
+            lines.append(f"  {where}: epsilon {float(promised - spent):.6g} of {float(promised):.6g} left")
         for entry in self.entries:
             lines.append(f"  {entry.number}. {levels_of(entry)}  {asked(entry)}{_unfinished(entry)}")
             lines += [f"     {level}  {words}".rstrip() for level, words in parts_of(entry)]
@@ -109,11 +136,14 @@ def _words(question: Any) -> str:
         return str(question)
     if "batch" in question:
         return f"batch of {len(question['batch'])}"
+    name = question.get("question")
+    if name == "quantile" and question.get("q") == "1/2":
+        name = "median"
     by = question.get("by")
     if isinstance(by, dict):
-        return f"{question.get('question')} by {', '.join(map(str, by.get('columns', ())))}"
+        return f"{name} by {', '.join(map(str, by.get('columns', ())))}"
     what = (
         question.get("where") or question.get("column") or ", ".join(map(_category, question.get("categories") or ()))
     )
     shown = "; ".join(map(str, what)) if isinstance(what, list) else what
-    return f"{question.get('question', 'asked')}: {shown}" if shown else str(question.get("question", question))
+    return f"{name or 'asked'}: {shown}" if shown else str(name or question)

@@ -20,11 +20,12 @@ from utmost.accounting import Account, Ledger, Price, Schedule
 from utmost.accounting.entries import Left, Spent
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
-from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
+from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.allotment import Allotment, allot, price
 from utmost.release.answers import Answer, Plan, describe
 from utmost.release.arguments import require_releasable
 from utmost.release.budget import Budget
+from utmost.release.conditions import as_where
 from utmost.release.contributions import require_id
 from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.engines import open_table
@@ -50,9 +51,11 @@ class Session(Questions[Answer]):
     table : path of a CSV or Parquet file, "file.duckdb#table", "postgresql://user@host/database#table",
         "sc://host:15002#database.table", a pandas, polars or pyarrow frame, a DataFrame of Spark, or an Ibis table
     dataset : the name of its account in the ledger; the same people under two names are protected twice as little
-    unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many
+    unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many;
+        um.rows(at_most=..., tiers=...) where some rows are promised more than others
     neighbours : "replace" or "add-remove"; no default, because the promise differs
-    budget : what all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP, or a number (an epsilon)
+    budget : what all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP or ApproxGaussianDP, or a number
+        (an epsilon)
     ledger : a file name, "postgresql://...", a Ledger, or None: in memory, and every report says so
     types : how to read columns of text, such as {"age": int}; what cannot be read is null
     engine : um.engine(memory="4GB", threads=4, spill="folder"): how DuckDB runs, for files and frames
@@ -100,6 +103,9 @@ class Session(Questions[Answer]):
             raise InvalidInput(f"types is {shown(types)}; say how to read columns of text, such as {{'age': int}}.")
         self.source = open_table(table, types, engine)
         require_id(self.source, unit.id)
+        unit = unit.within(as_level(budget)) if unit.tiers else unit
+        for tier in unit.tiers:
+            as_where(tier.where, self.source)
         self.terms = Terms(unit, kind)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self.account: Account = self.ledger.open(dataset, budget, str(unit), kind)
@@ -127,7 +133,7 @@ class Session(Questions[Answer]):
     @property
     def budget(self) -> Budget:
         """What is left and what was spent on what: as text, as HTML in a notebook, and `.picture()` as SVG."""
-        return Budget(self.dataset, self.left, self.spent, self.account.entries())
+        return Budget(self.dataset, self.left, self.spent, self.account.entries(), self.terms.unit.tiers)
 
     @cached_property
     def plan(self) -> Planner:
@@ -471,6 +477,8 @@ def _with_epsilon(level: Level, epsilon: float) -> Level:
     """A level of the same kind with another epsilon, mu or rho."""
     if isinstance(level, GaussianDP):
         return GaussianDP(epsilon)
+    if isinstance(level, ApproxGaussianDP):
+        return ApproxGaussianDP(epsilon, level.delta)
     if isinstance(level, ZCDP):
         return ZCDP(epsilon)
     if isinstance(level, ApproxDP) and level.delta > 0:

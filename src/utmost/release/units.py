@@ -5,17 +5,59 @@ from __future__ import annotations
 import operator
 import re
 from ast import literal_eval
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, get_args
 
 from utmost.errors import InvalidInput, shown
+from utmost.exact import Number, as_literal, as_rational
+from utmost.privacy import Level, PureDP
 from utmost.release.arguments import Neighbours, plain
+from utmost.space.integers import MOST_TIERS
 
 MOST_UNITS = 10**12
 MOST_ROWS = 10**18
 """As many rows as people may have in all: what engines and mechanisms count in 64 bits."""
-FORM = re.compile(r"(?:rows|people by (?P<id>'.*'|\".*\"), (?P<each>\d{1,13}) rows? each), at most (?P<most>\d{1,13})")
-"""How a unit is written."""
+FORM = re.compile(
+    r"(?:rows|people by (?P<id>'.*'|\".*\"), (?P<each>\d{1,13}) rows? each), at most (?P<most>\d{1,13})(?P<tiers>; .*)?"
+)
+TIER = re.compile(
+    r"""; at most (?P<most>\d{1,13}) with (?P<where>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*") are """
+    r"promised (?P<promised>[^ ;]{1,40}) of (?P<whole>[^ ;]{1,40})"
+)
+"""How a unit and its tiers are written."""
+MOST_OWN = MOST_TIERS - 1
+"""How many tiers may be named, beside all others."""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A public group of rows with a promise of its own.
+
+    Attributes
+    ----------
+    where : the condition that says which rows, as SQL text; a row belongs to the first tier of which it is true
+    promised : the epsilon that all answers together may spend of these rows
+    at_most : how many such rows there are at most
+    whole : what all answers together may spend of the others: the budget; None before a session knows it
+    """
+
+    where: str
+    promised: Fraction
+    at_most: int
+    whole: Fraction | None = None
+
+    @property
+    def share(self) -> Fraction:
+        """Which part of what an answer spends of the others it spends of these rows."""
+        if self.whole is None:
+            raise InvalidInput("a tier's share is known once a session has a budget.")
+        return self.promised / self.whole
+
+    def __str__(self) -> str:
+        promised = _written(self.promised) + ("" if self.whole is None else f" of {_written(self.whole)}")
+        return f"at most {self.at_most} with {self.where!r} are promised {promised}"
 
 
 @dataclass(frozen=True)
@@ -27,28 +69,79 @@ class Unit:
     at_most : how many units there are at most; public, never counted from the table
     id : the column that says whose row it is; None where every row is a unit of its own
     rows_each : how many rows of one person take part in an answer, at most
+    tiers : public groups of rows with promises of their own
     """
 
     at_most: int
     id: str | None = None
     rows_each: int = 1
+    tiers: tuple[Tier, ...] = ()
+
+    def within(self, budget: Level) -> Unit:
+        """The same unit, its tiers' promises beside a budget: each is spent in proportion."""
+        if not self.tiers:
+            return self
+        whole = budget.epsilon if isinstance(budget, PureDP) else None
+        if not isinstance(whole, Fraction):
+            raise InvalidInput(
+                f"the budget is {budget}; where tiers have promises of their own it is an epsilon, such as budget=1."
+            )
+        above = [tier for tier in self.tiers if tier.promised > whole]
+        if above:
+            raise InvalidInput(
+                f"{above[0].where!r} is promised {_written(above[0].promised)}, more than the budget of "
+                f"{_written(whole)}: a tier is a group that is protected more than the others; raise the budget."
+            )
+        return replace(self, tiers=tuple(replace(tier, whole=whole) for tier in self.tiers))
 
     def __str__(self) -> str:
         if self.id is None:
-            return f"rows, at most {self.at_most}"
+            return "; ".join([f"rows, at most {self.at_most}", *map(str, self.tiers)])
         return f"people by {self.id!r}, {self.rows_each} row{'s' * (self.rows_each > 1)} each, at most {self.at_most}"
 
 
-def rows(at_most: int | None = None) -> Unit:
+def rows(at_most: int | None = None, tiers: Mapping[str, tuple[Number, int]] | None = None) -> Unit:
     """Every row is protected, and there are at most so many.
+
+    Parameters
+    ----------
+    at_most : int
+        How many rows there are at most, a public number.
+    tiers : {condition: (epsilon, at most so many rows)}, optional
+        Public groups that are promised more than the others, such as ``{"consent = 'basic'": (0.1, 20)}``: all answers
+        together spend at most that epsilon of their rows, where they spend the session's budget of the others. Every
+        answer spends in proportion. Which tier a row belongs to is public and stays as it is: neighbouring tables
+        differ in one row of one tier. Counts, majorities and thresholds are asked of such tables.
 
     Examples
     --------
     >>> import utmost as um
     >>> print(um.rows(at_most=20_000))
     rows, at most 20000
+    >>> print(um.rows(at_most=2000, tiers={"consent = 'basic'": (0.1, 20)}))
+    rows, at most 2000; at most 20 with "consent = 'basic'" are promised 0.1
     """
-    return Unit(_public_number(at_most, "at_most", "rows", "um.rows(at_most=20_000)"))
+    most = _public_number(at_most, "at_most", "rows", "um.rows(at_most=20_000)")
+    return Unit(most, tiers=_tiers(tiers, most) if tiers is not None else ())
+
+
+def _tiers(tiers: Any, most: int) -> tuple[Tier, ...]:
+    example = """tiers={"consent = 'basic'": (0.1, 20)}"""
+    if not isinstance(tiers, Mapping) or not 0 < len(tiers) <= MOST_OWN:
+        raise InvalidInput(f"tiers is {shown(tiers)}; name 1 to {MOST_OWN} conditions, as in {example}.")
+    found = []
+    for where, given in tiers.items():
+        if not isinstance(where, str) or not where.strip() or "\n" in where:
+            raise InvalidInput(f"a tier is {shown(where)}; name it by a condition in one line of SQL, as in {example}.")
+        if not isinstance(given, tuple | list) or len(given) != 2:
+            raise InvalidInput(f"{where!r} has {shown(given)}; give its epsilon and how many rows it has: {example}.")
+        promised = as_rational(given[0], "a tier's epsilon")
+        if promised <= 0:
+            raise InvalidInput(f"{where!r} is promised {shown(given[0])}; give an epsilon above 0, as in {example}.")
+        found.append(Tier(plain(where), promised, _public_number(given[1], "a tier's size", "rows", example)))
+    if sum(tier.at_most for tier in found) > most:
+        raise InvalidInput(f"the tiers have more rows together than at_most = {most}; raise it.")
+    return tuple(found)
 
 
 def people(id: str, rows_each: int | None = None, at_most: int | None = None) -> Unit:
@@ -89,6 +182,7 @@ def as_unit(text: str) -> Unit:
         id, each, most = found["id"], found["each"], int(found["most"])
         try:
             unit = rows(most) if id is None else people(literal_eval(id), int(each), most)
+            unit = replace(unit, tiers=_tiers_again(found["tiers"] or "", most))
         except (ValueError, SyntaxError):  # numbers out of range among them
             unit = None
         if unit is not None and str(unit) == text:
@@ -97,6 +191,21 @@ def as_unit(text: str) -> Unit:
         f'the unit is {shown(text)}; write it as sessions do: "rows, at most 20000", or "people by \'patient\', 3 rows '
         'each, at most 5000".'
     )
+
+
+def _tiers_again(text: str, most: int) -> tuple[Tier, ...]:
+    """The tiers of a unit's text; what is not written as tiers are is not equal to it when it is written again."""
+    parts = list(TIER.finditer(text))
+    if not parts:
+        return ()
+    given = {literal_eval(part["where"]): (part["promised"], int(part["most"])) for part in parts}
+    whole = as_rational(parts[0]["whole"], "the budget")
+    return Unit(most, tiers=_tiers(given, most)).within(PureDP(whole)).tiers
+
+
+def _written(value: Fraction) -> str:
+    """A decimal where there is a short one, else a quotient."""
+    return as_literal(value).strip("'")
 
 
 def require_neighbours(neighbours: Any) -> Neighbours:

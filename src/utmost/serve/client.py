@@ -25,6 +25,7 @@ from utmost.privacy import Level, level_from_json
 from utmost.release.allotment import Allotment, allot, price
 from utmost.release.answers import Answer, Plan
 from utmost.release.budget import Budget
+from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.proof import answer_from_json, question_again
 from utmost.release.questions import Question, Questions, Terms
 from utmost.release.session import A_BATCH, Session
@@ -238,6 +239,36 @@ class Client(Asking[Answer]):
             How much of an (epsilon, delta) budget's delta they may use; all that is left without it.
         """
         return allot(self, targets, level, budget, delta)  # type: ignore[arg-type]
+
+    def suggest_bounds(
+        self,
+        column: str,
+        privacy: Any = None,
+        *,
+        share: Number = "0.01",
+        smallest: Number = 1,
+        largest: Number = 10**6,
+        where: Any = None,
+        fresh: bool = False,
+    ) -> CutOffs:
+        """Ends for the values of a column, found privately: as a session suggests them, asked as one batch.
+
+        Parameters
+        ----------
+        column : str
+            The column whose values would be cut.
+        privacy : level or number
+            What the answers together may spend.
+        share : number
+            The part of rows that may lie beyond each end: 0.01 asks for the 1 % and the 99 % quantile.
+        smallest, largest : numbers
+            Where the public grid of ends begins beside 0, and where it stops.
+        where : SQL text, optional
+            Only rows with this condition are looked at.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+        """
+        return suggest(self, column, privacy, share, smallest, largest, where, fresh)  # type: ignore[arg-type]
 
     @property
     def account(self) -> RemoteAccount:

@@ -164,7 +164,21 @@ class EdgeLevels:
         """The least intercepts with which lines of these slopes lie above each edge's `upper`."""
         if self.single is not None:
             return self.single.intercept(slopes)
-        return np.array([self[int(e)].intercept(np.array([s]))[0] for e, s in zip(edges, slopes, strict=True)])
+        numbers, found = self.numbers()[edges], np.empty(len(slopes))
+        for number in np.unique(numbers).tolist():
+            mine = numbers == number
+            found[mine] = self[int(edges[mine][0])].intercept(slopes[mine])
+        return found
+
+    def tangents(self, edges: NDArray[np.int64], slopes: Floats) -> EdgeLevels:
+        """(epsilon, delta) levels that these imply: one for each edge and slope e^epsilon listed; edges may repeat.
+
+        A line of slope s above a level's concave `upper` is an (ln s, delta)-promise, delta being where it starts. So
+        what every mechanism at curved levels keeps is a set of such promises, as many as a linear program can hold.
+        """
+        space = Space(self.space.points, self.space.edge_indices[edges])
+        delta = np.clip(self.intercepts(edges, slopes) * (1 + 1e-12) + 1e-16, 0.0, 1.0)
+        return EdgeLevels(space, epsilon=np.log(slopes), delta=delta)
 
     def even_shares(self, edges: NDArray[Any]) -> tuple[Floats, Floats]:
         """`Level.even_share` of each of these edges: two arrays."""

@@ -11,6 +11,7 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate, combinations
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
@@ -19,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
+from utmost.exact import read_rational
+from utmost.privacy import ApproxDP, Level, require_pure, share_of
 from utmost.space.families import Neighbours, path, sums
 from utmost.space.graph import Space
 
@@ -290,8 +293,120 @@ class Tables:
         return f"{many} of {sizes} cells, at most {self.upper} rows, {apart}"
 
 
+@dataclass(frozen=True)
+class CentredTables:
+    """Tables of counts by public columns, some of them centred: a number less the mean along a column, made whole.
+
+    Centring a table along a column of n values takes n times a number less the sum of all n: what the column adds to
+    those without it, and nothing else. A row then moves all n numbers, by n - 1 and by -1, which is n(n - 1) in squared
+    length where a plain table that counts a row n-fold moves by n^2.
+
+    Attributes
+    ----------
+    shape : how many values each column has
+    tables : for each table its columns, and those along which it is centred, by their places
+    moves : what one row does. "any": it comes to a cell or leaves one; "exchange": it is replaced
+    reach : how many such rows one neighbour has
+    upper : how many rows there are at most
+    grain : a row counts at least so many times in every table, as `times` says
+
+    Examples
+    --------
+    >>> pair = CentredTables((2, 3), (((), ()), ((0, 1), (0, 1))), "any", 1, 100, 10)
+    >>> pair.sizes, pair.times, pair.largest_square([Fraction(1), Fraction(1)])
+    ((1, 6), (10, 2), Fraction(148, 1))
+    """
+
+    kind: ClassVar[str] = "centred tables"
+    shape: tuple[int, ...]
+    tables: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+    moves: Moves
+    reach: int
+    upper: int
+    grain: int
+
+    def __post_init__(self) -> None:
+        try:
+            shape = tuple(self.shape)
+            tables = tuple((tuple(columns), tuple(centred)) for columns, centred in self.tables)
+        except (TypeError, ValueError):
+            raise InvalidInput("centred tables have sizes, and for each table its columns and centred ones.") from None
+        whole = (*shape, self.reach, self.upper, self.grain, *(i for pair in tables for each in pair for i in each))
+        fits = all(type(x) is int for x in whole) and self.moves in OF_ONE
+        if not fits or not shape or not tables or min(shape) < 1 or min(self.reach, self.upper, self.grain - 1) < 0:
+            raise InvalidInput("these are no centred tables; give sizes of 1 or more, and moves 'any' or 'exchange'.")
+        for columns, centred in tables:
+            ordered = all(list(each) == sorted(set(each)) for each in (columns, centred))
+            if not ordered or not set(centred) <= set(columns) <= set(range(len(shape))):
+                raise InvalidInput("a table is centred along its own columns, each listed once and in order.")
+            if any(shape[i] == 1 for i in centred):
+                raise InvalidInput("a table centred along a column of one value holds nothing.")
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "tables", tables)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many cells each table has."""
+        return tuple(math.prod(self.shape[i] for i in columns) for columns, _ in self.tables)
+
+    @property
+    def times(self) -> tuple[int, ...]:
+        """By which whole number each table is multiplied, such that a row counts `grain` times at least."""
+        return tuple(-(-self.grain // math.prod(self.shape[i] for i in centred)) for _, centred in self.tables)
+
+    def largest_square(self, weights: Sequence[Fraction]) -> Fraction:
+        """The largest weighted sum over all tables of the squared length of what one neighbour does to each.
+
+        Of a row that leaves a cell for another, the length depends on the columns in which both cells differ: all such
+        sets are tried, up to `MOST_DIFFERING` columns. Beyond, and where a neighbour has several rows that are
+        replaced, each table counts by its own worst set.
+        """
+        one = math.lcm(*(weight.denominator for weight in weights))
+        whole = [int(weight * one) for weight in weights]
+        every = range(len(whole))
+        largest = sum(whole[t] * self._alone(t) for t in every)
+        if self.moves == "exchange":
+            wide = [i for i, n in enumerate(self.shape) if n > 1 and any(i in columns for columns, _ in self.tables)]
+            if self.reach == 1 and len(wide) <= MOST_DIFFERING:
+                for k in range(1, len(wide) + 1):
+                    for differing in map(frozenset, combinations(wide, k)):
+                        largest = max(largest, sum(whole[t] * self._moved(t, differing) for t in every))
+            else:  # cells that differ in one column are moved most; or in one along which the table is not centred
+                ways = [[self._moved(t, frozenset({i})) for i in wide] for t in every]
+                largest = sum(whole[t] * max(self._alone(t), *ways[t]) for t in every)
+        return Fraction(largest * self.reach**2, one)
+
+    def _alone(self, table: int) -> int:
+        """The squared length, in one table, of a row that comes to a cell."""
+        centred = self.tables[table][1]
+        return self.times[table] ** 2 * math.prod(self.shape[i] * (self.shape[i] - 1) for i in centred)
+
+    def _moved(self, table: int, differing: frozenset[int]) -> int:
+        """The same of a row's way between cells that differ in some columns.
+
+        Not less than that of half the way: where cells are cut to the most rows there can be, a row may be seen to come
+        and to leave nowhere.
+        """
+        columns, centred = self.tables[table]
+        if not differing & set(columns):
+            return 0
+        alone = self._alone(table)
+        if differing & (set(columns) - set(centred)):
+            return 2 * alone
+        product = self.times[table] ** 2 * math.prod(
+            -self.shape[i] if i in differing else self.shape[i] * (self.shape[i] - 1) for i in centred
+        )
+        return max(alone, 2 * (alone - product))
+
+    def __str__(self) -> str:
+        centred = sum(bool(each) for _, each in self.tables)
+        apart = f"neighbours {self.reach} {self.moves} move{'' if self.reach == 1 else 's'} of each apart"
+        return f"{len(self.tables)} tables, {centred} of them centred, at most {self.upper} rows, {apart}"
+
+
 OF_ONE = ("any", "exchange")
 """The moves of a row that is in one cell at most."""
+MOST_DIFFERING = 10
 
 
 @dataclass(frozen=True)
@@ -367,8 +482,91 @@ class Strategy:
 
 MOST_SUMS, MOST_WEIGHT = 2000, 10**6
 """So that squares of 64 bits hold what a strategy is measured by."""
-Unlisted: TypeAlias = Line | Lattice | Tallies | Holders | Tables | Strategy
-KINDS: dict[str, Any] = {kind.kind: kind for kind in (Line, Lattice, Tallies, Holders, Tables, Strategy)}
+
+
+@dataclass(frozen=True)
+class Tiers:
+    """One integer for each public group of people, of which one neighbour moves one alone: a grid.
+
+    A group is promised its own share of the level, so the grid has another level in each direction (HET).
+
+    Attributes
+    ----------
+    lines : where the integer of each group lies, and how far one neighbour of that group moves it
+    shares : for each group, the part of the level it is promised, as text such as "1/10"; at most 1
+
+    Examples
+    --------
+    >>> from utmost.privacy import PureDP
+    >>> grid = Tiers((Line(0, 20, 1), Line(0, 1980, 1)), ("1/10", "1"))
+    >>> print(grid.points, grid.levels(PureDP(1)), grid.together((0, 1)))
+    41601 (PureDP(0.1), PureDP(1)) 2001 integers 0 to 2000, neighbours next to each other
+    """
+
+    kind: ClassVar[str] = "tiers"
+    lines: tuple[Line, ...]
+    shares: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        lines = tuple(Line(**line) if isinstance(line, Mapping) else line for line in self.lines)
+        shares = tuple(self.shares)
+        if not 0 < len(lines) == len(shares) <= MOST_TIERS or not all(isinstance(line, Line) for line in lines):
+            raise InvalidInput(f"tiers are 1 to {MOST_TIERS} lines, each with its share of the level.")
+        if not all(isinstance(share, str) and 0 < read_rational(share) <= 1 for share in shares):
+            raise InvalidInput("a tier's share of the level is a number above 0 and at most 1, as text: '1/10'.")
+        object.__setattr__(self, "lines", lines)
+        object.__setattr__(self, "shares", shares)
+
+    @property
+    def points(self) -> int:
+        """How many there are."""
+        return math.prod(line.points for line in self.lines)
+
+    @property
+    def last(self) -> int:
+        """The largest sum of all groups' integers."""
+        return sum(line.last for line in self.lines)
+
+    def levels(self, level: Level) -> tuple[ApproxDP, ...]:
+        """What each group is promised, where the level is pure; where e^epsilon is a rational, slightly more."""
+        whole = require_pure(level)
+        return tuple(whole if share == "1" else share_of(whole, read_rational(share)) for share in self.shares)
+
+    def together(self, tiers: Sequence[int]) -> Line:
+        """The sum of some groups' integers: where it lies, and how far one neighbour of any of them moves it."""
+        some = [self.lines[tier] for tier in tiers]
+        first, last = sum(line.first for line in some), sum(line.last for line in some)
+        return Line(first, last, max(line.reach for line in some))
+
+    def clamp(self, values: Sequence[int]) -> tuple[int, ...]:
+        """The nearest point of the grid; moves each integer of two points no farther apart."""
+        return tuple(line.clamp(int(value)) for line, value in zip(self.lines, values, strict=True))
+
+    def space(self) -> tuple[Space, NDArray[np.int32]]:
+        """The grid as a space of the library, points in the order of their digits, and each edge's direction."""
+        places = np.arange(self.points).reshape([line.points for line in self.lines])
+        edges, directions = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0, dtype=np.int32)]
+        for tier, line in enumerate(self.lines):
+            along = np.moveaxis(places, tier, 0)
+            for step in range(1, min(line.reach, line.points - 1) + 1):
+                edges.append(np.column_stack([along[:-step].ravel(), along[step:].ravel()]))
+                directions.append(np.full(len(edges[-1]), tier, dtype=np.int32))
+        listed, which = np.concatenate(edges), np.concatenate(directions)
+        order = np.lexsort((listed[:, 1], listed[:, 0]))
+        return Space(range(self.points), listed[order]), which[order]
+
+    def __str__(self) -> str:
+        tiers = zip(self.lines, self.shares, strict=True)
+        each = (f"{line.first} to {line.last} at {share} of the level" for line, share in tiers)
+        return f"one integer for each tier: {', '.join(each)}"
+
+
+MOST_TIERS = 5
+"""How many groups of people may have levels of their own."""
+Unlisted: TypeAlias = Tiers | Line | Lattice | Tallies | Holders | Tables | CentredTables | Strategy
+KINDS: dict[str, Any] = {
+    kind.kind: kind for kind in (Tiers, Line, Lattice, Tallies, Holders, Tables, CentredTables, Strategy)
+}
 
 
 def unlisted_to_json(space: Unlisted) -> dict[str, Any]:

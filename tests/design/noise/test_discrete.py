@@ -1,6 +1,6 @@
 """Integer noise: privacy in fractions, optimality against linear programs, draws against the exact law.
 
-Covers `design/noise/best_step`, `mechanism/draws`, `mechanism/layers`.
+Covers `design/noise/best_step`, `mechanism/layers`.
 """
 
 import math
@@ -21,9 +21,16 @@ from scipy.stats import chisquare
 import utmost as um
 from utmost.errors import CannotCertify, InvalidInput, TooLarge, UnsupportedLevel
 from utmost.mechanism.decay import decay_above, keeps_level
-from utmost.mechanism.draws import Cuts, IntegerDraws, Uniform, draw_point, point_on_layer
-from utmost.mechanism.layers import LayerLaw, count_points, sum_norms, sum_squares
-from utmost.mechanism.sampling import insecure_source_for_tests_only
+from utmost.mechanism.layers import (
+    IntegerDraws,
+    LayerLaw,
+    count_points,
+    draw_point,
+    point_on_layer,
+    sum_norms,
+    sum_squares,
+)
+from utmost.mechanism.sampling import Cuts, Uniform, insecure_source_for_tests_only
 
 approx = pytest.approx
 

@@ -12,7 +12,7 @@ from scipy.optimize import isotonic_regression
 import utmost as um
 from utmost.errors import InvalidInput
 from utmost.release.proof import load_answers
-from utmost.release.questions.numbers import increasing
+from utmost.release.questions.nested import increasing
 
 SHARES = [0.1, 0.25, 0.5, "9/10"]
 

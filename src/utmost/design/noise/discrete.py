@@ -34,8 +34,7 @@ from utmost.exact import Enclosed, ExpSum, Number, as_whole, compare
 from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import decay_above, keeps_level
-from utmost.mechanism.draws import IntegerDraws, draw_point, point_on_layer
-from utmost.mechanism.layers import LayerLaw, count_points
+from utmost.mechanism.layers import IntegerDraws, LayerLaw, count_points, draw_point, point_on_layer
 from utmost.privacy import ApproxDP, Level
 from utmost.solution import Certificate, Verification
 

@@ -35,8 +35,7 @@ from utmost.mechanism.canonical import CanonicalLaw, require_canonical
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
 from utmost.mechanism.gaussian_noise import GaussianNoise
-from utmost.mechanism.layer_noise import LayerNoise
-from utmost.mechanism.layers import LayerLaw
+from utmost.mechanism.layers import LayerLaw, LayerNoise
 from utmost.mechanism.line import LineMechanism, require_line_loss, tolerance
 from utmost.mechanism.line_chains import ChainLine, chain_reach
 from utmost.mechanism.line_noise import MOST_GUESSED, MOST_TABLE, NoisyLine

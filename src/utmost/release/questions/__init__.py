@@ -27,10 +27,11 @@ from utmost.release.questions.share import AsksShare, Share
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
 from utmost.release.questions.sum import AsksSum, Sum
 from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
+from utmost.release.questions.tiered import TieredCount, TieredMajority, TieredThreshold
 from utmost.release.questions.top import AsksTop, Top, TopDiscovered
 from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
 
-__all__ = ["BY_KEYS", "DISCOVERED", "QUESTIONS", "SEVERAL", "Question", "Questions", "Terms"]
+__all__ = ["BY_KEYS", "DISCOVERED", "QUESTIONS", "SEVERAL", "TIERED", "Question", "Questions", "Terms"]
 
 QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
@@ -48,8 +49,8 @@ BY_KEYS: dict[str, type[Question]] = {
 """Those that take `by`, as they are asked with it."""
 SEVERAL: dict[str, type[Question]] = {Quantiles.name: Quantiles}
 """Those that take a list in place of one thing, as they are asked with it."""
-
-
+TIERED: dict[str, type[Question]] = {asked.name: asked for asked in (TieredCount, TieredMajority, TieredThreshold)}
+"""Those that are asked where some rows have promises of their own, as they are asked there."""
 DISCOVERED: dict[str, type[Question]] = {
     asked.name: asked for asked in (CountDiscovered, SumDiscovered, MeanDiscovered, ShownKeys, TopDiscovered)
 }

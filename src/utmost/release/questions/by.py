@@ -3,8 +3,9 @@
 A row is in one group at most, so groups are disjoint and all of them together spend the level once. Every group gets
 noise, also one that no row has; nothing is cut off or guessed, so errors have mean 0.
 
-**How far one neighbour moves the vector**: as many times what one row does (`adding.py`) as rows of a unit are kept in
-all groups together. Clamping every integer to a public range makes no move longer and turns none around.
+**How far one neighbour moves the vector**: as many times what one row does (`numbers.py`, `of_column.py`) as rows of a
+unit are kept in all groups together. Clamping every integer to a public range makes no move longer and turns none
+around.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ from utmost.release.contributions import range_of
 from utmost.release.groups import LARGEST, grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.options import Option
-from utmost.release.questions.adding import Adds, AddsDistances, AddsOnes, AddsValues, Columns
-from utmost.release.questions.numbers import Vector, require_unbiased
-from utmost.release.questions.of_column import OfColumn
+from utmost.release.questions.numbers import Adds, AddsOnes, Vector, require_unbiased
+from utmost.release.questions.of_column import AddsDistances, AddsValues, Columns, OfColumn
 from utmost.release.questions.question import Question, asking
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice
@@ -124,10 +124,10 @@ class PerKey(Adds):
     def integers(self, released: Mapping[str, Any], part: str) -> NDArray[Any]:
         """What was released, which may come from a report; beyond 64 bits, as Python's own integers."""
         listed, size = released[part], self.keys(released).size
-        if not isinstance(listed, list) or len(listed) != size or not all(type(x) is int for x in listed):
+        if not isinstance(listed, list) or len(listed) != size or set(map(type, listed)) - {int}:
             raise InvalidInput(f"there are {size} keys, and as many whole numbers must be released.")
-        found = np.array(listed, dtype=object)
-        return found if np.abs(found).max(initial=0) >= LARGEST else found.astype(np.int64)
+        small = min(listed, default=0) > -LARGEST and max(listed, default=0) < LARGEST
+        return np.array(listed, dtype=np.int64 if small else object)
 
 
 def around(found: NDArray[Any], half: int, step: Fraction) -> Columns:
@@ -185,7 +185,8 @@ class ByKeys(PerKey, Grouped, Vector):
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         for part in self.parts:
-            if not all(abs(x) < 2**63 for x in self.integers(released, part).tolist()):
+            found = self.integers(released, part)
+            if found.dtype == object and not np.all(np.abs(found) < 2**63):
                 raise InvalidInput("a number by keys is one of 64 bits.")
 
     def after(self, released: Mapping[str, Any]) -> After:

@@ -19,7 +19,7 @@ from utmost.release.bins import Bins
 from utmost.release.cells import EXACT, edge_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
-from utmost.release.questions.numbers import Nested, increasing
+from utmost.release.questions.nested import Nested, increasing
 from utmost.release.questions.question import Asks, Made, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 

@@ -16,8 +16,7 @@ from utmost.release.arguments import Condition, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, Grid, as_range, outside, range_of
 from utmost.release.options import COLUMN, LOWER, UNBIASED, UPPER, WHERE
-from utmost.release.questions.adding import Adds
-from utmost.release.questions.numbers import Number
+from utmost.release.questions.numbers import Adds, Number
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, as_column
 from utmost.space.integers import Line

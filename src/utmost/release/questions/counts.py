@@ -18,7 +18,7 @@ from utmost.release.conditions import Where, where_from_text
 from utmost.release.conditions.relations import OVERLAPPING, Relation, relation
 from utmost.release.contributions import ones, statement
 from utmost.release.options import CONDITIONS, OF
-from utmost.release.questions.numbers import Chained
+from utmost.release.questions.nested import Chained
 from utmost.release.questions.question import Asks, Made, as_of
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice

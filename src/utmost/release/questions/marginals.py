@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from utmost.errors import InvalidInput, shown
+from utmost.mechanism.margins import centred
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
@@ -25,7 +26,7 @@ from utmost.release.keys import MOST_CELLS, Keys, named
 from utmost.release.options import Option
 from utmost.release.questions.question import Asks, Made, Question, asking
 from utmost.release.source import Source, Statement
-from utmost.space.integers import Moves, Tables
+from utmost.space.integers import CentredTables, Moves, Tables
 
 if TYPE_CHECKING:
     import pyarrow
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 ALL: Any = ...
 """Stands in a key for a column over which is summed."""
+MOST_NAMED = 12
+"""How many released tables a plan names."""
+CENTRED = " (centred: n times each of the n numbers along a column, less their sum)"
 EXAMPLE = "um.keys(town=['Ash', 'Briar'], agrees=[True, False])"
 
 
@@ -108,7 +112,7 @@ class Agreeing(Question):
 
     def _estimates(self, released: Mapping[str, Any]) -> dict[Any, Any]:
         drawn, space = [], self.space
-        assert isinstance(space, Tables)
+        assert isinstance(space, Tables | CentredTables)
         for name, size in zip(self._released_names, space.sizes, strict=True):
             listed = released[name]
             if not isinstance(listed, list) or len(listed) != size or not all(type(x) is int for x in listed):
@@ -228,10 +232,8 @@ class Marginals(Agreeing):
         return {"question": self.name, **where, "loss": self.loss, "prior": "uniform"}
 
     @property
-    def space(self) -> Tables:
-        made, reach = self.margins, min(self.rows_each, self.most_rows)
-        sizes = tuple(int(np.prod([self.shape[i] for i in each], dtype=object)) for each in made.strategy)
-        return Tables(sizes, self.moves, reach * made.grain, self.most_rows * made.grain)
+    def space(self) -> Tables | CentredTables:
+        return self.margins.space(self.moves, min(self.rows_each, self.most_rows), self.most_rows)
 
     def design(self) -> Solution:
         from utmost.design.workload import best_marginals
@@ -264,17 +266,21 @@ class Marginals(Agreeing):
             size = int(np.prod(shape))
             counted[each] = found["count"][start : start + size].reshape(shape)
             start += size
-        released = []
-        for each in self.margins.strategy:
-            above = next(table for table in self.read if set(each) <= set(table))
-            gone = tuple(axis for axis, i in enumerate(above) if i not in each)
-            counts = np.clip(counted[above].sum(axis=gone).ravel(), 0, self.most_rows)
-            released.append(counts.astype(object if self.most_rows * self.margins.grain > 2**60 else np.int64))
-        return [counts * self.margins.grain for counts in released]
+        made, released = self.margins, []
+        for table in made.strategy:
+            above = next(each for each in self.read if set(table.columns) <= set(each))
+            gone = tuple(axis for axis, i in enumerate(above) if i not in table.columns)
+            counts = np.clip(counted[above].sum(axis=gone), 0, self.most_rows)
+            large = self.most_rows * made.units[table] > 2**60
+            axes = [axis for axis, i in enumerate(table.columns) if i in table.centred]
+            released.append(centred(counts.astype(object if large else np.int64), axes).ravel() * made.times[table])
+        return released
 
     @property
     def _released_names(self) -> list[str]:
-        return [" × ".join(self.by.names[i] for i in each) or "total" for each in self.margins.strategy]
+        names = [" × ".join(self.by.names[i] for i in each.columns) or "total" for each in self.margins.strategy]
+        along = [", ".join(self.by.names[i] for i in each.centred) for each in self.margins.strategy]
+        return [f"{name}, centred along {by}" if by else name for name, by in zip(names, along, strict=True)]
 
     @cached_property
     def keys_of(self) -> dict[tuple[int, ...], list[tuple[Any, ...]]]:
@@ -316,9 +322,14 @@ class Marginals(Agreeing):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        names = [" by ".join(self.by.names[i] for i in each) or "the total" for each in self.margins.strategy]
         kept = "" if self.by.other is not None else "; rows without a listed value in every column take no part"
-        return (f"released with noise are {'; '.join(names)}, and all tables are made of these, so they agree{kept}",)
+        names = self._released_names
+        most = f"; and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        means = "" if not any(each.centred for each in self.margins.strategy) else CENTRED
+        return (
+            f"released with noise are {'; '.join(names[:MOST_NAMED])}{most}, and all tables are made of these, so they "
+            f"agree{means}{kept}",
+        )
 
 
 class AsksMarginals(Asks[Made]):

@@ -72,10 +72,18 @@ class Question(ABC):
     one_kind: ClassVar[bool] = True
     """Whether several numbers of an answer measure the same, so that a picture may set them side by side."""
 
+    tiered: ClassVar[bool] = False
+    """Whether it is asked of tables whose rows have promises of their own."""
+
     terms: Terms
     privacy: Level
 
     def __post_init__(self) -> None:
+        if bool(self.terms.unit.tiers) is not self.tiered:
+            raise InvalidInput(
+                f"a {self.name} of rows with tiers is not known how to answer best; ask for a count, a majority or a "
+                "threshold, without keys, or open the session without tiers at the level of the most protected."
+            )
         if self.privacy is None:
             raise InvalidInput("say what the answer may spend, such as privacy=0.5: there is no default.")
         self.settle(privacy=require_releasable(as_level(self.privacy)))
@@ -282,6 +290,14 @@ def as_of(of: Any, unit: Unit) -> Of:
     return "rows" if of == "rows" else "people"
 
 
+def of_tiers(kind: Any, terms: Terms) -> Any:
+    """How a question is asked of these rows: as it is, or as one about several tiers."""
+    from utmost.release.questions import TIERED
+
+    found = TIERED.get(kind.name) if terms.unit.tiers else None
+    return found if found is not None and issubclass(found, kind) else kind
+
+
 def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:
     """A question in words, about all rows or those of which a condition is true; at the end, how it is answered."""
     return f"{words}{kept}, where {where}{told}?" if where else f"{words}{kept}{told}?"
@@ -310,4 +326,5 @@ class Asks(ABC, Generic[Made]):
 
     def pose(self, kind: Any, privacy: Any, where: Any, fresh: bool, **given: Any) -> Made:
         """Ask a question of this kind about the rows of a condition, with all else that it was given."""
-        return self.ask(kind(terms=self.terms, privacy=self.level(privacy), where=self.where(where), **given), fresh)
+        asked = of_tiers(kind, self.terms)
+        return self.ask(asked(terms=self.terms, privacy=self.level(privacy), where=self.where(where), **given), fresh)

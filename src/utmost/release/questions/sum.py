@@ -9,11 +9,11 @@ from utmost.exact import Number as AnyNumber
 from utmost.release.arguments import Condition, Prior, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
-from utmost.release.options import COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
-from utmost.release.questions.adding import AddsValues
+from utmost.release.options import BY, COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
 from utmost.release.questions.by import SumBy, require_nothing_else
 from utmost.release.questions.discovered import SumDiscovered
 from utmost.release.questions.numbers import Number
+from utmost.release.questions.of_column import AddsValues
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.space.integers import Line
 
@@ -24,7 +24,7 @@ class Sum(AddsValues, Number):
 
     name = "sum"
     summary = "what a column adds up to"
-    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, UNBIASED)
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY, UNBIASED)
 
     @property
     def words(self) -> str:
