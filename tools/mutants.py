@@ -46,7 +46,7 @@ reason for a quick test.
 """
 SAME = "Nothing changes"
 """The heading in mutants.md of mutations that change nothing that can be seen: others are tried in their place."""
-COPIED = ("src", "tests", "docs", "examples", "README.md", "CHANGELOG.md", "pyproject.toml", "Makefile")
+COPIED = ("conftest.py", "src", "tests", "docs", "examples", "README.md", "CHANGELOG.md", "pyproject.toml", "Makefile")
 
 # The tests that cover a module.
 CHECKING = ("solution/test_solution", "checking/test_rainbow")
@@ -69,7 +69,7 @@ COVERED = {
     "checking/patterns": ("checking/test_patterns", *LOCAL),
     "checking/rainbow": (*CHECKING, "design/rainbow/test_rankings", "design/rainbow/test_nearest"),
     "checking/number": ("checking/test_number", "design/noise/test_line"),
-    "checking/vector": ("checking/test_vector", "design/noise/test_vectors"),
+    "checking/vector": ("checking/test_vector", "design/noise/test_vectors", "design/noise/test_strategies"),
     "checking/coordinate": ("checking/test_vector", "design/noise/test_vectors"),
     "checking/yes_or_no": ("design/binary/test_line",),
     "checking/choices": ("design/rainbow/test_winners", "release/questions/test_candidates"),

@@ -94,6 +94,8 @@ def test_the_worst_says_where_it_was_sought():
     """Everywhere where that is feasible or proved; else among points whose number is stated."""
     short, long = Line(0, 300, 3), Line(0, 3 * 10**6, 2000)
     assert best_on_line(short, 1.0).mechanism.worst_among("absolute") == ""
+    far = NoisyLine(Line(0, 10**9, 1), NOISES["geometric"], "squared", None, "cut")  # both ends are far in the middle
+    assert far.worst_among("squared") == ""
     wide = best_on_line(long, 0.5).mechanism
     assert wide.guesses
     assert wide.worst_among("absolute").startswith("the worst of ")
