@@ -90,12 +90,18 @@ def test_long_lines_by_pieces_of_the_staircase():
         assert mechanism.worst(loss) == pytest.approx(2 * float(steps @ noise.tail(t)), rel=1e-9)
 
 
+def test_the_worst_is_the_middle_where_both_ends_are_far():
+    """Nothing is sought there: the loss is that of the noise, at every size."""
+    noise = NOISES["geometric"]
+    far = NoisyLine(Line(0, 10**9, 1), noise, "squared", None, "cut")
+    assert far.worst_among("squared") == ""
+    assert far.worst("squared") == pytest.approx(noise.mean("squared"), rel=1e-9)
+
+
 def test_the_worst_says_where_it_was_sought():
     """Everywhere where that is feasible or proved; else among points whose number is stated."""
     short, long = Line(0, 300, 3), Line(0, 3 * 10**6, 2000)
     assert best_on_line(short, 1.0).mechanism.worst_among("absolute") == ""
-    far = NoisyLine(Line(0, 10**9, 1), NOISES["geometric"], "squared", None, "cut")  # both ends are far in the middle
-    assert far.worst_among("squared") == ""
     wide = best_on_line(long, 0.5).mechanism
     assert wide.guesses
     assert wide.worst_among("absolute").startswith("the worst of ")
