@@ -54,7 +54,7 @@ CERTIFIED, LOCAL = "mechanism/test_certification", ("design/local/test_informati
 COVERED = {
     "mechanism/certification": (CERTIFIED, "solution/test_solution", "mechanism/test_sampling"),
     "mechanism/violations": (CERTIFIED, "solution/test_solution"),
-    "mechanism/sampling": ("mechanism/test_sampling", CERTIFIED),
+    "mechanism/sampling": ("mechanism/test_sampling", CERTIFIED, "design/noise/test_discrete"),
     "mechanism/rounding": (CERTIFIED,),
     "mechanism/decaying": (CERTIFIED, "design/finite/test_optimum"),
     "exact/arithmetic": ("exact/test_arithmetic", CERTIFIED),
@@ -69,7 +69,7 @@ COVERED = {
     "checking/patterns": ("checking/test_patterns", *LOCAL),
     "checking/rainbow": (*CHECKING, "design/rainbow/test_rankings", "design/rainbow/test_nearest"),
     "checking/number": ("checking/test_number", "design/noise/test_line"),
-    "checking/vector": ("checking/test_vector", "design/noise/test_vectors", "design/noise/test_strategies"),
+    "checking/vector": ("checking/test_vector", "design/noise/test_vectors", "design/workload/test_strategies"),
     "checking/coordinate": ("checking/test_vector", "design/noise/test_vectors"),
     "checking/yes_or_no": ("design/binary/test_line",),
     "checking/choices": ("design/rainbow/test_winners", "release/questions/test_candidates"),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def release(**given: Any) -> None:
-    """A private answer about TABLE, with its proof; by groups, or many at once: `utmost ask`.
+    """A private answer about TABLE, with its proof; many at once: `utmost ask`.
 
     Exit code 1: the budget does not allow it; 70: the engine failed, and the spend stands.
 

@@ -32,7 +32,7 @@ from utmost.release.cells import range_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones
 from utmost.release.keys import MOST_CELLS
-from utmost.release.options import CANDIDATES, COLUMN, OF, SHARE, WHERE
+from utmost.release.options import BY, CANDIDATES, COLUMN, OF, SHARE, WHERE
 from utmost.release.questions.by import ONE_GROUP
 from utmost.release.questions.choices import Candidate
 from utmost.release.questions.choices_by import ChoiceBy
@@ -55,7 +55,7 @@ class Quantile(Candidate):
 
     name = "quantile"
     summary = "the median or another quantile of a column"
-    options: ClassVar = (COLUMN, SHARE, CANDIDATES, WHERE, OF)
+    options: ClassVar = (COLUMN, SHARE, CANDIDATES, WHERE, BY, OF)
 
     q: Any
     loss: str = "absolute"

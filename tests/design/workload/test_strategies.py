@@ -15,7 +15,7 @@ import pytest
 
 import utmost as um
 from utmost.checking.vector import check_strategy
-from utmost.design.noise.strategies import best_counts, best_strategy, count_errors, count_losses, off_by_more
+from utmost.design.workload.strategies import best_counts, best_strategy, count_errors, count_losses, off_by_more
 from utmost.errors import InvalidInput
 from utmost.mechanism.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
 from utmost.mechanism.strategies import prefix_weights
