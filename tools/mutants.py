@@ -69,7 +69,7 @@ COVERED = {
     "checking/patterns": ("checking/test_patterns", *LOCAL),
     "checking/rainbow": (*CHECKING, "design/rainbow/test_rankings", "design/rainbow/test_nearest"),
     "checking/number": ("checking/test_number", "design/noise/test_line"),
-    "checking/vector": ("checking/test_vector", "design/noise/test_vectors", "design/workload/test_strategies"),
+    "checking/vector": ("checking/test_vector", "design/noise/test_vectors"),
     "checking/coordinate": ("checking/test_vector", "design/noise/test_vectors"),
     "checking/yes_or_no": ("design/binary/test_line",),
     "checking/choices": ("design/rainbow/test_winners", "release/questions/test_candidates"),

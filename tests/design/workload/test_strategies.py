@@ -14,7 +14,7 @@ import pyarrow
 import pytest
 
 import utmost as um
-from utmost.checking.vector import check_strategy
+from utmost.checking.workload import check_strategy
 from utmost.design.workload.strategies import best_counts, best_strategy, count_errors, count_losses, off_by_more
 from utmost.errors import InvalidInput
 from utmost.mechanism.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
