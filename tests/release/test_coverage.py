@@ -160,4 +160,4 @@ def test_intervals_hold_the_truth_in_hundreds_of_draws(name, level, neighbours):
         return  # refused: keys need a delta, and a share a public number of rows
     asked = (NUMBERS | SLOW | SHOWN | OF_PEOPLE)[name]
     unit = PEOPLE if name in OF_PEOPLE else None
-    check(make(asked, LEVELS[level], neighbours, unit), 40 if name in SLOW else 300)
+    check(make(asked, LEVELS[level], neighbours, unit), 25 if name in SLOW else 150)
