@@ -73,6 +73,7 @@ TRUE_KEYS = {
 PEOPLE = um.people("id", rows_each=1, at_most=ROWS // 2)
 OF_PEOPLE = {
     "left out": lambda a, e: a.left_out("x > 3", e),
+    "rows left out": lambda a, e: a.left_out(None, e, up_to=3),
     "people": lambda a, e: a.count("x > 3", e, of="people"),
     "rows of people": lambda a, e: a.count("x > 3", e),
     "rows of people by keys": lambda a, e: a.sum("x", 0, 10, e, by=KEYS),
