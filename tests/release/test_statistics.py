@@ -85,6 +85,7 @@ ASKED = {
     "complete counts": lambda s: counts(s, ["ok", "NOT ok", "ok IS NULL"], 1),
     "nested counts": lambda s: counts(s, ["x <= 2.5", "x < 0", "x <= 4 OR x IS NULL", "NOT (x > 1)"], 1),
     "cdf": lambda s: cdf(s, "x", range(-5, 15), 1),
+    "ranges": lambda s: Asking(s).ranges("x", [-5, 0, 2.5, 4], 1, where="ok OR ok IS NULL"),
     "cells": lambda s: histogram(s, "n", [1, -1, 0], 1),
     "all cells": lambda s: histogram(s, "id", ["a", "b", "c"], 1, "elsewhere"),
     "cells of two columns": lambda s: histogram(s, ["ok", "n"], [[True, False], [1, 2]], 1, where="x > 0"),
