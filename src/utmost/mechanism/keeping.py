@@ -426,6 +426,8 @@ class KeptKeys(ExactMechanism):
 
 def _within(parts: tuple[ApproxDP, ...], level: ApproxDP) -> bool:
     """Whether levels add up to at most another: exactly."""
+    if any(each.exponent == math.inf for each in (*parts, level)):
+        return level.exponent == math.inf  # which promises nothing
     total = ExpSum.rational(1)
     for part in parts:
         total = total.times(part.ratio, Fraction(part.exponent))
