@@ -98,6 +98,10 @@ class WeakPromise(InvalidInput):
     """A survey or protocol promises a respondent too little to be answered unless they accept it; nothing was sent."""
 
 
+class Disconnected(InvalidInput):
+    """The connection to a table has ended, or its server is gone; nothing was charged."""
+
+
 class NotRowWise(InvalidInput):
     """A condition or table that looks at more than one row at a time, or could fail on a row: refused unread."""
 

@@ -69,7 +69,9 @@ key = "{KEYS["carol"][1]}"
 @contextmanager
 def serving(settings):
     """The address of a server with these settings, while it runs."""
-    server = uvicorn.Server(uvicorn.Config(make_app(settings), port=0, log_level="critical", access_log=False))
+    server = uvicorn.Server(
+        uvicorn.Config(make_app(settings), port=0, log_level="critical", access_log=False, log_config=None)
+    )
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
     thread.start()
     try:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from oracles.served import KEYS, programs, survey_server
+from oracles.served import KEYS, programs, serving, survey_server, write_settings
 
 import utmost as um
 from utmost.serve.api import ROUTES, openapi_text
@@ -138,6 +138,16 @@ def test_rates_are_bounded(tmp_path):
         assert statuses[:5] == [200] * 5
         assert 429 in statuses
         assert by["bob"].get("/api/datasets").status_code == 200
+
+
+def test_public_facts_are_all_told(tmp_path):
+    """Also an end of a range that is 0."""
+    file = write_settings(tmp_path)
+    file.write_text(file.read_text().replace("lower = 18", "lower = 0"))
+    with serving(read_settings(file)) as url, programs(url) as by:
+        age, town = by["ada"].get(SURVEY).json()["columns"]
+    assert age == {"name": "age", "kind": "int64", "type": "int", "lower": 0, "upper": 90, "description": "in years"}
+    assert town == {"name": "town", "kind": "string", "categories": ["Ash", "Briar"]}
 
 
 def test_the_document_describes_the_routes(served):

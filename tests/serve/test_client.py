@@ -93,6 +93,14 @@ def test_allotments_are_those_of_a_session(both):
     assert client.price(told[0].plans).cost.keys() == told[0].price.cost.keys()
 
 
+def test_suggested_bounds_are_those_of_a_session(both):
+    """Asked at levels at which noise is unlikely to change them, both name the same ends."""
+    ends = [one.suggest_bounds("age", 8, largest=1000, share="0.1") for one in both]
+    assert ends[0].answers[0].question.public == ends[1].answers[0].question.public
+    assert all(answer.verify() for answer in ends[0].answers)
+    assert (ends[0].lower, ends[0].upper) == (ends[1].lower, ends[1].upper)
+
+
 def test_errors_are_those_of_a_session(both):
     """The same class, the same words."""
     client, session = both

@@ -18,8 +18,9 @@ def never_overspends(folder, clients, seconds, kills, privacy, budget):
     entries = accounts["survey"].entries()
     assert sum(Fraction(str(e.cost["epsilon"])) for e in entries) <= Fraction(str(budget))
     own = [accounts[f"{name} at survey"].entries() for name in ("ada", "bob")]
-    assert len(entries) >= sum(map(len, own))  # a crash between two lines charges the data set alone
-    assert len(entries) - sum(map(len, own)) <= kills * clients
+    assert len(entries) == sum(map(len, own))  # whenever the server was killed, both were charged or neither
+    states = [[e.state for e in each].count("done") for each in (entries, *own)]
+    assert states[0] == sum(states[1:])
     recorded = {entry.number: entry.answer for entry in entries if entry.state == "done"}
     assert len({number for number, _ in load.told}) == len(load.told)
     for number, released in load.told:

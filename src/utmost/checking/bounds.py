@@ -10,15 +10,16 @@ from utmost.exact.arrays import Floats
 from utmost.space.edge_levels import EdgeLevels
 
 
-def mechanism_bound(levels: EdgeLevels, gains: Floats, duals: Floats) -> float:
+def mechanism_bound(levels: EdgeLevels, gains: Floats, duals: Floats, fixed: dict[int, Floats] | None = None) -> float:
     """What sum(gains · X) no private X exceeds, from weights >= 0 on X_io - E X_ho, rounding counted against us.
 
     For weights w on an ordered edge, sum_o w_o (X_io - E X_ho) <= delta · max w, so the sum is at most
-    sum over points of the largest remaining gain, plus sum over edges of delta · max w.
+    sum over points of the largest remaining gain, plus sum over edges of delta · max w. Points whose rows are fixed
+    have what remains of their gains on average.
     """
     if not len(gains):
         return 0.0
-    if not duals.any():  # a sum rounded once: the trivial bound of losses that may be 0 is 0
+    if not duals.any() and not fixed:  # a sum rounded once: the trivial bound of losses that may be 0 is 0
         trivial = math.fsum(gains.max(axis=1))
         return trivial + abs(trivial) * 2.0**-52
     left = gains.copy()
@@ -32,4 +33,7 @@ def mechanism_bound(levels: EdgeLevels, gains: Floats, duals: Floats) -> float:
     spent = float((weights.max(axis=2, initial=0.0) * levels.delta).sum())
     scale = float(np.abs(gains).sum() + (weights.sum(axis=(0, 2)) * (1 + growth)).sum() + spent)
     busiest = int(np.bincount(np.concatenate([a, b]), minlength=1).max(initial=0))
-    return float(left.max(axis=1).sum() + spent + scale * (2 * busiest + 64) * 2.0**-52)
+    most = left.max(axis=1)
+    for point, row in (fixed or {}).items():
+        most[point] = left[point] @ row
+    return float(most.sum() + spent + scale * (2 * busiest + 64) * 2.0**-52)

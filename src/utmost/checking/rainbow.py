@@ -28,7 +28,7 @@ from utmost.mechanism import average
 from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP
 from utmost.space import Space
-from utmost.space.edge_levels import on_edges
+from utmost.space.edge_levels import EdgeLevels, on_edges
 
 
 @cites("RAIN-theorem-2", "RAIN-theorem-4", "RAIN-theorem-5", "RAIN-corollary-1")
@@ -94,7 +94,7 @@ def homogeneous_bound(problem: Problem, evidence: Evidence) -> float:
     onto = read_positions(evidence, "onto", (points,), max(points, 1))
     n = int(onto.max(initial=-1)) + 1
     edges = read_positions(evidence, "edges", (None, 2), n)
-    duals = np.maximum(read(evidence, "duals", "f", (2, len(edges), k)), 0.0)
+    levels, duals = _promises(on_edges(Space(range(n), edges), level), evidence, k)
     images = {frozenset(pair) for pair in onto[problem.space.edge_indices].tolist()}
     if not all(frozenset(pair) in images for pair in edges.tolist()):
         raise InvalidInput("the graph of the evidence is not an image of the space.")
@@ -106,15 +106,63 @@ def homogeneous_bound(problem: Problem, evidence: Evidence) -> float:
         raise InvalidInput("the evidence merges points of different rankings or distances to the border.")
     gains = np.zeros((n, k))
     np.add.at(gains, (onto[:, None], rankings[region]), prior[:, None] * weights)
-    return mechanism_bound(on_edges(Space(range(n), edges), level), gains, duals)
+    return mechanism_bound(levels, gains, duals)
+
+
+def _promises(levels: EdgeLevels, evidence: Evidence, k: int) -> tuple[EdgeLevels, Floats]:
+    """The promises that the dual prices of the evidence are about, and the prices: tangents of curved levels."""
+    if "slopes" not in evidence:
+        levels.require(ApproxDP, "dual prices need (epsilon, delta) levels, or tangents of others.")
+        return levels, np.maximum(read(evidence, "duals", "f", (2, len(levels), k)), 0.0)
+    cut = read_positions(evidence, "cut_edges", (None,), max(len(levels), 1))
+    slopes = read(evidence, "slopes", "f", (len(cut),))
+    if slopes.min(initial=1.0) < 1 or not all(level.concave for level in levels.kinds()):
+        raise InvalidInput("tangents are of concave levels, and no slope is below 1.")
+    return levels.tangents(cut, slopes), np.maximum(read(evidence, "duals", "f", (2, len(cut), k)), 0.0)
 
 
 def check_first_preference(problem: Problem, solved: Solved) -> Outcome:
-    """A mechanism that is optimal for its own objective only: its value is what it states."""
+    """Lagrange: any weights on the constraints of privacy bound the first preferences of every private mechanism."""
     require_outputs(problem, solved)
     region, rankings = _rankings(problem)
-    told = solved.mechanism.matrix[np.arange(len(region)), rankings[region, 0]] if len(region) else np.zeros(0)
-    return (stated(solved.value, average(told)),), float("inf")
+    matrix = solved.mechanism.matrix
+    told = matrix[np.arange(len(region)), rankings[region, 0]] if len(region) else np.zeros(0)
+    value = average(told)
+    if solved.certificate.claim == "unproved" and solved.certificate.bound is None:
+        return (stated(solved.value, value),), float("inf")
+    if solved.certificate.claim != "bound":
+        raise InvalidInput("first preferences are proved by a bound, or not at all.")
+    fixed = _known(problem)
+    off = max((float(np.abs(matrix[i] - row).max()) for i, row in fixed.items()), default=0.0)
+    kept = Check("known", off <= KEPT, f"the known distributions are kept (within {off:.1g})")
+    bound = first_preference_bound(problem, solved.certificate.evidence)
+    return (stated(solved.value, value), kept, bounded(solved, value, bound)), max(bound - value, 0.0)
+
+
+def first_preference_bound(problem: Problem, evidence: Evidence) -> float:
+    """What no private mechanism with the known distributions has as its average probability of first preferences."""
+    region, rankings = _rankings(problem)
+    n, k = len(region), rankings.shape[1]
+    if not n:
+        return 1.0
+    gains = np.zeros((n, k))
+    gains[np.arange(n), rankings[region, 0]] = 1.0
+    levels, duals = _promises(problem.privacy, evidence, k)
+    return mechanism_bound(levels, gains, duals, _known(problem)) / n
+
+
+def _known(problem: Problem) -> dict[int, Floats]:
+    """The distributions that are fixed, by position."""
+    n, k = len(problem.space.points), len(read_outputs(problem))
+    places = read_positions(problem.data, "known", (None,), max(n, 1))
+    rows = read(problem.data, "known_rows", "f", (len(places), k))
+    if rows.min(initial=0.0) < 0 or np.abs(rows.sum(axis=1) - 1).max(initial=0.0) > 1e-9:
+        raise InvalidInput("a known row is not a distribution.")
+    return dict(zip(places.tolist(), rows, strict=True))
+
+
+KEPT = 1e-6
+"""How far a known distribution may have moved when the solver's answer was made private."""
 
 
 def check_nearest(problem: Problem, solved: Solved) -> Outcome:

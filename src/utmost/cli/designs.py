@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from utmost.cli.output import Json, ask_private, checks_of, print_json
+from utmost.cli.output import Json, ask_private, checks_of, print_json, working
 from utmost.errors import InvalidInput
 from utmost.exact.saved import format_of
 
@@ -33,7 +33,9 @@ def design(
     """Solve the problem in FILE: print the best mechanism, its value and its proof."""
     from utmost.cli.problem_file import solve_file
 
-    _present(solve_file(file), out, picture, as_json)
+    with working("designing"):
+        solution = solve_file(file)
+    _present(solution, out, picture, as_json)
 
 
 def show(
@@ -61,7 +63,9 @@ def certify(
     from utmost.cli.problem_file import LevelTable
 
     level = LevelTable(epsilon=epsilon, delta=delta, mu=mu).level()
-    _present(certify_table(matrix, space, level), out, None, as_json)
+    with working("certifying"):
+        solution = certify_table(matrix, space, level)
+    _present(solution, out, None, as_json)
 
 
 def verify(
@@ -88,7 +92,8 @@ def verify(
         check(file, as_json)
         return
     solution = Solution.load(file)
-    verification = solution.verify()
+    with working("verifying"):
+        verification = solution.verify()
     if as_json:
         print_json(_proof(solution, verification))
     else:
@@ -101,7 +106,8 @@ def _verify_report(file: Path, as_json: bool) -> None:
     """Every answer of a report: its mechanism proved, its numbers recomputed; only the ledger knows the ledger's."""
     from utmost.release.proof import load_answers
 
-    found = load_answers(file)
+    with working("verifying"):
+        found = load_answers(file)
     if as_json:
         told = [{"words": a.question.words, "verified": bool(v), "checks": checks_of(v)} for a, v in found]
         print_json({"verified": all(v for _, v in found), "answers": told})

@@ -222,6 +222,66 @@ def _privacy(levels: EdgeLevels, n: int, k: int) -> _Privacy:
     return _Privacy(upper, limits, bounded, loose, scale)
 
 
+class Cuts(NamedTuple):
+    """An optimum at levels of any concave kind, and the promises of which the linear program was made.
+
+    `optimum.duals[d, c, o]` belongs to cut c: the edge `edges[c]` with a tangent of slope `slopes[c]`.
+    """
+
+    optimum: Optimum
+    edges: Integers
+    slopes: Floats
+
+
+def best_by_tangents(
+    levels: EdgeLevels,
+    gains: Floats,
+    fixed: dict[int, Floats] | None = None,
+    at_least: list[tuple[Floats, float]] | None = None,
+) -> Cuts:
+    """`best_mechanism` at curved levels: (epsilon, delta) promises that they imply, more of them where they are broken.
+
+    The program asks for less than the levels do, so its value bounds every private mechanism. What it breaks of the
+    levels after the last round is small, and taken away by `mix_until_private`.
+    """
+    m, several = len(levels), np.array([0.003, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5])
+    edges: Integers = np.zeros(0, dtype=np.int64)
+    slopes = np.zeros(0)
+    for number in np.unique(levels.numbers()).tolist():
+        mine = np.flatnonzero(levels.numbers() == number)
+        first = np.unique(np.maximum(levels[int(mine[0])].tangent(several), 1.0))
+        edges = np.concatenate([edges, np.repeat(mine, len(first))])
+        slopes = np.concatenate([slopes, np.tile(first, len(mine))])
+    a, b = levels.space.edge_indices.T
+    for rounds in range(MOST_ROUNDS):
+        found = best_mechanism(levels.tangents(edges, slopes), gains, fixed, at_least)
+        new = [_broken(levels, found.matrix[i], found.matrix[j]) for i, j in ((a, b), (b, a))] if m else []
+        more = [(where, slope) for where, slope in new if len(where)]
+        if not more or len(edges) > MOST_CUTS or rounds == MOST_ROUNDS - 1:
+            break
+        edges = np.concatenate([edges, *(where for where, _ in more)])
+        slopes = np.concatenate([slopes, *(slope for _, slope in more)])
+    return Cuts(found, edges, slopes)
+
+
+def _broken(levels: EdgeLevels, here: Floats, there: Floats) -> tuple[Integers, Floats]:
+    """The edges whose promise some event breaks, of the sets of relatively likeliest outputs; and tangents there."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        order = np.argsort(-np.where(there > 0, here / there, np.where(here > 0, np.inf, 0.0)), axis=1)
+    p = np.minimum(np.cumsum(np.take_along_axis(here, order, axis=1), axis=1), 1.0)
+    q = np.minimum(np.cumsum(np.take_along_axis(there, order, axis=1), axis=1), 1.0)
+    everywhere = np.arange(len(levels))
+    excess = np.column_stack([p[:, j] - levels.upper(everywhere, q[:, j]) for j in range(p.shape[1])])
+    broken, event = np.nonzero(excess > BROKEN)
+    at = np.clip(q[broken, event], 1e-9, 1 - 1e-9)
+    slopes = [float(levels[int(e)].tangent(np.array([x]))[0]) for e, x in zip(broken, at, strict=True)]
+    return broken, np.array([max(s, 1 / s) if s > 0 else 1.0 for s in slopes])
+
+
+MOST_ROUNDS, MOST_CUTS, BROKEN = 40, 20_000, 1e-10
+"""How often, and how many, tangents are added; what an event may break of a promise before one is."""
+
+
 def mix_until_private(matrix: Floats, levels: EdgeLevels) -> tuple[Floats, float]:
     """(1 - eta) X + eta u per component, for the least eta that takes the solver's errors away; and what moved."""
     floors = floor_of(matrix, levels.space.components)

@@ -80,7 +80,11 @@ class Api:
         name = request.path_params["dataset"]
         dataset = self.desk.dataset(visitor, name)
         kinds = await self.work.run(self.desk.columns, visitor, name)
-        facts = {column: {k: v for k, v in asdict(f).items() if v} for column, f in dataset.columns.items()}
+        left = await self.work.run(self.desk.left, visitor, name)  # a ledger's lock may have to be waited for
+        facts = {
+            column: {k: v for k, v in asdict(f).items() if v not in (None, "", ())}
+            for column, f in dataset.columns.items()
+        }
         columns = [{"name": column, "kind": kind, **facts.get(column, {})} for column, kind in kinds.items()]
         return JSONResponse(
             {
@@ -89,7 +93,7 @@ class Api:
                 "unit": str(dataset.unit),
                 "neighbours": dataset.neighbours,
                 "budget": dataset.budget.to_json(),
-                "left": self.desk.left(visitor, name),
+                "left": left,
                 "columns": columns,
             }
         )

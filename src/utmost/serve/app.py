@@ -62,6 +62,7 @@ def run_server(settings: Settings) -> None:
         port=settings.port,
         log_level="warning",
         access_log=False,
+        log_config=None,  # its own would switch on loggers that others have switched off, such as PySpark's
         server_header=False,
         h11_max_incomplete_event_size=64 * 1024,
         limit_concurrency=1000,

@@ -25,8 +25,9 @@ from utmost.privacy import Level, level_from_json
 from utmost.release.allotment import Allotment, allot, price
 from utmost.release.answers import Answer, Plan
 from utmost.release.budget import Budget
+from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.proof import answer_from_json, question_again
-from utmost.release.questions import Question, Questions, Terms
+from utmost.release.questions import Question, Questions, Terms, misused
 from utmost.release.session import A_BATCH, Session
 from utmost.release.units import as_unit, require_neighbours
 from utmost.serve.problems import Refused, problem_again
@@ -239,6 +240,36 @@ class Client(Asking[Answer]):
         """
         return allot(self, targets, level, budget, delta)  # type: ignore[arg-type]
 
+    def suggest_bounds(
+        self,
+        column: str,
+        privacy: Any = None,
+        *,
+        share: Number = "0.01",
+        smallest: Number = 1,
+        largest: Number = 10**6,
+        where: Any = None,
+        fresh: bool = False,
+    ) -> CutOffs:
+        """Ends for the values of a column, found privately: as a session suggests them, asked as one batch.
+
+        Parameters
+        ----------
+        column : str
+            The column whose values would be cut.
+        privacy : level or number
+            What the answers together may spend.
+        share : number
+            The part of rows that may lie beyond each end: 0.01 asks for the 1 % and the 99 % quantile.
+        smallest, largest : numbers
+            Where the public grid of ends begins beside 0, and where it stops.
+        where : SQL text, optional
+            Only rows with this condition are looked at.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+        """
+        return suggest(self, column, privacy, share, smallest, largest, where, fresh)  # type: ignore[arg-type]
+
     @property
     def account(self) -> RemoteAccount:
         """How your budget is counted."""
@@ -325,7 +356,10 @@ def _asking(name: str) -> Callable[..., Any]:
 
     @functools.wraps(of_session)
     def method(self: Any, *given: Any, **named: Any) -> Any:
-        bound = signature.bind(self, *given, **named)
+        try:
+            bound = signature.bind(self, *given, **named)
+        except TypeError:
+            raise InvalidInput(misused(name, signature, (self, *given), named)) from None
         arguments = {key: value for key, value in bound.arguments.items() if key != "self"}
         return self._made(write_asked(name, arguments))
 

@@ -10,19 +10,20 @@ from __future__ import annotations
 import copy
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 
 from utmost.accounting import Ledger
 from utmost.accounting.entries import Entry
 from utmost.accounting.held import HeldAccount
-from utmost.errors import InvalidInput, UtmostError, shown
+from utmost.errors import Disconnected, InvalidInput, UtmostError, shown
 from utmost.exact.saved import NONSENSE
-from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP
+from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP
 from utmost.release.answers import Answer, Plan, describe
 from utmost.release.budget import Budget
 from utmost.release.engines import open_table
@@ -55,15 +56,38 @@ class _Open:
         untyped = open_table(dataset.table).untyped  # of other tables, the engine knows the types
         types = {name: column.type for name, column in dataset.columns.items() if column.type and name in untyped}
         self.dataset = dataset
-        self.planning, self.reading = (
-            Session(
-                dataset.table, dataset.name, dataset.unit, dataset.neighbours, dataset.budget, ledger, types or None
-            )
-            for _ in range(2)
-        )
+        made = dataset.table, dataset.name, dataset.unit, dataset.neighbours, dataset.budget, ledger, types or None
+        self._make = partial(Session, *made)
+        self.planning, self.reading = self._make(), self._make()
         self.plan_lock, self.read_lock = Lock(), Lock()
         self.plans: OrderedDict[str, Plan] = OrderedDict()
         self.curves: OrderedDict[str, list[tuple[Level, float]]] = OrderedDict()
+
+    def plan(self, name: str, arguments: Mapping[str, Any]) -> Plan:
+        """A plan; the table's engine, which rehearses the question, serves one at a time."""
+        with self.plan_lock:
+            made: Plan = getattr(self.planning.plan, name)(**arguments)
+        return made
+
+    def connected(self, work: Callable[[], Kept]) -> Kept:
+        """What some work finds; if the connection to the table has ended, with a new one, once.
+
+        Nothing was charged then: a table is looked at before the ledger is.
+        """
+        planning = self.planning
+        try:
+            return work()
+        except Disconnected as problem:
+            with self.plan_lock, self.read_lock:
+                if self.planning is planning:  # nobody else has connected again meanwhile
+                    self.planning, self.reading = self._again(problem)
+        return work()
+
+    def _again(self, problem: Disconnected) -> tuple[Session, Session]:
+        try:
+            return self._make(), self._make()
+        except UtmostError:  # which may say where the table is
+            raise problem from None
 
 
 class Desk:
@@ -121,19 +145,29 @@ class Desk:
 
     def ask(self, visitor: Visitor, name: str, asked: Asked) -> Answer:
         """The answer, charged to both budgets; what was answered before is not drawn again."""
-        session, plan = self._session(visitor, name, asked), self._planned(self._of(visitor, name), asked)
-        with self._open[name].read_lock:
-            return session.ask(plan.question, asked.fresh)
+        opened = self._asked_of(visitor, name)
+        plan = self._planned(opened, asked)
+
+        def answer() -> Answer:
+            with opened.read_lock:
+                return self._session(visitor, opened, asked).ask(plan.question, asked.fresh)
+
+        return opened.connected(answer)
 
     def batch(self, visitor: Visitor, name: str, asked: Sequence[Asked], delta: Any, fresh: bool) -> list[Answer]:
         """Answers to questions that are declared together."""
         if not 1 <= len(asked) <= MOST_BATCH:
             raise InvalidInput(f"the batch has {len(asked)} questions; give from 1 to {MOST_BATCH}.")
-        session, opened = self._session(visitor, name, *asked), self._of(visitor, name)
+        opened = self._asked_of(visitor, name)
         plans = [self._planned(opened, each) for each in asked]
-        mine = [Plan(plan.question, name, "", session.source) for plan in plans]
-        with opened.read_lock:
-            return session.batch(mine, delta, fresh=fresh)
+
+        def answers() -> list[Answer]:
+            with opened.read_lock:
+                session = self._session(visitor, opened, *asked)
+                mine = [Plan(plan.question, name, "", session.source) for plan in plans]
+                return session.batch(mine, delta, fresh=fresh)
+
+        return opened.connected(answers)
 
     def given(self, visitor: Visitor, name: str, number: int | None = None) -> list[Given]:
         """The visitor's own answers, oldest first; of a custodian, everybody's; or the one of an entry."""
@@ -200,13 +234,17 @@ class Desk:
         note = {"asked": [each.plain for each in asked]}
         return HeldAccount(self._open[name].planning.account, self._own(visitor, name), note)
 
-    def _session(self, visitor: Visitor, name: str, *asked: Asked) -> Session:
-        """The data set's session as this visitor spends from it."""
+    def _asked_of(self, visitor: Visitor, name: str) -> _Open:
+        """A data set that the visitor may ask about."""
         opened = self._of(visitor, name)
         if name not in visitor.budgets:
             raise Refused(403, "a custodian looks on and does not ask; ask with an analyst's key, or beside the table.")
+        return opened
+
+    def _session(self, visitor: Visitor, opened: _Open, *asked: Asked) -> Session:
+        """The data set's session as this visitor spends from it."""
         session = copy.copy(opened.reading)
-        session.account = self._held(visitor, name, *asked)
+        session.account = self._held(visitor, opened.dataset.name, *asked)
         return session
 
     def _planned(self, opened: _Open, asked: Asked) -> Plan:
@@ -215,8 +253,7 @@ class Desk:
             return known
         try:
             arguments = arguments_of(asked, self.settings.most_keys)
-            with opened.plan_lock:  # the table's engine, which rehearses the question, serves one at a time
-                plan: Plan = getattr(opened.planning.plan, asked.name)(**arguments)
+            plan: Plan = opened.connected(lambda: opened.plan(asked.name, arguments))
             describe(plan.question, plan.dataset)  # designed and proved, which may take long
         except UtmostError:
             raise
@@ -250,7 +287,7 @@ def _errors_near(question: Question) -> list[tuple[Level, float]]:
 
 def strength(level: Level) -> float:
     """The number that a level is known by: its epsilon, mu or rho."""
-    name = "mu" if isinstance(level, GaussianDP) else "rho" if isinstance(level, ZCDP) else "epsilon"
+    name = "mu" if isinstance(level, GaussianDP | ApproxGaussianDP) else "rho" if isinstance(level, ZCDP) else "epsilon"
     return float(getattr(level, name))
 
 
@@ -259,6 +296,8 @@ def _stronger(level: Level, factor: Fraction) -> Level | None:
     number = Fraction(str(strength(level))) * factor
     if isinstance(level, GaussianDP):
         return GaussianDP(number)
+    if isinstance(level, ApproxGaussianDP):
+        return ApproxGaussianDP(number, level.delta)
     if isinstance(level, ZCDP):
         return ZCDP(number)
     if isinstance(level, ApproxDP):

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import JSONResponse
 
 from utmost import errors
-from utmost.errors import BudgetSpent, EngineFailed, LedgerFailed, UtmostError
+from utmost.errors import BudgetSpent, Disconnected, EngineFailed, LedgerFailed, UtmostError
 
 NOT_YOURS = "there is nothing of this name that you may see; `GET /api/datasets` lists what you may ask about."
 """Said of what is somebody else's and of what does not exist."""
@@ -31,7 +31,7 @@ def status_of(problem: UtmostError) -> int:
         return problem.status
     if isinstance(problem, BudgetSpent):
         return 409
-    return 503 if isinstance(problem, EngineFailed | LedgerFailed) else 422
+    return 503 if isinstance(problem, Disconnected | EngineFailed | LedgerFailed) else 422
 
 
 def problem_response(problem: UtmostError) -> JSONResponse:

@@ -131,9 +131,9 @@ class Site:
         if visit.visitor is None:
             return RedirectResponse("/sign-in", 303)
         visitor = visit.visitor
-        left = {d.name: self.desk.left(visitor, d.name) for d in self.desk.datasets(visitor)}
-        forms = {name: site.collector.form for name, site in self.forms.sites.items() if visitor.custodian}
         datasets = self.desk.datasets(visitor)
+        left = {d.name: await self.work.run(self.desk.left, visitor, d.name) for d in datasets}
+        forms = {name: site.collector.form for name, site in self.forms.sites.items() if visitor.custodian}
         return self._page("datasets.html", visit, datasets=datasets, left=left, forms=forms, title="Data sets")
 
     async def results(self, request: Request, visit: Visit) -> Response:
@@ -198,6 +198,7 @@ class Site:
         if question not in QUESTIONS:
             raise Refused(404, f"there is no question of this name; there are {', '.join(QUESTIONS)}.")
         plan = await self._plan_html(visit, name, {**given, "question": question}) if planned else ""
+        left = await self.work.run(self.desk.left, visitor, name)
         return self._page(
             "ask.html",
             visit,
@@ -208,7 +209,7 @@ class Site:
             question=question,
             fields=fields_of(question, dataset, columns, given),
             examples=examples(dataset),
-            left=self.desk.left(visitor, name),
+            left=left,
             plan=plan,
             problem="" if problem is None else str(problem),
             may_ask=name in visitor.budgets,
@@ -380,7 +381,7 @@ def _curve(plan: Plan, near: list[tuple[Any, float]]) -> str:
     if len(near) < 2:
         return ""
     levels, errors = [strength(level) for level, _ in near], [error for _, error in near]
-    name = {"GaussianDP": "μ", "ZCDP": "ρ"}.get(type(plan.privacy).__name__, "ε")
+    name = {"ApproxGaussianDP": "μ", "GaussianDP": "μ", "ZCDP": "ρ"}.get(type(plan.privacy).__name__, "ε")
     chosen = (strength(plan.privacy), plan.question.average)
     what = measured(plan.before.loss)
     return curve({"": (levels, errors)}, name, what, f"The {what} by what is spent.", chosen, logarithmic=True)

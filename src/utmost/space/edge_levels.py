@@ -170,6 +170,16 @@ class EdgeLevels:
             found[mine] = self[int(edges[mine][0])].intercept(slopes[mine])
         return found
 
+    def tangents(self, edges: NDArray[np.int64], slopes: Floats) -> EdgeLevels:
+        """(epsilon, delta) levels that these imply: one for each edge and slope e^epsilon listed; edges may repeat.
+
+        A line of slope s above a level's concave `upper` is an (ln s, delta)-promise, delta being where it starts. So
+        what every mechanism at curved levels keeps is a set of such promises, as many as a linear program can hold.
+        """
+        space = Space(self.space.points, self.space.edge_indices[edges])
+        delta = np.clip(self.intercepts(edges, slopes) * (1 + 1e-12) + 1e-16, 0.0, 1.0)
+        return EdgeLevels(space, epsilon=np.log(slopes), delta=delta)
+
     def even_shares(self, edges: NDArray[Any]) -> tuple[Floats, Floats]:
         """`Level.even_share` of each of these edges: two arrays."""
         growth, delta = self.growth[edges], self.delta[edges]

@@ -6,13 +6,14 @@ Covers `design/rainbow/boundaries`, `design/rainbow/plurality`.
 import math
 import time
 from fractions import Fraction
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.programs import ranked_lp
+from scipy.optimize import linprog
 
 import utmost as um
 from utmost.errors import InvalidInput, NoExtension, UnsupportedLevel
@@ -283,7 +284,57 @@ def test_best_boundary_of_three_regions_is_randomised_response():
     with pytest.raises(InvalidInput, match="not increase"):
         um.rainbow.best_boundary(space, rankings, 1.0, weights=[0, 1, 2])
     with pytest.raises(UnsupportedLevel):
-        um.rainbow.best_boundary(space, rankings, um.GaussianDP(1))
+        um.rainbow.best_boundary(space, rankings, um.ZCDP(1))
+
+
+def curved_lp(n, k, edges, level, gains, fixed=()):
+    """The largest sum of gains·X at a concave level, every event against 60 tangents of its `upper`: a bound above."""
+    at = np.concatenate([np.linspace(0.001, 0.02, 12), np.linspace(0.03, 0.97, 48)])
+    slopes = level.tangent(at)
+    starts = level.upper(at) - slopes * at
+    rows, limits = [], []
+    for u, v in [*edges, *((b, a) for a, b in edges)]:
+        for event in product((0, 1), repeat=k):
+            for slope, start in zip(slopes, starts, strict=True):
+                row = np.zeros((n, k))
+                row[u] += event
+                row[v] -= slope * np.array(event)
+                rows.append(row.ravel())
+                limits.append(start)
+    bounds = [(fixed[i][o],) * 2 if i in fixed else (0, 1) for i in range(n) for o in range(k)]
+    sums = np.kron(np.eye(n), np.ones(k))
+    found = linprog(-gains.ravel(), np.array(rows), limits, sums, np.ones(n), bounds=bounds, method="highs")
+    return -found.fun
+
+
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(n, marks=pytest.mark.long) for n in range(6, 20))])
+def test_gaussian_levels_are_within_their_bound_and_a_linear_program(seed):
+    """Six points in a row, two or three rankings, three outputs: the program over raw events is hardly better."""
+    rng = np.random.default_rng(seed)
+    level, cuts = um.GaussianDP(round(rng.uniform(0.3, 1.5), 2)), sorted(rng.choice([1, 2, 3, 4, 5], 2, replace=False))
+    orders = [tuple(rng.permutation(3).tolist()) for _ in range(3)]
+    rankings = [orders[int(np.searchsorted(cuts, i, side="right"))] for i in range(6)]
+    space, edges = um.path(6), [(i, i + 1) for i in range(5)]
+    gains = np.zeros((6, 3))
+    gains[np.arange(6), [order[0] for order in rankings]] = 1
+    known = {int(cuts[0]): [0.4, 0.35, 0.25]}
+    fixed = {int(cuts[0]): np.array([0.4, 0.35, 0.25])[np.argsort(rankings[int(cuts[0])])]}
+    found = um.rainbow.lexicographic(space, rankings, known, level)
+    best = curved_lp(6, 3, edges, level, gains, fixed) / 6
+    assert found.verify()
+    assert found.value <= min(best, found.certificate.bound) + 1e-7
+    assert found.value == pytest.approx(best, abs=2e-4)  # tangents at 60 places leave that much above
+    assert found.certificate.gap < 1e-6
+    homogeneous = um.rainbow.best_boundary(space, rankings, level)
+    assert homogeneous.verify()
+    assert homogeneous.certificate.gap < 1e-5
+    assert homogeneous.value <= curved_lp(6, 3, edges, level, gains) / 6 + 1e-7
+
+
+def test_gaussian_boundaries_of_two_answers_are_the_binary_ones():
+    level = um.GaussianDP("0.8")
+    two = um.rainbow.best_boundary(um.path(9), lambda i: ("no", "yes") if i < 4 else ("yes", "no"), level)
+    assert two.value == pytest.approx(um.binary.best_boundary(um.path(9), lambda i: i >= 4, level).value, abs=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -304,7 +355,8 @@ def test_lexicographic_equals_extend_where_that_applies(seed):
         return
     solution = um.rainbow.lexicographic(space, rankings, known, um.ApproxDP(epsilon, delta))
     assert solution.mechanism.matrix == pytest.approx(best.mechanism.matrix, abs=1e-6)
-    assert solution.certificate.claim == "unproved"
+    assert solution.certificate.claim == "bound"
+    assert solution.certificate.gap < 1e-7
     assert solution.verify()
 
 
@@ -315,7 +367,8 @@ def test_lexicographic_with_levels_per_edge_is_certified():
     known = {3: [0.4, 0.35, 0.25], 4: [0.4, 0.3, 0.3]}
     rankings = lambda i: ("a", "b", "c") if i < 4 else ("c", "a", "b")  # noqa: E731
     solution = um.rainbow.lexicographic(space, rankings, known, levels)
-    assert "optimal for one objective only" in solution.certificate.reason
+    assert "for first preferences" in solution.certificate.reason
+    assert solution.certificate.gap < 1e-7
     assert solution.verify()
     assert solution.certified.moved < 1e-6
     with pytest.raises(NoExtension, match="contradict"):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles.questions import Setting, count, every_question, histogram, total
+from oracles.served import KEYS, serving, write_settings
 from oracles.tables import UNITS, as_table, tables
 
 import utmost as um
@@ -15,6 +16,7 @@ from utmost.errors import EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
 from utmost.release.contributions import as_grid, statement, values
 from utmost.release.source import FAILED
+from utmost.serve.settings import read_settings
 
 SECRET = b"s" * 32
 FOREIGN = "CREATE FOREIGN DATA WRAPPER odd_wrapper; CREATE SERVER odd_server FOREIGN DATA WRAPPER odd_wrapper"
@@ -64,6 +66,30 @@ def test_a_session_on_postgres(server):
     assert s.histogram("id", ["a", "b"], privacy=50).value == {"a": 5, "b": 5}
     assert s.ledger.kept
     s.ledger.close()
+
+
+def test_a_server_connects_again(server, tmp_path):
+    """A server for analysts whose connections PostgreSQL ended: the next question has a new one, charged once."""
+    put(server[0], [("a", 1.0, 1, True), ("b", 2.0, 2, False)] * 5)
+    text = write_settings(tmp_path, budget=200, own=200).read_text()
+    text = text.replace("people.csv", f"{server[1]}#survey", 1).replace('type = "int"\n', "")
+    (tmp_path / "utmost.toml").write_text(text)
+    end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+    with (
+        serving(read_settings(tmp_path / "utmost.toml")) as url,
+        um.Client(url, KEYS["ada"][0], "survey") as client,
+    ):
+        planned = client.plan.count("n > 1", privacy=50)
+        assert client.count("n > 1", privacy=50).value == 5
+        server[0].execute(end)
+        assert client.batch([planned, client.plan.count("n > 0", privacy=50)])[1].value == 10
+        server[0].execute(end)
+        assert client.count(privacy=20).value == 10
+        server[0].execute("DROP TABLE survey")
+        with pytest.raises(InvalidInput, match="is gone, or not the table that was opened"):
+            client.count("n > 2", privacy=10)
+        assert str(client.left) == "epsilon 30 of 200"
+    server[0].execute("CREATE TABLE survey (id text, x double precision, n bigint, ok boolean)")
 
 
 def test_tables_made_with_ibis(server):

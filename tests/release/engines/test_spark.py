@@ -13,6 +13,8 @@ import random
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from decimal import Decimal
 
 import duckdb
@@ -22,15 +24,18 @@ import pytest
 from oracles.agreement import TYPES, as_frame, counted, differing, how_many, random_rows
 from oracles.command import utmost
 from oracles.questions import Asking, Setting, count, every_question, total
+from oracles.served import KEYS, serving, write_settings
 from oracles.tables import UNITS, as_table
 
 import utmost as um
-from utmost.errors import EngineFailed, InvalidInput, NotRowWise
+from utmost.errors import BudgetSpent, EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
 from utmost.release.contributions import as_grid, ones, statement, values
 from utmost.release.engines import spark_jobs
+from utmost.release.engines.spark_columns import Spark
 from utmost.release.groups import grouped_statement
 from utmost.release.source import FAILED
+from utmost.serve.settings import read_settings
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:unclosed <socket:ResourceWarning"
@@ -480,6 +485,19 @@ def test_an_interrupt_ends_the_job_and_the_spend_stands(spark):
     pytest.fail("the job goes on")
 
 
+@pytest.mark.parametrize("client", [False, True])
+def test_what_spark_says_of_an_error_is_in_no_log(spark, connect, capfd, client):
+    """PySpark writes errors that reach it to standard error, with Spark's words, among which may be a row's values."""
+    session = connect if client else spark
+    made = Spark(session, None, None, client)
+    failing = session.sql("SELECT CAST(concat('se', 'cret') AS DATE) + INTERVAL 1 DAY, raise_error('sec' || 'ret')")
+    with pytest.raises(Exception, match="secret"):
+        spark_jobs.rows_of(made, failing)
+    assert "secret" not in capfd.readouterr().err
+    with pytest.raises(Exception, match="secret"):  # what others ask is theirs to log
+        failing.collect()
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -604,3 +622,37 @@ def test_the_command(spark, agreed, tmp_path):
     assert done.returncode == 0, done.stderr
     wanted = sum(n is not None and n > 1 for n in agreed["n"].to_pylist())
     assert json.loads(done.stdout)["value"] == wanted
+
+
+def test_a_server_for_analysts(spark, connect, agreed, tmp_path):
+    """`table = "sc://..."` in settings, and a classic frame: analysts ask, both budgets are charged, rows stay."""
+    place = f"{spark.conf.get('spark.test.connect')}#default.agreed"
+    text = write_settings(tmp_path, budget=500, own=300).read_text().replace("people.csv", place, 1)
+    text = text.replace("columns.age", "columns.n").replace("columns.town", "columns.id").replace('type = "int"\n', "")
+    (tmp_path / "utmost.toml").write_text(text)
+    found = read_settings(tmp_path / "utmost.toml")
+    classic = replace(found.datasets["hidden"], table=spark.table("agreed"), budget=um.PureDP(500))
+    bob = replace(found.visitors["bob"], budgets={"survey": um.PureDP(300), "hidden": um.PureDP(300)})
+    settings = replace(found, datasets={**found.datasets, "hidden": classic}, visitors={**found.visitors, "bob": bob})
+    rows = list(zip(*agreed.to_pydict().values(), strict=True))
+    wanted = sum(n is not None and n > 1 for _, _, n, _ in rows), {k: sum(r[0] == k for r in rows) for k in "ab"}
+    with serving(settings) as url:
+        clients = [um.Client(url, KEYS[who][0], on) for who, on in (("ada", "survey"), ("bob", "hidden"))]
+        for client in clients:
+            assert {each["name"]: each["kind"] for each in client.facts["columns"]}["n"] == "int64"
+            with ThreadPoolExecutor(3) as many:
+                whole = many.map(lambda n, c=client: c.count(f"n > {n}", privacy=20 + n).value, (1, 1, 2))
+                assert list(whole)[:2] == [wanted[0]] * 2
+            plans = [client.plan.count(privacy=40, by=um.keys(id=["a", "b"])), client.plan.sum("n", 0, 9, privacy=40)]
+            answers = client.batch(plans)
+            assert {key: answers[0].value[key] for key in "ab"} == wanted[1]
+            assert all(answer.verify() for answer in answers)
+            if client.dataset == "survey":  # its server forgets the sessions, as after a restart: they are made again
+                for one in [each for each in gc.get_objects() if type(each) is type(connect) and each is not connect]:
+                    one.client.release_session()
+            assert client.count("n > 4", privacy=30).value == sum(n is not None and n > 4 for _, _, n, _ in rows)
+            with pytest.raises(BudgetSpent, match="your own budget"):
+                client.count("n > 3", privacy=290)
+            with pytest.raises(NotRowWise):
+                client.count("TRY_CAST(n AS TINYINT) > 3", privacy=1)
+            client.close()

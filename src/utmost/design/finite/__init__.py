@@ -2,11 +2,12 @@
 
 `tight_constraints` is best for every regular prior at once, where it exists; `regularity`, `corner_priors` and the
 bounds say for whom and how good anything private can be; `optimal` solves for any prior, loss and (epsilon, delta)
-levels; `geometric` is the classic for counts.
+levels; `geometric` is the classic for counts, `product_geometric` for several of them.
 """
 
 from utmost.design.finite.geometric import geometric
 from utmost.design.finite.optimum import optimal
+from utmost.design.finite.products import product_geometric, remap_to_tight, stochastic_remap
 from utmost.design.finite.regular_priors import (
     corner_priors,
     corner_shares,
@@ -29,8 +30,11 @@ __all__ = [
     "necessary_conditions",
     "optimal",
     "privacy_constraints",
+    "product_geometric",
     "regularity",
+    "remap_to_tight",
     "smallest_epsilon",
+    "stochastic_remap",
     "tight_constraints",
     "utility_bound",
 ]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from utmost.design.linear_program import best_mechanism, mix_until_private
+from utmost.design.linear_program import Optimum, best_by_tangents, best_mechanism, mix_until_private
 from utmost.design.rainbow.rankings import Regions, find_regions, lines_of, one_concave_level, read_row, solve_inside
-from utmost.errors import InvalidInput, NoExtension, SolverFailed, TooLarge
+from utmost.errors import InvalidInput, NoExtension, SolverFailed, TooLarge, UnsupportedLevel
 from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism, average
-from utmost.privacy import ApproxDP
+from utmost.privacy import ApproxDP, GaussianDP, SuitablePair
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
@@ -34,9 +34,10 @@ def best_boundary(
 
     Notes
     -----
-    A linear program on the boundary rainbow graph, which is small; the extension inside is `extend`'s. The value is the
-    expected weight of the position of the output; the certificate holds dual prices, from which `verify` recomputes a
-    bound on every private mechanism that is constant on the points of that graph.
+    A linear program on the boundary rainbow graph, which is small; the extension inside is `extend`'s. Gaussian levels,
+    and other concave ones, have tangents added where they are broken. The value is the expected weight of the position
+    of the output; the certificate holds dual prices, from which `verify` recomputes a bound on every private mechanism
+    that is constant on the points of that graph.
 
     Examples
     --------
@@ -48,9 +49,6 @@ def best_boundary(
     """
     levels = on_edges(space, privacy)
     level = one_concave_level(privacy)
-    levels.require(
-        ApproxDP, "best_boundary needs an (epsilon, delta) level; give the boundary to rainbow.extend instead."
-    )
     regions = find_regions(space, preferences)
     worth = _weights(weights, len(regions.outputs))
     mass = space.as_prior(prior)
@@ -67,13 +65,13 @@ def best_boundary(
     totals = np.bincount(onto.indices, weights=mass, minlength=len(lines.points))
     for i, order in enumerate(regions.order):
         gains[np.ix_(rankings == i, order)] = totals[rankings == i, None] * worth
-    optimum = best_mechanism(small, gains)
+    optimum, cut = _best(small, gains)
     at_boundary = {int(rankings[i]): optimum.matrix[i] for i, name in enumerate(lines.points) if name[1] == 0}
     rows = _mend(regions, at_boundary, levels)
     found = solve_inside("rainbow.best_boundary", levels, regions, rows, level, "")
     matrix = found.mechanism.matrix
     value = float((mass[:, None] * np.take_along_axis(matrix, regions.order[regions.region], axis=1) @ worth).sum())
-    evidence = {"onto": onto.indices, "edges": lines.edge_indices, "duals": optimum.duals}
+    evidence = {"onto": onto.indices, "edges": lines.edge_indices, "duals": optimum.duals, **cut}
     data = {name: found.problem.data[name] for name in ("outputs", "region", "rankings")}
     problem = Problem("rainbow.best_boundary", space, levels, data | {"weights": worth, "prior": mass})
     bound = proved_bound(problem, evidence)
@@ -101,7 +99,13 @@ def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) 
     ----------
     known : mapping
         For each point whose distribution is fixed: {output: probability}, or probabilities in the order of its ranking.
-    privacy : (epsilon, delta) levels, one or per edge
+    privacy : (epsilon, delta), Gaussian or other concave levels, one or per edge
+
+    Returns
+    -------
+    Solution
+        Its value is the average probability of the first preference, with a bound on every private mechanism that has
+        the known distributions; of second and later preferences nothing is proved.
 
     Examples
     --------
@@ -109,11 +113,11 @@ def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) 
     >>> known = {2: [0.5, 0.3, 0.2], 3: {"a": 0.4, "b": 0.3, "c": 0.3}}
     >>> rankings = lambda i: ("a", "b", "c") if i < 3 else ("c", "b", "a")
     >>> solution = um.rainbow.lexicographic(um.path(6), rankings, known, 1.0)
-    >>> solution.certificate.claim
-    'unproved'
+    >>> solution.certificate.claim, round(solution.value, 6), solution.certificate.gap < 1e-8
+    ('bound', 0.699357, True)
     """
     levels = on_edges(space, privacy)
-    levels.require(ApproxDP, "lexicographic needs (epsilon, delta) levels.")
+    _require_concave(levels)
     regions = find_regions(space, preferences)
     order = regions.order[regions.region]
     fixed = {}
@@ -122,29 +126,60 @@ def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) 
         row = read_row(regions, regions.rainbows[regions.region[i]], given, f"the distribution known at {point!r}")
         fixed[i] = np.array([float(x) for x in row])
     held: list[tuple[Floats, float]] = []
+    evidence: dict[str, Any] = {}
     matrix = np.zeros((len(space.points), len(regions.outputs)))
     for position in range(1, max(len(regions.outputs), 2)):
         gains = np.zeros_like(matrix)
         np.put_along_axis(gains, order[:, :position], 1.0, axis=1)
         try:
-            matrix = best_mechanism(levels, gains, fixed, held).matrix
+            optimum, cut = _best(levels, gains, fixed, held)
+            matrix = optimum.matrix
         except SolverFailed as failure:
             if held or not failure.infeasible:
                 raise
             raise _infeasible(space, fixed, levels, regions) from None
+        if position == 1:
+            evidence = {"duals": optimum.duals, **cut}
         held.append((gains, float((gains * matrix).sum()) - 1e-9 * len(matrix)))
     mended, moved = mix_until_private(matrix, levels)
     told = mended[np.arange(len(mended)), order[:, 0]] if len(mended) else np.zeros(0)
+    places = np.array(sorted(fixed), dtype=np.int64)
+    rows = np.array([fixed[int(i)] for i in places]).reshape(len(places), len(regions.outputs))
+    data = {"outputs": regions.outputs, "region": regions.region, "rankings": regions.order}
+    problem = Problem("rainbow.lexicographic", space, levels, data | {"known": places, "known_rows": rows})
+    value, bound = average(told), proved_bound(problem, evidence)
     certificate = Certificate(
-        "unproved",
-        "optimal for one objective only: the most first preferences in all, then the most second ones, and so on",
+        "bound",
+        "linear programming duality, for first preferences; then the most second ones, and so on",
         "average probability of the first preference over the points",
         f"{max(len(regions.outputs) - 1, 1)} linear programs, one per position",
+        bound=bound,
+        gap=max(bound - value, 0.0),
+        evidence=evidence,
         notes=(f"no probability was moved by more than {moved:.1g} to make the solver's answer private",),
     )
-    data = {"outputs": regions.outputs, "region": regions.region, "rankings": regions.order}
     mechanism = FiniteMechanism(mended, space.points, regions.outputs)
-    return Solution(Problem("rainbow.lexicographic", space, levels, data), mechanism, average(told), certificate)
+    return Solution(problem, mechanism, value, certificate)
+
+
+def _require_concave(levels: EdgeLevels) -> None:
+    levels.require((ApproxDP, GaussianDP, SuitablePair), "rankings need (epsilon, delta) or other concave levels.")
+    for level in levels.kinds():
+        if not level.concave:
+            raise UnsupportedLevel(f"{level} is not covered here: it makes sense for two outputs only; use um.binary.")
+
+
+def _best(
+    levels: EdgeLevels,
+    gains: Floats,
+    fixed: dict[int, Floats] | None = None,
+    held: list[tuple[Floats, float]] | None = None,
+) -> tuple[Optimum, dict[str, Any]]:
+    """The linear program's optimum at any concave levels; where they are curved, which tangents it was made of, too."""
+    if all(isinstance(level, ApproxDP) for level in levels.kinds()):
+        return best_mechanism(levels, gains, fixed, held), {}
+    found = best_by_tangents(levels, gains, fixed, held)
+    return found.optimum, {"cut_edges": found.edges, "slopes": found.slopes}
 
 
 def _weights(weights: ArrayLike | None, k: int) -> Floats:

@@ -27,7 +27,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from utmost.errors import InvalidInput, NotRowWise, UtmostError
+from utmost.errors import Disconnected, InvalidInput, NotRowWise, UtmostError
 from utmost.exact.arrays import Integers
 from utmost.release.conditions import as_read, computed_with, origins
 from utmost.release.source import CHANGED, KEYS, Source, Statement, quoted_name, with_table
@@ -222,7 +222,7 @@ def _require_unchanged(link: Link, known: dict[Any, list[tuple[Any, ...]]]) -> N
         raise
     except Exception:
         pass
-    raise InvalidInput("the connection to PostgreSQL cannot be asked; is it open, and the server running?")
+    raise Disconnected("the connection to PostgreSQL cannot be asked; is it open, and the server running?")
 
 
 def _connect(address: str, where: str) -> tuple[Any, Link]:

@@ -20,10 +20,10 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from utmost.errors import EngineFailed, InvalidInput, UtmostError
+from utmost.errors import Disconnected, EngineFailed, InvalidInput, UtmostError
 from utmost.release.engines.spark_columns import MOST_DIGITS, Spark, quoted, require_same_meaning
 from utmost.release.engines.spark_frames import Frames
-from utmost.release.engines.spark_jobs import rows_of
+from utmost.release.engines.spark_jobs import rows_of, unlogged
 from utmost.release.engines.spark_plans import row_wise_plan
 from utmost.release.source import CHANGED, FAILED, GONE, ROWS, Source, Statement, import_ibis
 
@@ -67,8 +67,10 @@ class SparkSource(Source):
         """An aggregation as a frame that Spark has analysed: what fails here fails whatever the rows."""
         self.require_unchanged()
         try:
-            made = Frames(self.connection, self.rows, keys).frame(query.op())
-            if list(made.columns) == list(query.columns):  # Connect analyses now
+            with unlogged():
+                made = Frames(self.connection, self.rows, keys).frame(query.op())
+                sound = list(made.columns) == list(query.columns)  # Connect analyses now
+            if sound:
                 return SparkStatement("", tuple(query.columns), keys, size, labels, made)
         except UtmostError:
             raise
@@ -131,8 +133,9 @@ def open_address(url: str, types: Mapping[str, Any] | None = None) -> Source:
         raise UtmostError("Spark Connect needs PySpark; install it with: pip install 'utmost[spark]'") from None
     try:
         _require_answering(host)
-        session = SparkSession(connection=address)
-        known = bool(session.version)
+        with unlogged():
+            session = SparkSession(connection=address)
+            known = bool(session.version)
     except Exception:  # the reason may repeat a token
         known = False
     if not known:
@@ -143,6 +146,8 @@ def open_address(url: str, types: Mapping[str, Any] | None = None) -> Source:
 
 def _require_answering(host: str) -> None:
     """Raise at once where nobody listens: a client of Spark Connect would try for minutes."""
+    if not host:  # a way of connecting that somebody made need not say where
+        return
     name, _, port = host.partition(":")
     socket.create_connection((name, int(port or PORT)), timeout=10).close()
 
@@ -161,7 +166,8 @@ def open_spark(frame: Any, types: Mapping[str, Any] | None = None) -> Source:
         )
     connect = type(frame).__module__.startswith("pyspark.sql.connect")
     spark = _spark(frame, connect)
-    said = row_wise_plan(frame, connect)
+    with unlogged():
+        said = row_wise_plan(frame, connect)
     kinds, odd = _kinds(frame.schema)
     if _rebased(spark.session):
         dated = {name for name, kind in kinds.items() if kind.startswith(("date", "timestamp"))}
@@ -183,17 +189,32 @@ def _require_unchanged(frame: Any, said: list[str]) -> None:
 
     The plan of a classic frame was resolved when the frame was made, and stays.
     """
+    session, refused = frame.sparkSession, None
+    client = session.client
     try:
-        client = frame.sparkSession.client
-        same = row_wise_plan(frame, True) == said and client.schema(frame._plan.to_proto(client)) == frame.schema
-    except UtmostError:
-        raise
+        _require_answering(getattr(client._builder, "endpoint", ""))
+        with unlogged():
+            same = row_wise_plan(frame, True) == said and client.schema(frame._plan.to_proto(client)) == frame.schema
+    except UtmostError as problem:
+        same, refused = False, problem
     except Exception:
-        same = None
-    if same is None:
-        raise InvalidInput(GONE)
+        same = False
+    if not same and not _is_connected(session):
+        raise Disconnected(GONE)
+    if refused is not None:
+        raise refused
     if not same:
         raise InvalidInput(CHANGED.format("the table of the DataFrame"))
+
+
+def _is_connected(session: Any) -> bool:
+    """Whether the server of a session is there, and has not forgotten the session after a restart or a long pause."""
+    try:
+        _require_answering(getattr(session.client._builder, "endpoint", ""))
+        with unlogged():
+            return bool(session.sql("SELECT 1").collect())
+    except Exception:
+        return False
 
 
 def _spark(frame: Any, connect: bool) -> Spark:

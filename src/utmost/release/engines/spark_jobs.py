@@ -1,7 +1,7 @@
 """One aggregation run by Spark: its stages as a bar on a terminal, and Ctrl-C ends it in the cluster, too.
 
 The job runs in a thread of its own, under a name of its own, so that what waits for it can watch and cancel it. What
-has been spent on it stays spent: the ledger was charged before.
+has been spent on it stays spent: the ledger was charged before. What Spark says of it is written to no log.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from utmost.release.engines.spark_columns import Spark
@@ -22,6 +23,9 @@ LOOK = 0.2
 WIDTH = 30
 ENDING = 10.0
 """Seconds that a cancelled job has to end before it is left alone."""
+LOGGERS = ("pyspark.sql.connect.logging", "DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""Where PySpark writes every error that reaches it, with Spark's words for it: a value of a row may be among them."""
+_unlogged: ContextVar[bool] = ContextVar("unlogged", default=False)
 
 
 def rows_of(spark: Spark, frame: Any) -> list[Any]:
@@ -32,7 +36,7 @@ def rows_of(spark: Spark, frame: Any) -> list[Any]:
 
     def work() -> None:
         try:
-            with _named(spark, name):
+            with unlogged(), _named(spark, name):
                 found.append(frame.collect())
         except BaseException as reason:
             failed.append(reason)
@@ -51,6 +55,25 @@ def rows_of(spark: Spark, frame: Any) -> list[Any]:
     if failed:
         raise failed[0]
     return found[0]
+
+
+@contextlib.contextmanager
+def unlogged() -> Iterator[None]:
+    """Meanwhile, what goes wrong in this thread is written to none of PySpark's logs; what others do is."""
+    with contextlib.suppress(ImportError):  # PySpark 3.5 writes none of its own accord
+        from pyspark.logger import PySparkLogger
+
+        for name in LOGGERS:
+            PySparkLogger.getLogger(name).addFilter(_is_told)
+    token = _unlogged.set(True)
+    try:
+        yield
+    finally:
+        _unlogged.reset(token)
+
+
+def _is_told(record: Any) -> bool:
+    return not _unlogged.get()
 
 
 def _thread(spark: Spark, work: Any) -> threading.Thread:

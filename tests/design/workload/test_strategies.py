@@ -14,7 +14,7 @@ import pytest
 from oracles.forging import is_refused
 
 import utmost as um
-from utmost.design.noise.strategies import best_counts, best_strategy, count_errors, count_losses, off_by_more
+from utmost.design.workload.strategies import best_counts, best_strategy, count_errors, count_losses, off_by_more
 from utmost.errors import InvalidInput
 from utmost.mechanism.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
 from utmost.mechanism.strategies import prefix_weights
