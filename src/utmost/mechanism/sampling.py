@@ -184,7 +184,7 @@ class Uniform:
             low, high = endpoints(enclose(self.bits + 32))
             below, beyond = self.number + 1 <= low * 2**self.bits, self.number >= high * 2**self.bits
             if below or beyond:  # both are asked whatever the answer, so that the time does not tell
-                return below
+                return bool(below)
             self.number, self.bits = (self.number << 64) | uniform_integer(64), self.bits + 64
 
 
