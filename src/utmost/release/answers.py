@@ -26,7 +26,7 @@ from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
 from utmost.release.questions.question import Question
 from utmost.release.questions.share import ShareFinding
-from utmost.release.words import compared_by, estimated, known_after, measured, optimality, show
+from utmost.release.words import cell_name, compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
 from utmost.solution.card import card
 from utmost.solution.solution import solution_to_json
@@ -174,11 +174,19 @@ class Answer:
 
     @cached_property
     def table(self) -> pyarrow.Table:
-        """Of an answer by keys: an Arrow table of the keys, with the columns value, lower and upper."""
-        if not hasattr(self.question, "table"):
-            raise InvalidInput("only answers by keys are tables: ask with by=um.keys(...), or use answer.value.")
-        found: pyarrow.Table = self.question.table(self.released)
-        return found
+        """Of an answer with several numbers: an Arrow table of their keys, with the columns value, lower and upper."""
+        if hasattr(self.question, "table"):
+            found: pyarrow.Table = self.question.table(self.released)
+            return found
+        if not isinstance(self.value, Mapping):
+            raise InvalidInput("only answers with several numbers are tables; this one is a single answer.value.")
+        import pyarrow
+
+        ends = [self.intervals.get(name, (None, None)) for name in self.value] if self.intervals else []
+        columns = {"value": list(self.value.values())}
+        columns |= {side: [pair[i] for pair in ends] for i, side in enumerate(("lower", "upper")) if ends}
+        named = {self.question.key_columns[0]: [cell_name(name) for name in self.value]}
+        return pyarrow.table(named | {name: _numbers(column) for name, column in columns.items()})
 
     def rounded(self) -> dict[Any, int]:
         """Of `marginals` and `hierarchy`: whole numbers, none below 0, that agree with each other in every table.
@@ -278,6 +286,12 @@ class Answer:
         from utmost.release.page import picture_of
 
         return card(str(self), picture_of(self))
+
+
+def _numbers(column: list[Any]) -> list[Any]:
+    """Whole numbers as they are; where one is a fraction, all of them as floats."""
+    whole = all(isinstance(each, int | str | None) for each in column)
+    return column if whole else [None if each is None else float(each) for each in column]
 
 
 def describe(question: Question, dataset: str) -> dict[str, Any]:
