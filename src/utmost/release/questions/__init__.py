@@ -28,6 +28,7 @@ from utmost.release.questions.plurality import AsksPlurality, Plurality
 from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
 from utmost.release.questions.quantiles import Quantiles
 from utmost.release.questions.question import Made, Question, Terms
+from utmost.release.questions.ranges import AsksRanges, Ranges
 from utmost.release.questions.share import AsksShare, Share
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
 from utmost.release.questions.sum import AsksSum, Sum
@@ -41,7 +42,7 @@ __all__ = ["BY_KEYS", "DISCOVERED", "QUESTIONS", "SEVERAL", "TIERED", "Question"
 QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
     for asked in (
-        *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
+        *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Cdf, Ranges, Plurality, Quantile),
         *(Variance, Covariance, Share),
         *(Clamped, LeftOut, ShownKeys, Top),
     )
@@ -74,6 +75,7 @@ class Questions(
     AsksCounts[Made],
     AsksHistogram[Made],
     AsksCdf[Made],
+    AsksRanges[Made],
     AsksHierarchy[Made],
     AsksMarginals[Made],
     AsksPlurality[Made],

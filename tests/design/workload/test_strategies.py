@@ -7,13 +7,15 @@ import itertools
 import json
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow
 import pytest
 
 import utmost as um
-from utmost.design.noise.strategies import best_counts, best_strategy, count_errors, count_losses, off_by_more
+from utmost.checking.workload import check_strategy
+from utmost.design.workload.strategies import best_counts, best_strategy, count_errors, count_losses, off_by_more
 from utmost.errors import InvalidInput
 from utmost.mechanism.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
 from utmost.mechanism.strategies import prefix_weights
@@ -127,6 +129,14 @@ def test_noise_that_is_too_small_is_not_private():
         NoisyVector(IndependentLaw(space.dimension, GeometricLaw(Fraction(0)))).prove(space, PureDP(600)).passed
         is False
     )
+
+
+def test_sums_of_cells_are_checked_with_noise_on_each_only():
+    """What a file calls the mechanism of weighted sums may be any other."""
+    found = best_strategy(Lattice(24, "any", 1, 0, 999), PureDP(1))
+    for other in (um.finite.geometric(3, 1), found.problem):
+        with pytest.raises(InvalidInput, match="noise on each"):
+            check_strategy(found.problem, SimpleNamespace(mechanism=other, certificate=found.certificate))
 
 
 @pytest.mark.parametrize("level", [PureDP(1), GaussianDP(1)])
