@@ -50,8 +50,8 @@ def checklist(account: Account) -> str:
         [
             f"# Checklist for {account.dataset}, after NIST SP 800-226",
             "",
-            f"Filled from the ledger by Utmost {version('utmost')}; the head of its chain is `{account.head}`. What is in "
-            "italics is not in a ledger.",
+            f"Filled from the ledger by Utmost {version('utmost')}; the head of its chain is `{account.head}`. "
+            "What is in italics is not in a ledger.",
             "",
             "| part of the guarantee | what is known | where it comes from |",
             "|---|---|---|",
