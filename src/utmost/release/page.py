@@ -9,11 +9,11 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from importlib.metadata import version
 from itertools import islice
 
 import numpy as np
 
-from utmost import __version__
 from utmost.exact import as_plain
 from utmost.release.accuracy import BY_LAW
 from utmost.release.answers import Answer
@@ -66,7 +66,7 @@ def page_of(answers: Sequence[Answer], title: str | None, purpose: str | None = 
     return (
         f'{OPENING}<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{html.escape(head)}</title><style>{STYLE}</style></head><body><main><h1>{html.escape(head)}</h1>"
-        f'{stated}<p class="small">{html.escape(named)} Made with Utmost {__version__}. '
+        f'{stated}<p class="small">{html.escape(named)} Made with Utmost {version("utmost")}. '
         "Everything on this page is made of public parameters and the released values; nothing else about the table is "
         "in it. The JSON file beside this page proves itself again: "
         "<code>utmost verify</code>.</p>"
