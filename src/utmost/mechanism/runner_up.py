@@ -27,7 +27,8 @@ def runner_up_shortfall(tallies: Tallies, b: float, reach: int) -> float:
     >>> round(runner_up_shortfall(Tallies(3, 20, "add-remove"), 0.5, 1), 6)
     0.104111
     """
-    far = min(tallies.rows + 1, math.ceil(reach * (FAR / -math.log(b) + 1)))
+    rate = max(-math.log(b), 1e-9) if b > 0 else math.inf
+    far = min(tallies.rows + 1, math.ceil(reach * (FAR / rate + 1)))
     return math.fsum(votes * b ** (-(-k // reach)) for k, votes in enumerate(_shares(tallies, far), 1)) / (1 + b)
 
 
