@@ -174,7 +174,7 @@ class Answer(Asked):
             found: pyarrow.Table = self.question.table(self.released)
             return found
         if not isinstance(self.value, Mapping):
-            raise InvalidInput("only answers with several numbers are tables; this one is a single answer.value.")
+            raise InvalidInput("only several numbers are a table: ask with by=um.keys(...), or use answer.value.")
         import pyarrow
 
         ends = [self.intervals.get(name, (None, None)) for name in self.value] if self.intervals else []
