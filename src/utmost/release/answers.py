@@ -334,7 +334,8 @@ def proved_private(question: Question) -> Check:
 
 def plain_after(question: Question, after: After) -> dict[str, Any]:
     """What is known after an answer, as plain data."""
-    return {**vars(after), "intervals": question.plain_intervals(after.intervals)}
+    plain = {name: list(part) if isinstance(part, tuple) else part for name, part in vars(after).items()}
+    return {**plain, "intervals": question.plain_intervals(after.intervals)}
 
 
 def fits(question: Question) -> tuple[Check, ...]:
