@@ -21,7 +21,8 @@ from utmost.errors import BadFile, CannotCertify, InvalidInput
 from utmost.exact import as_fmpq
 from utmost.exact.saved import canonical
 from utmost.solution import Solution
-from utmost.solution.solution import MOST_CHECKED, _within_reason
+from utmost.solution.solution import MOST_CHECKED
+from utmost.solution.solution_file import _within_reason
 from utmost.space.edge_levels import on_edges
 
 PATH = um.Space.from_edges([("a", "b"), ("b", "c"), ("c", (1, "d"))])
