@@ -18,6 +18,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import duckdb
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -554,6 +555,28 @@ def differing_on(here, there, unit):
     """Of a few questions of every kind, those with another point."""
     pairs = list(zip(every_question(here, unit, "replace"), every_question(there, unit, "replace"), strict=True))
     return [a.question.words for a, b in pairs[::5] if a.private_point(SECRET) != b.private_point(SECRET)]
+
+
+TOWNS = pyarrow.table({"id": ["a", "b", "x"], "region": ["north", None, "south"], "area": [3, 2**40, 5]})
+LISTED = pyarrow.table({"n": [1, -9, 2**63 - 1], "named": ["one", "nine", "last"], "even": [False, False, None]})
+
+
+@pytest.mark.parametrize("client", [False, True])
+def test_public_columns(spark, connect, agreed, client):
+    """A left join on a unique key of text or whole numbers, twice: the points of DuckDB, for people and for rows."""
+    far = connect.table("agreed") if client else spark.table("agreed")
+    unit = um.rows(at_most=99) if client else um.people("id", rows_each=2, at_most=9)
+    points = []
+    for table in (agreed, far):
+        s = um.Session(table, "survey", unit, "replace", budget=10)
+        s = s.with_public(TOWNS, on="id").with_public(LISTED, on="n")
+        plans = [s.plan.count("region = 'north' AND (named IS NULL OR NOT even)", privacy=1)]
+        if not client:
+            plans.append(s.plan.sum("area", 0, 4, privacy=1, by=um.keys(region=["north", "south", None])))
+        asked = [plan.question.statement(s.source, SECRET) for plan in plans]
+        points.append([{k: np.asarray(v).tolist() for k, v in s.source.found(made).items()} for made in asked])
+    assert points[0] == points[1]
+    assert sum(points[0][0].values()) > 0
 
 
 def test_frames_of_connect_that_are_not_row_wise(connect, spark, agreed):
