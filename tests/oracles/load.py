@@ -38,6 +38,7 @@ def start_server(settings):
         except OSError:
             assert process.poll() is None, "the server did not start"
             time.sleep(0.05)
+    process.kill()
     raise TimeoutError("the server did not answer")
 
 

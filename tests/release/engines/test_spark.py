@@ -465,9 +465,10 @@ def test_old_calendars(spark, stored):
 # ---- jobs ----
 
 
-def test_an_interrupt_ends_the_job_and_the_spend_stands(spark):
-    """A count that would take hours."""
-    s = um.Session(spark.range(10**13), "survey", um.rows(at_most=20), "replace", budget=10)
+@pytest.mark.parametrize("client", [False, True])
+def test_an_interrupt_ends_the_job_and_the_spend_stands(spark, connect, client):
+    """A count that would take hours, classic and through Connect: the server, whose jobs are seen, ends it."""
+    s = um.Session((connect if client else spark).range(10**13), "survey", um.rows(at_most=20), "replace", budget=10)
     active, here = spark.sparkContext.statusTracker().getActiveJobsIds, ctypes.c_ulong(threading.get_ident())
 
     def interrupt():  # without a signal, at which PySpark itself would cancel every job
@@ -504,16 +505,19 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_bar_on_a_terminal_and_none_elsewhere(spark, monkeypatch):
-    source = engines.open_table(spark.range(0, 10**6, 1, 8))
+@pytest.mark.parametrize("client", [False, True])
+def test_a_bar_on_a_terminal_and_none_elsewhere(spark, connect, monkeypatch, client):
+    """Tasks that are done, of those there are; Connect tells of them now and then, so it has more to do."""
+    many = 2 * 10**8 if client else 10**6
+    source = engines.open_table((connect if client else spark).range(0, many, 1, 8))
     made = ones(source, "id > 5")
     asked = statement(source, um.rows(at_most=9), 1, {"c": made}, SECRET)
     monkeypatch.setattr(spark_jobs, "PATIENCE", 0)
     monkeypatch.setattr(spark_jobs, "LOOK", 0.01)
     for stream in (Terminal(), io.StringIO()):
         monkeypatch.setattr("sys.stderr", stream)
-        assert source.integers(asked) == {"c": 10**6 - 6}
-        assert ("Spark [" in stream.getvalue() and "tasks" in stream.getvalue()) == stream.isatty()
+        assert source.integers(asked) == {"c": many - 6}
+        assert bool(re.search(r"Spark \[[# ]*\] [0-9]+ of [1-9][0-9]* tasks", stream.getvalue())) == stream.isatty()
         assert stream.getvalue().rpartition("\r")[2] == ""  # nothing is left on the line
 
 
