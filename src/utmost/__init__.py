@@ -40,12 +40,13 @@ if TYPE_CHECKING:
     )
     from utmost.space.results import query
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ZCDP",
     "Answer",
     "ApproxDP",
+    "ApproxGaussianDP",
     "Certificate",
     "CertifiedMechanism",
     "Client",
@@ -108,7 +109,7 @@ HOMES = {
     "utmost.design.comparison": ("compare",),
     "utmost.mechanism": ("FiniteMechanism", "Mechanism", "RecipeMechanism"),
     "utmost.mechanism.certification": ("CertifiedMechanism", "certify"),
-    "utmost.privacy": ("ZCDP", "ApproxDP", "GaussianDP", "Level", "PureDP", "SuitablePair"),
+    "utmost.privacy": ("ZCDP", "ApproxDP", "ApproxGaussianDP", "GaussianDP", "Level", "PureDP", "SuitablePair"),
     "utmost.release": ("Answer", "Plan", "Session", "audit", "people", "rows"),
     "utmost.release.bins": ("bins",),
     "utmost.release.discover": ("discover",),

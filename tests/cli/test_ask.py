@@ -3,11 +3,13 @@
 import csv
 import json
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from oracles.command import utmost
 
 from utmost.release.demo_table import write_survey
+from utmost.release.questions.count import Count
 
 HEAD = """
 table = "survey.csv"
@@ -160,3 +162,15 @@ def test_where_to_write_must_be_said(folder):
     done = asked(folder, HEAD + COUNT)
     assert done.returncode == 2
     assert "give --out" in done.stderr
+
+
+def test_a_batch_is_one_table_and_every_question_is_designed_once(folder):
+    """Names, questions, answers and levels in columns, a line each; plans, too."""
+    with mock.patch.object(Count, "design", autospec=True, side_effect=Count.design) as designed:
+        done = asked(folder, HEAD + COUNT + COUNT.replace("older", "old").replace("65", "75"), "--out", folder / "out")
+    assert designed.call_count == 2
+    lines = [line.split() for line in done.stdout.splitlines() if line.strip()]
+    assert lines[0] == ["name", "question", "answer", "level"]
+    assert [line[0] for line in lines if line[-1:] == ["200-DP"]] == ["older", "old"]
+    plan = asked(folder, HEAD + COUNT, "--plan").stdout
+    assert plan.strip().splitlines()[0].split() == ["name", "question", "level", "mechanism", "expected", "error"]

@@ -87,7 +87,7 @@ def test_compose_writes_infinity_as_text(arguments, name, value):
 def test_a_budget_is_opened_shown_and_checked(ledger, tmp_path):
     """Text and JSON agree; a head of a report is found again."""
     shown = json.loads(utmost("budget", "show", ledger, "--entries", "--json").stdout)["accounts"][0]
-    assert (shown["dataset"], shown["spent"], shown["left"]) == ("survey", {"epsilon": "0.7"}, {"epsilon": "0.3"})
+    assert (shown["dataset"], shown["spent"], shown["left"]) == ("survey", {"epsilon": 0.7}, {"epsilon": 0.3})
     assert [e["state"] for e in shown["entries"]] == ["done"] * 3 + ["reserved"]
     text = utmost("budget", "show", ledger, "survey", "--entries").stdout
     assert "epsilon 0.7 of 1 in 4 entries, 1 unfinished" in text
@@ -127,10 +127,10 @@ def test_budget_refuses_what_it_does_not_know(ledger, tmp_path):
 @pytest.mark.parametrize(
     ("text", "level", "left"),
     [
-        ("1", um.PureDP(1), {"epsilon": "1"}),
-        ("1,1e-6", um.ApproxDP(1, 1e-6), {"epsilon": "1", "delta": "1e-06"}),
-        ("rho=0.5", um.ZCDP(0.5), {"rho": "0.5"}),
-        ("mu=1/2", um.GaussianDP("1/2"), {"mu²": "0.25"}),
+        ("1", um.PureDP(1), {"epsilon": 1.0}),
+        ("1,1e-6", um.ApproxDP(1, 1e-6), {"epsilon": 1.0, "delta": 1e-6}),
+        ("rho=0.5", um.ZCDP(0.5), {"rho": 0.5}),
+        ("mu=1/2", um.GaussianDP("1/2"), {"mu²": 0.25}),
     ],
 )
 def test_budgets_of_every_kind_are_opened_and_shown(tmp_path, text, level, left):
@@ -316,3 +316,39 @@ def test_entries_are_listed_in_words(tmp_path):
     assert "count: age >= 65" in text
     assert "batch of 1" in text
     assert "{" not in text
+
+
+def test_a_forged_report_is_found_out_by_the_ledger(tmp_path):
+    """A report with other released numbers proves itself as well; the ledger knows what was drawn."""
+    asked = ("--count", "age > 30", "--privacy", 1, "--budget", 2, "--report", tmp_path / "r.html")
+    assert release_command(tmp_path, *asked).returncode == 0
+    ledger, report = tmp_path / "b.db", tmp_path / "r.json"
+    found = utmost("budget", "check", ledger, "--report", report)
+    assert (found.returncode, "released numbers" in found.stdout) == (0, True)
+    s = um.Session(
+        pyarrow.table({"age": [70, 80, 20]}), "d", um.rows(at_most=10), "replace", budget=2, ledger=tmp_path / "o.db"
+    )
+    table = json.loads(report.read_text())["released"]
+    other = next(a for a in (s.count("age > 30", 1, fresh=True) for _ in range(40)) if a.released != table)
+    forged = tmp_path / "forged.json"
+    forged.write_text(other.to_json().replace(f'"entry": {other.ledger.entry}', '"entry": 1'))
+    assert utmost("verify", forged).returncode == 0
+    found = utmost("budget", "check", ledger, "--report", forged, "--json")
+    assert found.returncode == 1
+    assert "other released numbers" in found.stdout
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(report.read_text().replace('"confidence": 0.95', '"confidence": 0.96'))
+    assert "accuracy.after.confidence: not what follows" in utmost("verify", wrong).stdout
+    strange = utmost("budget", "check", ledger, "d", "--report", tmp_path / "t.csv")
+    assert strange.returncode == 2
+
+
+def test_checklist_and_registry_are_printed_or_written_once(tmp_path):
+    release_command(tmp_path, "--count", "age > 30", "--privacy", 1, "--budget", 2)
+    shown = utmost("budget", "checklist", tmp_path / "b.db", "d")
+    assert "after NIST SP 800-226" in shown.stdout
+    assert "count: age > 30" in shown.stdout
+    out = tmp_path / "entry.json"
+    assert utmost("budget", "registry", tmp_path / "b.db", "d", "--out", out, "--name", "Ages").returncode == 0
+    assert json.loads(out.read_text())["deployment"]["basic"]["name"] == "Ages"
+    assert "there already" in utmost("budget", "registry", tmp_path / "b.db", "d", "--out", out).stderr

@@ -5,14 +5,18 @@ Covers `cli/demo`, `cli/designs`, `cli/matrix_file`, `cli/output`, `cli/party`, 
 """
 
 import hashlib
+import io
 import json
 import subprocess
 import sys
+import time
+from unittest import mock
 
 import pytest
 from oracles.command import release_command, utmost
 
 import utmost as um
+from utmost.cli import output
 from utmost.exact.saved import canonical
 from utmost.privacy.written import read_level
 
@@ -497,3 +501,37 @@ def test_help_is_helpful():
     for command in ("design", "show", "certify", "verify", "sample", "release", "demo"):
         assert "--json" in utmost(command, "--help").stdout
     assert utmost("--version").stdout.startswith("utmost 0.")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_long_work_says_so_on_a_terminal_and_nowhere_else():
+    """After a while what is done, and for how long; then the line is cleared. Short work and pipes see nothing."""
+    for screen, seconds, told in ((Terminal(), 0.2, True), (Terminal(), 0.0, False), (io.StringIO(), 0.2, False)):
+        with mock.patch.object(output, "PATIENCE", 0.05), mock.patch("sys.stderr", screen), output.working("designing"):
+            time.sleep(seconds)
+        assert ("designing: " in screen.getvalue()) is told
+        assert screen.getvalue().endswith("\r\033[K") is told
+
+
+@pytest.mark.parametrize(
+    ("text", "outputs"),
+    [
+        ("no,yes\n0.75,0.25\n0.25,0.75\n", ["no", "yes"]),
+        (",no,yes\n0,0.75,0.25\n1,0.25,0.75\n", ["no", "yes"]),
+        ("point,0,1\n0,3/4,1/4\n1,1/4,3/4\n", ["0", "1"]),
+        ("0.75,0.25\n0.25,0.75\n", [0, 1]),
+    ],
+)
+def test_a_matrix_may_have_names_of_outputs_alone(tmp_path, text, outputs):
+    """A header without a column of points, with one, or neither: told apart by whether rows add up to one."""
+    from utmost.cli.matrix_file import read_table
+
+    file = tmp_path / "m.csv"
+    file.write_text(text)
+    assert list(read_table(file).outputs) == outputs
+    assert utmost("certify", file, "--epsilon", "1.1").returncode == 0
+    assert utmost("certify", file, "--epsilon", "1").returncode == 1

@@ -15,10 +15,11 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from utmost.design.discovery import best_border, best_keys, best_law, require_delta
+from utmost.accounting import compose
+from utmost.design.discovery import best_border, best_keys, best_law, require_delta, shares
 from utmost.errors import BadFile, UnsupportedLevel
 from utmost.mechanism.keeping import KeepLaw, KeptKeys
-from utmost.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
+from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, PureDP
 from utmost.solution.solution import solution_from_json, solution_to_json
 from utmost.space.integers import Holders, Lattice
 
@@ -109,3 +110,70 @@ def test_numbers_beside_keys_are_proved_with_them():
 def test_levels_without_a_delta_are_refused(level):
     with pytest.raises(UnsupportedLevel, match="without a delta"):
         require_delta(level)
+
+
+# ---- Gaussian levels with a delta ----
+
+
+GAUSSIAN = ApproxGaussianDP("0.5", "1e-6")
+
+
+def test_gaussian_keep_probabilities_are_the_most_the_level_allows():
+    """One key each: upper_after(n, 0) of the level itself, to twelve digits, by theorem; never below a threshold's."""
+    best = best_keys(Holders(1000, 1, "add-remove"), GAUSSIAN, counted=True)
+    law = best.mechanism.law
+    users = np.arange(law.sure + 2)
+    assert law.kept(users) == pytest.approx(GAUSSIAN.upper_after(users, 0.0), rel=1e-12)
+    assert best.verify().optimal == "theorem"
+    threshold = norm.sf(1 + norm.isf(1e-6) / 0.5, loc=users[1:], scale=2)
+    assert np.all(law.kept(users[1:]) >= threshold - 1e-12)
+
+
+@pytest.mark.parametrize("changes", [2, 7, 100])
+def test_gaussian_steps_share_a_gaussian_level(changes):
+    """All together they are the level but for rounding, by exact composition; one percent more is refused."""
+    law = best_law(changes, GAUSSIAN)
+    whole = compose([law.level, ApproxDP(0, law.lost)], times=changes)
+    for epsilon in (0, 0.3, 1, 2):
+        assert whole.delta(epsilon) <= compose(GAUSSIAN).delta(epsilon) == pytest.approx(whole.delta(epsilon), rel=1e-6)
+    assert law.keeps(changes, GAUSSIAN)
+    for loose in (
+        KeepLaw(GaussianDP(law.level.mu * Fraction(101, 100)), law.lost),
+        KeepLaw(law.level, law.lost * Fraction(101, 100)),
+        KeepLaw(ApproxDP("0.01", "1e-9")),
+    ):
+        assert not loose.keeps(changes, GAUSSIAN)
+
+
+@pytest.mark.parametrize(("space", "counted", "claim"), SPACES)
+def test_gaussian_files_prove_themselves_and_forgeries_do_not(space, counted, claim):
+    best = best_keys(space, GAUSSIAN, counted, share=Fraction(1, 4))
+    content = json.loads(json.dumps(solution_to_json(best)))
+    assert solution_from_json(content).verify().optimal == claim
+    for forge in (
+        lambda c: c["mechanism"]["law"]["level"].update(mu="1"),
+        lambda c: c["mechanism"]["law"].update(lost="1/1000"),
+        lambda c: c["problem"]["space"].update(keys_each=50),
+        lambda c: c["problem"]["privacy"].update(delta="1/100000000"),
+        lambda c: c["problem"]["privacy"].update(mu="1/4"),
+        lambda c: c["problem"].update(privacy=LEVEL.to_json()),
+        lambda c: c["mechanism"]["spent"][0].update(mu="3/4"),
+        lambda c: c["mechanism"].update(spent=[LEVEL.to_json()] * len(c["mechanism"]["spent"])),
+    ):
+        forged = json.loads(json.dumps(content))
+        forge(forged)
+        with contextlib.suppress(BadFile):
+            assert not solution_from_json(forged).verify(), forged["mechanism"]
+
+
+def test_the_share_of_the_keys_can_be_chosen():
+    """More for the keys shows them earlier, with noisier numbers; together they are never more than the level."""
+    space = Holders(100, 1, "add-remove", Lattice(1, "any", 10, 0, 1000))
+    for level in (LEVEL, GAUSSIAN):
+        found = [best_keys(space, level, share=Fraction(part, 10)) for part in (2, 5, 8)]
+        assert all(each.verify() for each in found)
+        assert sorted((each.value for each in found), reverse=True) == [each.value for each in found]
+        errors = [each.mechanism.expected("absolute") for each in found]
+        assert sorted(errors) == errors
+    keys, numbers = shares(GAUSSIAN, Fraction(1, 3))
+    assert 1 - 1e-14 < (keys.mu**2 + numbers.mu**2) / GAUSSIAN.mu**2 <= 1

@@ -4,6 +4,7 @@ Covers `plot/canvas`, `plot/graphs`, `plot/local`, `plot/multiparty`, `plot/prio
 `plot/accounting`.
 """
 
+import networkx as nx
 import numpy as np
 import pyarrow
 import pytest
@@ -165,6 +166,7 @@ def test_a_path_is_drawn_straight():
         um.grid((6, 6)),
         um.hamming(5, 2),
         um.histograms(7, 3),
+        um.Space.from_networkx(nx.random_labeled_tree(40, seed=2)),  # its outermost points were once cut off
         um.Space.from_edges([(i, (i * i + 1) % 40) for i in range(40) if i != (i * i + 1) % 40], points=range(40)),
     ],
 )
@@ -182,6 +184,9 @@ def test_points_of_a_graph_do_not_overlap(space):
     apart = np.linalg.norm(places[:, None] - places[None], axis=2)
     assert apart[~np.eye(len(places), dtype=bool)].min() >= width
     assert width > 12  # and they can still be read
+    corners = axes.bbox.get_points() * 72 / figure.dpi
+    assert (places - width / 2 >= corners[0]).all()  # and none is cut off at an edge
+    assert (places + width / 2 <= corners[1]).all()
 
 
 def test_rainbow_lines_mark_where_growth_ends():

@@ -23,13 +23,23 @@ from scipy import stats
 
 from utmost.errors import InvalidInput, NotSuitable, UnsupportedLevel
 from utmost.exact import ExpSum, as_fmpq, compare, endpoints
-from utmost.privacy import ApproxDP, GaussianDP, PureDP, SuitablePair, as_level, level_from_json, require_pure
+from utmost.privacy import (
+    ApproxDP,
+    ApproxGaussianDP,
+    GaussianDP,
+    PureDP,
+    SuitablePair,
+    as_level,
+    level_from_json,
+    require_pure,
+)
 
 TOTAL_VARIATION = SuitablePair([(0, 0.1), (0.9, 1), (1, 1)])
 GREATER = [(0, 0.1), (0.2, 0.3), (0.4, 0.6), (0.7, 0.8), (0.9, 1), (1, 1)]  # of (ln 1.5, 0) and (0, 0.1)
 TWO_OUTPUTS = SuitablePair(GREATER, binary_only=True)
 CONCAVE = [PureDP(0), PureDP(0.1), PureDP.from_ratio(2), ApproxDP(1, 1e-6), ApproxDP(0, 1)]
 CONCAVE += [ApproxDP.from_ratio("3/2", 0.1), GaussianDP(0), GaussianDP(0.5), TOTAL_VARIATION]
+CONCAVE += [ApproxGaussianDP(0.5, 0.01), ApproxGaussianDP(0, 0.1)]
 INFINITE = [PureDP(math.inf), ApproxDP(math.inf, 0.2), GaussianDP(math.inf)]
 LEVELS = [*CONCAVE, TWO_OUTPUTS, PureDP(800), *INFINITE]
 THIRDS = [PureDP("1/3"), PureDP.from_ratio("4/3"), ApproxDP(1, "1/3"), SuitablePair([(0, "1/3"), ("2/3", 1), (1, 1)])]

@@ -3,6 +3,7 @@
 import bisect
 import collections
 import itertools
+import json
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from oracles.command import utmost
 
 import utmost as um
 from utmost.errors import InvalidInput
@@ -91,10 +93,15 @@ def test_edges_and_candidates_at_equal_distances(many):
 
 
 def test_reports_with_bins_prove_themselves(tmp_path):
-    """A histogram and a group-by with bins are read back from their reports."""
+    """A histogram, a group-by, a winner and a top list with bins are read back from their reports."""
     s = um.Session(pyarrow.table({"x": [1.5, 2.5, None]}), "t", um.rows(at_most=9), "add-remove", 10)
     for i, answer in enumerate(
-        (s.histogram("x", um.bins(0, 3, "0.5"), 1, other="rest"), s.count(None, 1, by=um.keys(x=um.bins(0, 3, 1))))
+        (
+            s.histogram("x", um.bins(0, 3, "0.5"), 1, other="rest"),
+            s.count(None, 1, by=um.keys(x=um.bins(0, 3, 1))),
+            s.plurality("x", um.bins(0, 3, 1), 1),
+            s.top("x", 2, um.bins(0, 3, 1), 1),
+        )
     ):
         answer.report(tmp_path / f"{i}.html")
         ((again, verified),) = load_answers(tmp_path / f"{i}.json")
@@ -144,3 +151,72 @@ def test_bins_of_what_is_no_number():
         with pytest.raises(InvalidInput, match="not numbers"):
             ask()
     assert str(s.left) == "epsilon 1 of 1"
+
+
+WON = um.bins([0, 10, 20, 30])
+
+
+@pytest.mark.parametrize("edge", [0, 10, 20])
+def test_the_most_frequent_bin(edge):
+    """A bin holds its lower edge and not its upper one; what lies outside, null and NaN do not vote."""
+    votes = [float(edge)] * 3 + [edge + 9.5] * 2 + [edge + 10.0] * 4 + [30.0] * 20 + [-1.0, None, math.nan] * 9
+    s = um.Session(pyarrow.table({"x": pyarrow.array(votes)}), "t", um.rows(at_most=99), "add-remove", 10**4)
+    assert s.plurality("x", WON, 500).value == f"[{edge}, {edge + 10})"
+    assert s.top("x", 1, WON, 500).value == [f"[{edge}, {edge + 10})"]
+    with pytest.raises(InvalidInput, match="2 to 100"):
+        s.plurality("x", um.bins(0, 200, 1), 1)
+
+
+def test_bins_and_keys_are_typed_as_in_python(tmp_path):
+    """In the command's options, with the groups of several columns, a file of them, and keys that are found."""
+    ages = [17, 18, 64, 70] * 60
+    lines = [f"{age},{'Ash' if i % 3 else 'Briar'}" for i, age in enumerate(ages)]
+    (tmp_path / "t.csv").write_text("\n".join(["age,town", *lines]))
+    (tmp_path / "keys.csv").write_text("town\nAsh\nCole\n")
+    table = [tmp_path / "t.csv", "--dataset", "t", "--rows-at-most", "999", "--neighbours", "add-remove", "--json"]
+
+    def value(*asked):
+        result = utmost("release", *table, *asked, *([] if "--privacy" in asked else ["--privacy", "500"]))
+        assert result.returncode == 0, result.stderr
+        return json.loads(result.stdout)["value"]
+
+    young, middle, old = ages.count(17), ages.count(18) + ages.count(64), ages.count(70)
+    cut = {"[0, 18)": young, "[18, 65)": middle, "[65, 100)": old}
+    assert value("--histogram", "age", "--categories", "bins([0, 18, 65, 100])") == cut
+    assert value("--plurality", "age", "--categories", "bins(0, 18, 65, 100)") == "[18, 65)"
+    assert value("--cdf", "age", "--edges", "bins(0, 100, 50)") == {"<= 0": 0, "<= 50": 120, "<= 100": 240}
+    by = value("--count", "", "--by", "town=Ash,Briar;age=bins(0, 100, 50)")
+    assert by == [
+        ["Ash", "[0, 50)", 80],
+        ["Ash", "[50, 100)", 80],
+        ["Briar", "[0, 50)", 40],
+        ["Briar", "[50, 100)", 40],
+    ]
+    assert value("--sum", "age", "--lower", "0", "--upper", "1", "--by", tmp_path / "keys.csv") == [
+        ["Ash", 160],
+        ["Cole", 0],
+    ]
+    assert value("--majority", "age > 17", "--by", "town='Ash','Briar';other=rest")[0] == ["Ash", True]
+    found = value("--count", "", "--by", "discover(town)", "--privacy", "9,1e-6")
+    assert [key for key, _ in found] == ["Ash", "Briar"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--count", "", "--by", "town"], "'carrier=AA,UA;month=1,2', or name a CSV file"),
+        (["--count", "", "--by", "town=Ash;town=Briar"], "each column once"),
+        (["--count", "", "--by", "town=Ash,Ash"], "keys 1 and 2 of town are the same"),
+        (["--count", "", "--by", "town="], "empty list"),
+        (["--count", "", "--by", "age=bins(0, 100, 7)"], "end at 98 or 105"),
+        (["--count", "", "--by", "discover(town, each=2)"], "keys_each=2"),
+        (["--histogram", "age", "--categories", "bins(0, x, 7)"], "no number"),
+        (["--counts", "age > 3", "--by", "town=Ash"], "--by belongs to"),
+    ],
+)
+def test_what_is_typed_wrong_is_refused(asked, said, tmp_path):
+    (tmp_path / "t.csv").write_text("age,town\n1,Ash\n")
+    rest = ["--dataset", "t", "--rows-at-most", "9", "--neighbours", "replace", "--privacy", "1"]
+    result = utmost("release", tmp_path / "t.csv", *asked, *rest)
+    assert result.returncode == 2
+    assert said in " ".join(result.stderr.split())

@@ -8,6 +8,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow
@@ -16,17 +17,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.command import utmost
+from oracles.forging import is_refused
 from oracles.lattices import numbers_by_key, one_neighbour_apart
 from oracles.questions import Asking, Setting
 from oracles.tables import UNITS, as_table, neighbour_of, tables
 
 import utmost as um
-from utmost.errors import BadFile, EngineFailed, InvalidInput, UnsupportedLevel
+from utmost.errors import EngineFailed, InvalidInput, UnsupportedLevel
 from utmost.mechanism.keeping import KeepLaw
 from utmost.release import engines
 from utmost.release.proof import load_answers
 
 LEVEL = um.ApproxDP(1, 1e-6)
+GAUSSIAN = um.ApproxGaussianDP("0.5", 1e-6)
 SECRET = b"s" * 32
 ALONE = "a-person-of-their-own"
 
@@ -254,6 +257,8 @@ def test_a_plan_says_how_likely_each_key_is_shown():
     assert opened().plan.count(None, 1).picture() == ""
     split = opened().plan.sum("hours", 0, 6, LEVEL, by=um.discover("dest"))
     assert "the keys are shown at (0.5, 1e-06)-DP, the numbers at 0.5-DP" in str(split)
+    more = opened().plan.sum("hours", 0, 6, LEVEL, by=um.discover("dest", share="0.8"))
+    assert "the keys are shown at (0.8, 1e-06)-DP, the numbers at 0.2-DP" in str(more)
 
 
 ASKED = {
@@ -261,6 +266,7 @@ ASKED = {
     "count": lambda s: s.count("late", LEVEL, by=um.discover("dest")),
     "sum": lambda s: s.sum("hours", 0, 6, LEVEL, by=um.discover("day")),
     "mean": lambda s: s.mean("hours", 0, 6, LEVEL, grid="0.5", by=um.discover("late")),
+    "Gaussian": lambda s: s.sum("hours", 0, 6, GAUSSIAN, by=um.discover("day", share="0.7")),
 }
 
 
@@ -274,23 +280,16 @@ def test_reports_prove_themselves_and_forgeries_do_not(name, tmp_path):
     assert found
     assert again.value == answer.value
     content = json.loads(page.with_suffix(".json").read_text())
-
-    def refused(change):
-        forged = json.loads(json.dumps(content))
-        change(forged)
-        (tmp_path / "forged.json").write_text(json.dumps(forged))
-        try:
-            return not load_answers(tmp_path / "forged.json")[0][1]
-        except BadFile:
-            return True
-
+    refused = partial(is_refused, page.with_suffix(".json"))
     first = content["released"]["keys"][0]
     assert refused(lambda c: c["released"]["keys"][0][2].reverse()) or len(first[2]) < 2
     assert refused(lambda c: c["released"]["keys"][0][2].append(first[2][-1]))
     assert refused(lambda c: c["question"]["by"].update(keys_each=2))
     assert refused(lambda c: c["question"]["by"].update(discover=["hours"]))
     assert refused(lambda c: c["curve"]["shown with probability"].__setitem__(0, 0.5))
-    assert refused(lambda c: c["solution"]["mechanism"]["law"]["level"].update(epsilon="3"))
+    assert refused(lambda c: c["question"]["by"].update(share="1/3"))
+    grown = {"mu": "3"} if name == "Gaussian" else {"epsilon": "3"}
+    assert refused(lambda c: c["solution"]["mechanism"]["law"]["level"].update(grown))
     assert refused(lambda c: c["solution"]["mechanism"].update(border=None if name == "count" else 3))
     assert refused(lambda c: c["privacy"].update(delta="1/10"))
     assert refused(lambda c: c["value"].pop())
@@ -338,6 +337,8 @@ def test_levels_without_a_delta_are_refused(level):
         (lambda: opened().count(None, LEVEL, by="dest"), "give public keys"),
         (lambda: opened().count(None, LEVEL, prior=[1], by=um.discover("dest")), "leave prior out"),
         (lambda: opened().mean("hours", 3, 3, LEVEL, by=um.discover("dest")), "public already"),
+        (lambda: um.discover("a", share=1), "share is 1; .* between 0 and 1"),
+        (lambda: opened().count(None, LEVEL, by=um.discover("dest", share="0.7")), "nothing to share"),
     ],
 )
 def test_bad_questions_are_refused(make, said):
@@ -365,16 +366,17 @@ def test_a_failing_engine_tells_no_key(tmp_path):
 AUDITED = um.ApproxDP(1, 0.05)
 
 
-def asked_of(table):
-    s = um.Session(table, "audit", um.rows(at_most=99), "add-remove", budget=AUDITED)
-    return s.count(None, AUDITED, by=um.discover("dest"))
+def asked_of(table, level=AUDITED):
+    s = um.Session(table, "audit", um.rows(at_most=99), "add-remove", budget=level)
+    return s.count(None, level, by=um.discover("dest"))
 
 
-def test_an_audit_does_not_contradict_the_promise():
+@pytest.mark.parametrize("level", [AUDITED, um.ApproxGaussianDP(1, 0.05)])
+def test_an_audit_does_not_contradict_the_promise(level):
     """Two tables that differ in a row: of a key that others have, too, and of a key of its own."""
     table = pyarrow.table({"dest": ["ORD"] * 2 + ["LAX"]})
     for fewer in (table.slice(1), table.slice(0, 2)):
-        assert not um.audit(asked_of, table, fewer, runs=600).broken
+        assert not um.audit(lambda found: asked_of(found, level), table, fewer, runs=600).broken
 
 
 def test_an_audit_catches_a_threshold_that_is_too_low(monkeypatch):
@@ -385,6 +387,7 @@ def test_an_audit_catches_a_threshold_that_is_too_low(monkeypatch):
 
 
 def test_an_audit_catches_a_key_of_one_row(monkeypatch):
-    monkeypatch.setattr(KeepLaw, "draw", lambda self, size: 1 + (np.random.default_rng().random(size) > 0.3) * 9)
+    rng = np.random.default_rng(1)
+    monkeypatch.setattr(KeepLaw, "draw", lambda self, size: 1 + (rng.random(size) > 0.5) * 9)
     table = pyarrow.table({"dest": ["ORD"] * 2 + ["LAX"]})
     assert um.audit(asked_of, table, table.slice(0, 2), runs=600).broken

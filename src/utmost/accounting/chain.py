@@ -19,6 +19,8 @@ from utmost.mechanism.certification import Check
 
 START = "0" * 64
 """What stands before the first event of a chain."""
+LONG = 2**64
+"""Whole numbers from here on may be too long for JSON's writer, which says so."""
 
 
 class Event(NamedTuple):
@@ -65,7 +67,7 @@ def check_chain(events: Sequence[Event]) -> Check:
         if event.number != expected or event.hashed(previous) != event.head:
             return Check("chain", False, f"event {expected} was changed, removed or added after it was written")
         previous = event.head
-    return Check("chain", True, f"{len(events)} events, each hashed with the one before")
+    return Check("chain", True, f"{len(events)} event{'s' * (len(events) != 1)}, each hashed with the one before")
 
 
 def check_questions(events: Sequence[Event], keys: Sequence[str | None]) -> Check:
@@ -91,18 +93,31 @@ def plain(content: Any, name: str) -> Any:
     write the key 1 as it writes "1".
     """
     try:
-        return json.loads(canonical(_written(content)))
+        return _as_read(content)
     except (TypeError, ValueError, RecursionError):
         raise InvalidInput(
             f"{name} is not plain JSON data; give dicts with texts as keys, lists, texts, finite numbers."
         ) from None
 
 
+def _as_read(content: Any) -> Any:
+    """What is read again after it was written; a list of a million numbers is not written for that."""
+    if isinstance(content, dict) and content:
+        return {json.loads(canonical(key)): _as_read(content[key]) for key in sorted(map(_as_name, content))}
+    if isinstance(content, list) and set(map(type, content)) == {int} and max(map(abs, content)) < LONG:
+        return list(content)
+    return json.loads(canonical(_written(content)))
+
+
+def _as_name(key: Any) -> str:
+    if not isinstance(key, str):
+        raise TypeError
+    return key
+
+
 def _written(content: Any) -> Any:
     if isinstance(content, dict):
-        if not all(isinstance(key, str) for key in content):
-            raise TypeError
-        return {key: _written(value) for key, value in content.items()}
+        return {_as_name(key): _written(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
         return [_written(value) for value in content]
     if isinstance(content, Fraction) or (isinstance(content, Decimal) and content.is_finite()):

@@ -38,7 +38,7 @@ from utmost.exact import Number, as_fmpq, as_rational, as_whole, endpoints, to_f
 from utmost.exact.bisection import first_between, narrow
 from utmost.exact.citations import cites
 from utmost.mechanism import Rows
-from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
+from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, as_level
 from utmost.privacy.level import nonnegative
 from utmost.solution import Solution
 
@@ -80,7 +80,7 @@ def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Compositi
         raise InvalidInput(f"times is {times!r}; give a whole number from 0 to {MOST_COUNT}.")
     single = isinstance(levels, Level | Rows | Loss | Solution | str) or not isinstance(levels, Iterable)
     listed = [levels] if single or _is_pair(levels) else list(levels)  # type: ignore[arg-type]
-    return _joined([(_release(item), int(times)) for item in listed])
+    return _joined([(part, int(times)) for item in listed for part in _parts(_release(item))])
 
 
 class Composition:
@@ -409,6 +409,13 @@ def how_many(level: Level | Number, total: Level | Number) -> int:
 
 def _release(item: Any) -> Any:
     return item if isinstance(item, Level | Rows | Loss | Solution) or _is_pair(item) else as_level(item)
+
+
+def _parts(release: Any) -> tuple[Any, ...]:
+    """A release, or those that it is the composition of: Gaussian privacy but for a delta."""
+    if isinstance(release, ApproxGaussianDP):
+        return GaussianDP(release.mu), ApproxDP(0, release.delta)
+    return (release,)
 
 
 def _joined(releases: Iterable[tuple[Any, int]]) -> Composition:

@@ -11,7 +11,11 @@ Exact composition (`compose`) is for levels fixed in advance; as a stop rule for
   Steinke 2016), and the limit of rho comes from `rho_within`;
 - zCDP budget, "concentrated": the sum of rho, counted in the same way (Feldman and Zrnic 2021; Whitehouse et al. 2023);
 - Gaussian budget: the sum of mu^2 (Smith and Thakurta 2022), where an epsilon-DP spend counts as
-  mu = 2 Phi^-1(e^epsilon/(1+e^epsilon)): the Gaussian trade-off curve through the corner of its region.
+  mu = 2 Phi^-1(e^epsilon/(1+e^epsilon)): the Gaussian trade-off curve through the corner of its region;
+- Gaussian budget with a delta, "gaussian-delta": the sum of mu^2 and the sum of deltas. A release that tells all with
+  probability d is (1 - d) P0 + d P1; as long as the deltas of a history add up to at most delta, the product of its
+  (1 - d) is at least 1 - delta, so the whole is (1 - delta) times the composition of the P0, which the filter above
+  holds, plus a rest.
 
 No rho and no mu covers a delta above 0: what is given away with probability delta has an infinite divergence. All sums
 are exact; what is not rational is rounded against the spender.
@@ -33,7 +37,7 @@ from utmost.accounting.composition import Composition, compose
 from utmost.accounting.concentrated import rho_of_pure
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Number, as_fmpq, as_rational
-from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level, level_from_json
+from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, as_level, level_from_json
 
 NAMES = {
     "pure": ("epsilon",),
@@ -41,6 +45,7 @@ NAMES = {
     "zcdp": ("rho", "delta"),
     "concentrated": ("rho",),
     "gaussian": ("mu²",),
+    "gaussian-delta": ("mu²", "delta"),
 }
 """What each filter adds up."""
 ZERO = Amount(Fraction(0))
@@ -141,7 +146,9 @@ class Filter:
 
 
 def choose(budget: Level | Number, name: str | None = None) -> Filter:
-    """The filter of a budget: by its kind, or by name ("pure", "basic", "zcdp", "concentrated", "gaussian").
+    """The filter of a budget: by its kind, or by name.
+
+    The names are "pure", "basic", "zcdp", "concentrated", "gaussian" and "gaussian-delta".
 
     Examples
     --------
@@ -151,9 +158,11 @@ def choose(budget: Level | Number, name: str | None = None) -> Filter:
     0.005
     """
     budget = as_level(budget)
-    if not isinstance(budget, ApproxDP | GaussianDP | ZCDP):
+    if not isinstance(budget, ApproxDP | ApproxGaussianDP | GaussianDP | ZCDP):
         raise UnsupportedLevel(f"a budget of {budget} has no filter; give PureDP, ApproxDP, ZCDP or GaussianDP.")
     fitting: tuple[str, ...] = ("gaussian",) if isinstance(budget, GaussianDP) else ("concentrated",)
+    if isinstance(budget, ApproxGaussianDP):
+        fitting = ("gaussian-delta",)
     if isinstance(budget, ApproxDP):
         fitting = ("basic", "zcdp") if budget.delta > 0 else ("pure",)
     chosen = name or fitting[0]
@@ -214,6 +223,8 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
 def _limits(budget: Level, name: str) -> tuple[Amount, ...]:
     if isinstance(budget, GaussianDP):
         return _gaussian_cost(budget)
+    if isinstance(budget, ApproxGaussianDP):
+        return _gaussian_delta_cost(budget)
     if isinstance(budget, ZCDP):
         return (Amount(budget.rho),)
     assert isinstance(budget, ApproxDP)
@@ -239,17 +250,21 @@ def _zcdp_cost(level: Level) -> tuple[Amount, ...]:
 def _concentrated_cost(level: Level) -> tuple[Amount, ...]:
     if isinstance(level, ZCDP):
         return (Amount(level.rho),)
-    if isinstance(level, GaussianDP):
+    if isinstance(level, GaussianDP | ApproxGaussianDP):
         return (Amount(math.inf if level.mu == math.inf else Fraction(level.mu) ** 2 / 2),)
     assert isinstance(level, ApproxDP)
     return (Amount(rho_of_pure(level)),)
 
 
 def _gaussian_cost(level: Level) -> tuple[Amount, ...]:
-    if isinstance(level, GaussianDP):
+    if isinstance(level, GaussianDP | ApproxGaussianDP):
         return (Amount(math.inf if level.mu == math.inf else Fraction(level.mu) ** 2),)
     assert isinstance(level, ApproxDP)
     return (Amount(math.inf if level.exponent == math.inf else gaussian_cost(level)),)
+
+
+def _gaussian_delta_cost(level: Level) -> tuple[Amount, ...]:
+    return *_gaussian_cost(level), Amount(getattr(level, "delta", Fraction(0)))
 
 
 @lru_cache(maxsize=1024)
@@ -292,14 +307,21 @@ def _below(epsilon: Amount) -> Fraction:
 
 LEAST_SHARE, SHARE_DIGITS = Fraction(1, 10**12), Fraction(1, 10**6)
 """The smallest share of a budget that a converted level counts as, and how finely shares are found."""
-COSTS = {"pure": _pure_cost, "zcdp": _zcdp_cost, "concentrated": _concentrated_cost, "gaussian": _gaussian_cost}
+COSTS = {
+    "pure": _pure_cost,
+    "zcdp": _zcdp_cost,
+    "concentrated": _concentrated_cost,
+    "gaussian": _gaussian_cost,
+    "gaussian-delta": _gaussian_delta_cost,
+}
 """What one release counts as, for the filters that count every release on its own."""
 PAYS: dict[str, tuple[type, ...]] = {
     "pure": (ApproxDP,),
-    "basic": (ApproxDP, GaussianDP, ZCDP),
-    "zcdp": (ApproxDP, GaussianDP, ZCDP),
+    "basic": (ApproxDP, ApproxGaussianDP, GaussianDP, ZCDP),
+    "zcdp": (ApproxDP, ApproxGaussianDP, GaussianDP, ZCDP),
     "concentrated": (ApproxDP, GaussianDP, ZCDP),
     "gaussian": (ApproxDP, GaussianDP),
+    "gaussian-delta": (ApproxDP, ApproxGaussianDP, GaussianDP),
 }
 """The kinds of levels that each filter counts; deltas above 0 only where they are added up."""
 WORDS = {
@@ -307,6 +329,9 @@ WORDS = {
     "basic": "it pays for pure, (epsilon, delta), zCDP and Gaussian levels",
     "zcdp": "it pays for pure, (epsilon, delta), zCDP and Gaussian levels",
     "concentrated": "it pays for pure, zCDP and Gaussian levels; no rho covers a delta above 0",
-    "gaussian": "it pays for Gaussian and pure levels; no mu covers a delta above 0, and zCDP has a price in a budget "
+    "gaussian": "it pays for Gaussian and pure levels; no mu covers a delta above 0 (a budget of "
+    "ApproxGaussianDP does), and zCDP has a price in a budget "
     "of ZCDP or ApproxDP only",
+    "gaussian-delta": "it pays for Gaussian, pure and (epsilon, delta) levels; zCDP has a price in a budget of ZCDP or "
+    "ApproxDP only",
 }

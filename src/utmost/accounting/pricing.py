@@ -93,7 +93,7 @@ def cheapest(
         raise InvalidInput(f"a {filter.name} budget adds up without a delta of its own; leave delta out.")
     chosen = tuple(_least(choices, lambda level: _first_cost(filter, level)) or choices[0] for choices in asked)
     cost = filter.batch_cost(list(Counter(chosen).items()))  # says which level this budget cannot pay for, if any
-    accounting = {"pure": "sum", "gaussian": "gaussian"}.get(filter.name, "zcdp")
+    accounting = {"pure": "sum", "gaussian": "gaussian", "gaussian-delta": "gaussian"}.get(filter.name, "zcdp")
     named = dict(zip(filter.resources, cost, strict=True))
     return Price(accounting, chosen, named, None, filter.allows([cost]), {accounting: float(cost[0])})
 

@@ -11,7 +11,7 @@ from utmost.errors import InvalidInput, TooLarge
 from utmost.mechanism.certification import Check
 from utmost.mechanism.keeping import MOST_USERS, KeptKeys
 from utmost.mechanism.line import require_line_loss
-from utmost.privacy import ApproxDP
+from utmost.privacy import ApproxDP, ApproxGaussianDP, Level
 from utmost.space.integers import Holders
 
 MARGIN = 1e-9
@@ -20,7 +20,7 @@ SAME = 1e-12
 """How far probabilities in floats may be from those that the level allows at most."""
 
 
-def least_users(level: ApproxDP) -> float:
+def least_users(level: Level) -> float:
     """With how many units on average a key is shown at the earliest: the sum over n of 1 - upper_after(n, 0)."""
     total, start, length = 0.0, 0, 1024
     while start <= MOST_USERS:
@@ -40,9 +40,9 @@ def keys_bound(problem: Any, evidence: Evidence) -> float:
 def check_keys(problem: Any, solved: Any) -> Outcome:
     """One unit more shows a key at most upper(p) often, and a key that nobody holds is never shown: by induction."""
     space, mechanism, certificate, level = problem.space, solved.mechanism, solved.certificate, problem.privacy
-    fits = isinstance(space, Holders) and isinstance(mechanism, KeptKeys) and isinstance(level, ApproxDP)
-    if not fits or not 0 < level.delta < 1:
-        raise InvalidInput("keys that nobody listed are shown at an (epsilon, delta) level, by thresholds.")
+    fits = isinstance(space, Holders) and isinstance(mechanism, KeptKeys)
+    if not fits or not isinstance(level, ApproxDP | ApproxGaussianDP) or not 0 < level.delta < 1:
+        raise InvalidInput("keys that nobody listed are shown at a level with a delta, by thresholds.")
     if mechanism.border is not None or mechanism.noise is not None:
         require_line_loss(problem.data.get("loss"))
     if bool(problem.data.get("counted")) != (mechanism.border is not None):

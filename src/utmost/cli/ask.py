@@ -9,13 +9,14 @@ from __future__ import annotations
 import html
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from utmost.cli.output import Json, print_json, read_text
+from utmost.cli.output import Json, print_json, read_text, working
 from utmost.cli.release import existing
 from utmost.errors import BudgetSpent, InvalidInput, UtmostError, shown
 from utmost.serve.wire import arguments_of, level_of, read_asked
@@ -46,7 +47,9 @@ def ask(
     if plan:
         content = read_questions(file)
         session = _opened(content, file, planned=True)
-        _show_plans(session, _plans(session, content), content, as_json)
+        with working("planning"):
+            plans = _plans(session, content)
+        _show_plans(session, plans, content, as_json)
         return
     if out is None:
         raise InvalidInput("give --out, the folder for the answers; or --plan, which reads and spends nothing.")
@@ -54,17 +57,21 @@ def ask(
     if as_json:
         print_json({"folder": str(out), "answers": {name: dict(each.details) for name, each in answers.items()}})
         return
-    for name, answer in answers.items():
-        print(f"{name}: {_first_line(answer)}")
+    _table(
+        ("name", "question", "answer", "level"),
+        [(name, each.question.words, _first_line(each), str(each.privacy)) for name, each in answers.items()],
+    )
     print(f"left: {session.left}\nthe page that lists them: {(out / 'index.html').resolve()}")
 
 
 def publish(file: Path, out: Path) -> tuple[dict[str, Answer], Session]:
     """Ask every question of a file and write the folder; the answers by name, and the session that asked."""
     content = read_questions(file)
-    pages = _require_folder(out, _plans(_opened(content, file, planned=True), content))  # a mistake opens no account
+    with working("planning"):
+        plans = _plans(_opened(content, file, planned=True), content)  # a mistake opens no account
+    pages = _require_folder(out, plans)
     session = _opened(content, file)
-    plans = _plans(session, content)
+    plans = {name: replace(each, source=session.source) for name, each in plans.items()}
     answers = _asked(session, plans, content)
     _write(pages, answers, content, session)
     return answers, session
@@ -178,12 +185,29 @@ def _show_plans(session: Session, plans: dict[str, Plan], content: Mapping[str, 
         cost = {name: float(amount) for name, amount in price.cost.items()} if price else {}
         print_json({"plans": listed, "price": cost, "left": session.left.amounts()})
         return
+    rows = []
     for name, each in plans.items():
-        known = "" if name in fresh else ", answered before: costs nothing"
+        level = str(each.privacy) if name in fresh else "answered before: costs nothing"
         first = each.before
-        error = f"expected {first.loss} error {first.average:.6g} on average, {first.worst:.6g} at worst"
-        print(f"{name}: {each.question.words}\n  {each.privacy}, {each.details['mechanism']}, {error}{known}")
+        error = f"{first.average:.6g}, at worst {first.worst:.6g}"
+        rows.append((name, each.question.words, level, each.details["mechanism"], f"{first.loss} {error}"))
+    _table(("name", "question", "level", "mechanism", "expected error"), rows)
     print(f"price: {price or 'nothing'}\nleft: {session.left}\nnothing was read, nothing is spent")
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """All questions as one table: as wide as the terminal, and one line each in a pipe."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*names, box=SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=10_000)
+    console.print(table, soft_wrap=not console.is_terminal)
 
 
 # ---- the folder ----

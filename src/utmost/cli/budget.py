@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +15,13 @@ from rich.table import Table
 
 from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
-from utmost.cli.output import Json, checks_of, ledger_file, print_json
+from utmost.cli.output import Json, checks_of, ledger_file, print_json, working
 from utmost.errors import BadFile, InvalidInput
+from utmost.exact import as_rational, to_float
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.written import read_level
 from utmost.release.budget import asked, levels_of
+from utmost.release.proof import confirmed, load_answers
 from utmost.release.units import as_unit
 
 budget = typer.Typer(
@@ -45,12 +49,19 @@ def compose(
         raise InvalidInput("give either --delta (to learn the total epsilon) or --epsilon (to learn the total delta).")
     found: dict[str, Any] = {"releases": total.count}
     if delta is not None:
-        low, high = total.epsilon_bounds(delta)
-        found |= {"delta": delta, "epsilon": high, "epsilon_at_least": low, **_beside(total, delta)}
+        with working("composing"):
+            low, high = total.epsilon_bounds(delta)
+        found |= {
+            "delta": to_float(as_rational(delta, "delta")),
+            "epsilon": high,
+            "epsilon_at_least": low,
+            **_beside(total, delta),
+        }
     else:
         assert epsilon is not None
-        low, high = total.bounds(epsilon)
-        found |= {"epsilon": epsilon, "delta": high, "delta_at_least": low}
+        with working("composing"):
+            low, high = total.bounds(epsilon)
+        found |= {"epsilon": to_float(as_rational(epsilon, "epsilon")), "delta": high, "delta_at_least": low}
     if picture:
         from utmost import plot
 
@@ -114,13 +125,23 @@ def check(
     ledger: LedgerName,
     dataset: Dataset = None,
     head: Annotated[str | None, typer.Option(help="A head from an earlier report: the chain must hold it.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="A report's JSON file: its answers must be those that the ledger recorded.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Recompute every chain and sum; exit code 1 if one does not hold, 2 if the file is damaged and is not opened."""
+    reported = None if report is None else load_answers(report)
+    if reported and dataset is None:
+        dataset = reported[0][0].dataset
     accounts = _accounts(ledger, dataset)
     if head is not None and len(accounts) != 1:
         raise InvalidInput("a head belongs to one data set; name it.")
     results = [account.check(head) for account in accounts]
+    for answer, proved in reported or ():
+        numbers = tuple(each for each in proved.checks if not each.passed)  # a report that does not prove itself
+        held = confirmed(answer, accounts[0])
+        results[0] = replace(results[0], checks=(*results[0].checks, *numbers, held))
     if as_json:
         checked = [
             {
@@ -136,6 +157,51 @@ def check(
         print("\n".join(map(str, results)) or "the ledger has no accounts")
     if not all(results):
         raise typer.Exit(1)
+
+
+@budget.command()
+def checklist(
+    ledger: LedgerName,
+    dataset: Annotated[str, typer.Argument(help="The name of the data set.")],
+    out: Annotated[Path | None, typer.Option(help="Write it to this file (Markdown) instead.")] = None,
+) -> None:
+    """What an account tells those who must judge it: a checklist after NIST SP 800-226, filled from the ledger."""
+    from utmost.release.disclosures import checklist as made
+
+    _write(made(_accounts(ledger, dataset)[0]), out)
+
+
+@budget.command()
+def registry(
+    ledger: LedgerName,
+    dataset: Annotated[str, typer.Argument(help="The name of the data set.")],
+    out: Annotated[Path | None, typer.Option(help="Write it to this file (JSON) instead.")] = None,
+    name: Annotated[str | None, typer.Option(help="What the publication is called.")] = None,
+    curator: Annotated[str | None, typer.Option(help="Who holds the data.")] = None,
+    curator_type: Annotated[str | None, typer.Option(help="Such as Nonprofit, Government or Industry.")] = None,
+    description: Annotated[str | None, typer.Option(help="What is published, in a sentence or two.")] = None,
+    intended_use: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+    region: Annotated[str | None, typer.Option(help="Where the people are.")] = None,
+    sector: Annotated[str | None, typer.Option(help="Such as Health or Government.")] = None,
+    date: Annotated[str | None, typer.Option(help="When it was published: 2026-11-16.")] = None,
+) -> None:
+    """An entry for OpenDP's registry of deployments as JSON, filled from the ledger; what is left out says TO DO."""
+    from utmost.release.disclosures import registry_entry
+
+    said = {"name": name, "curator": curator, "curator_type": curator_type, "description": description}
+    said |= {"intended_use": intended_use, "region": region, "sector": sector, "date": date}
+    _write(json.dumps(registry_entry(_accounts(ledger, dataset)[0], **said), indent=2, ensure_ascii=False) + "\n", out)
+
+
+def _write(text: str, out: Path | None) -> None:
+    """Print a text, or write it to a new file."""
+    if out is None:
+        print(text, end="")
+        return
+    if out.exists():
+        raise InvalidInput(f"{out} is there already; name another file.")
+    out.write_text(text, encoding="utf-8")
+    print(f"written to {out}")
 
 
 def _accounts(ledger: str, dataset: str | None) -> list[Account]:
@@ -161,7 +227,7 @@ def _present(accounts: list[Account], as_json: bool, picture: Path | None, entri
         unfinished = sum(entry.state == "reserved" and not entry.slots for entry in done)
         console.print(f"{account.dataset}: {account.budget} ({account.filter.name} filter)", markup=False)
         console.print(f"  unit: {account.unit}; neighbours: {account.neighbours}", markup=False)
-        console.print(f"  spent: {account.spent} in {len(done)} entries, {unfinished} unfinished", markup=False)
+        console.print(f"  spent: {account.spent} in {_entries(len(done))}, {unfinished} unfinished", markup=False)
         console.print(f"  left: {account.left}", markup=False)
         console.print(f"  head: {account.head}", markup=False)
         if entries:
@@ -184,9 +250,9 @@ def _plain(account: Account, entries: bool) -> dict[str, Any]:
         "filter": account.filter.name,
         "unit": account.unit,
         "neighbours": account.neighbours,
-        "limits": {name: str(amount) for name, amount in limits.items()},
-        "spent": {name: str(amount) for name, amount in spent.items()},
-        "left": {name: f"{amount:.12g}" for name, amount in left.items()},
+        "limits": {name: float(amount) for name, amount in limits.items()},
+        "spent": {name: float(amount) for name, amount in spent.items()},
+        "left": {name: float(f"{amount:.12g}") for name, amount in left.items()},
         "head": account.head,
     }
     if entries:
@@ -195,7 +261,7 @@ def _plain(account: Account, entries: bool) -> dict[str, Any]:
                 "number": e.number,
                 "time": e.time,
                 "level": levels_of(e),
-                "cost": {name: str(amount) for name, amount in e.cost.items()},
+                "cost": {name: float(amount) for name, amount in e.cost.items()},
                 "state": e.state,
                 "question": e.question,
                 "answer": e.answer,
@@ -216,6 +282,10 @@ def _parse(text: str) -> tuple[Level, int]:
             f"{text!r} is not a level; write 0.1 or 0.1,1e-6 or rho=0.1 or mu=0.5, many at once as 30x0.1,0.001."
         )
     return read_level(rest, "a level"), int(times)
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def _releases(total: Composition) -> str:

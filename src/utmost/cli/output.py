@@ -6,8 +6,12 @@ import json
 import math
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from getpass import getpass
 from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +24,35 @@ Accept = Annotated[
     bool,
     typer.Option("--accept", help="Respond although the promise is weaker than epsilon = 5 with delta = 0.01."),
 ]
+
+
+PATIENCE = 2.0
+"""After so many seconds a terminal is told that work goes on."""
+
+
+@contextmanager
+def working(words: str) -> Iterator[None]:
+    """On a terminal, say after two seconds what is being done, and for how long already; in a pipe, nothing."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done, begun = Event(), monotonic()
+
+    def tell() -> None:
+        if done.wait(PATIENCE):
+            return
+        while not done.is_set():
+            print(f"\r{words}: {monotonic() - begun:.0f} s", end="", file=sys.stderr, flush=True)
+            done.wait(0.5)
+        print("\r\033[K", end="", file=sys.stderr, flush=True)  # the line is the terminal's again
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
 
 
 def print_json(content: dict[str, Any]) -> None:

@@ -10,7 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
-from utmost.cli.output import Accept, Json, ask_private, checks_of, json_values, kept_file, print_json, read_text
+from utmost.cli.output import (
+    Accept,
+    Json,
+    ask_private,
+    checks_of,
+    json_values,
+    kept_file,
+    print_json,
+    read_text,
+    working,
+)
 from utmost.design.multiparty import Message, Protocol, optimal
 from utmost.errors import BadFile, InvalidInput
 from utmost.exact.saved import read_checked, write_checked
@@ -54,10 +64,11 @@ def design(
         )
     asked = function if table is None else [_number(cell.strip()) for cell in table.split(",")]
     occasion = name or secrets.token_hex(8)  # the same question asked twice must not share messages
-    protocol = optimal(asked, promised * max(parties, 1), accuracy, criterion, name=occasion)  # type: ignore[arg-type]
+    with working("designing"):
+        protocol = optimal(asked, promised * max(parties, 1), accuracy, criterion, name=occasion)  # type: ignore[arg-type]
+        proof = protocol.verify()
     if out:
         protocol.save(out)
-    proof = protocol.verify()
     _present(protocol, proof, out, as_json)
     if not proof and not (protocol.stated is None and proof.private):  # a value that is not stated is no failure
         raise typer.Exit(1)

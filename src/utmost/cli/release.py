@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from utmost.cli.asking import complete, in_a_terminal
-from utmost.cli.output import Json, ledger_file, print_json
+from utmost.cli.output import Json, ledger_file, print_json, working
 from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.privacy import Level
 from utmost.privacy.written import read_level
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def release(**given: Any) -> None:
-    """A private answer about TABLE, with its proof; by groups, or many at once: `utmost ask`.
+    """A private answer about TABLE, with its proof; many at once: `utmost ask`.
 
     Exit code 1: the budget does not allow it; 70: the engine failed, and the spend stands.
 
@@ -59,10 +59,11 @@ def release(**given: Any) -> None:
         types, engine = _types(given["type"] or []), _engine(given["memory"], given["threads"], given["spill"])
         return Session(given["table"], given["dataset"], unit, given["neighbours"], allowed, accounts, types, engine)
 
-    planned = open_with(existing(ledger, given["dataset"]))  # opens no new account
-    answer = _ask(planned.plan, asked, level, given, extra)
-    if not plan:
-        answer = _ask(open_with(Ledger(ledger)), asked, level, given, extra)
+    with working("planning" if plan else "planning, proving, asking"):
+        planned = open_with(existing(ledger, given["dataset"]))  # opens no new account
+        answer = _ask(planned.plan, asked, level, given, extra)
+        if not plan:
+            answer = open_with(Ledger(ledger)).ask(answer.question, given["fresh"])
     if report and not plan:
         answer.report(report, **stated)
     if not as_json:

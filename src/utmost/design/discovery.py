@@ -3,8 +3,8 @@
 One key of each unit, units that come or go: every key is shown with the greatest probability that any private
 mechanism shows it with (Desfontaines, Voss, Gipson and Mandayam 2022), and how many units hold it is told at no further
 cost. Where several keys change at once, each gets a share of the level: by exact composition, or by Gaussian steps,
-whichever needs fewer units for a key to be shown. The joint optimum is not known; what one key alone could have is a
-bound.
+whichever needs fewer units for a key to be shown; a Gaussian level with a delta is shared by Gaussian steps exactly.
+The joint optimum is not known; what one key alone could have is a bound.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import numpy as np
 
 from utmost.design.noise.vectors import best_vector
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
+from utmost.exact import as_literal
 from utmost.mechanism.keeping import MOST_CHANGES, KeepLaw, KeptKeys
 from utmost.mechanism.line import cost, require_line_loss
-from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
+from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Holders
 
@@ -34,24 +35,30 @@ TOLD = (0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 LEAST_LOST = 1e-30
 """Gaussian steps that tell all more rarely than this are not tried: they would need thousands of bits."""
 MOST_SPLITS = 48
+HALF = Fraction(1, 2)
+"""Which share of a level the keys take, where nobody chose another."""
 ROUNDED = 1 - 1e-11
 """Shares are rounded down by this much, so that exact arithmetic finds them within the level."""
 
 
 @lru_cache(maxsize=64)
-def best_keys(space: Holders, level: Level, counted: bool = False, loss: str = "absolute") -> Solution:
+def best_keys(
+    space: Holders, level: Level, counted: bool = False, loss: str = "absolute", share: Fraction = HALF
+) -> Solution:
     """The mechanism that shows as many keys as a level allows, with a count or other numbers beside each.
 
     Parameters
     ----------
     space : Holders
         How many keys one neighbour changes, and what it does to the numbers beside them.
-    level : ApproxDP
+    level : ApproxDP or ApproxGaussianDP
         With a delta above 0: it is how often a key is shown that one unit alone holds.
     counted : bool
         Whether the number of holders is told beside the key; it costs nothing.
     loss : "absolute", "squared", "zero-one" or "within k"
         Of the numbers that are shown, if there are any.
+    share : Fraction
+        How much of epsilon, or of mu squared, the keys take where other numbers than their holders are shown.
 
     Returns
     -------
@@ -71,7 +78,7 @@ def best_keys(space: Holders, level: Level, counted: bool = False, loss: str = "
         raise InvalidInput(
             f"one neighbour changes {space.changes} keys; at most {MOST_CHANGES} can be hidden: lower keys_each."
         )
-    spent: tuple[ApproxDP, ...] = (level,) if space.numbers is None else halves(level)
+    spent: tuple[Level, ...] = (level,) if space.numbers is None else shares(level, share)
     law = best_law(space.changes, spent[0])
     law.draw(1)  # of nothing private: what cannot be drawn fails before anything is spent
     noise = None
@@ -79,7 +86,8 @@ def best_keys(space: Holders, level: Level, counted: bool = False, loss: str = "
         several = space.numbers.dimension > 1
         noise = best_vector(space.numbers, spent[1], loss, independent=several).mechanism
     mechanism = KeptKeys(law, best_border(law, loss) if counted else None, noise, spent)
-    problem = Problem("keys.shown", space, level, {"loss": loss, "counted": int(counted)})
+    chosen = {} if share == HALF else {"share": str(share)}
+    problem = Problem("keys.shown", space, level, {"loss": loss, "counted": int(counted), **chosen})
     words = "units that a key needs to be shown, on average"
     if space.changes == 1 and noise is None:
         certificate = Certificate("theorem", THEOREM, words, mechanism.name)
@@ -89,20 +97,43 @@ def best_keys(space: Holders, level: Level, counted: bool = False, loss: str = "
     return Solution(problem, mechanism, law.mean_users, certificate)
 
 
-def require_delta(level: Level) -> ApproxDP:
+def require_delta(level: Level) -> ApproxDP | ApproxGaussianDP:
     """The level if it lets a key be shown that nobody listed; an error that says why not otherwise."""
     if isinstance(level, ApproxDP) and 0 < level.delta < 1 and level.exponent != math.inf:
         return level
+    if isinstance(level, ApproxGaussianDP) and level.mu != math.inf:
+        return level
+    remedy = "an (epsilon, delta) level, such as um.ApproxDP(1, 1e-6)"
+    if isinstance(level, GaussianDP) and level.mu != math.inf:
+        remedy = f"it a delta for the keys, such as um.ApproxGaussianDP({as_literal(level.mu)}, 1e-6)"
+    if isinstance(level, ZCDP) and level.rho != math.inf:
+        mu = _root(2 * Fraction(level.rho), 10**6)
+        remedy = f"a Gaussian level with a delta, such as um.ApproxGaussianDP({as_literal(mu)}, 1e-6), which implies it"
     raise UnsupportedLevel(
         f"privacy is {level}: at a level without a delta, a key that one unit alone holds is never shown, and so none "
-        "is. Give an (epsilon, delta) level, such as um.ApproxDP(1, 1e-6), or list the keys: by=um.keys(...)."
+        f"is. Give {remedy}, or list the keys: by=um.keys(...)."
     )
 
 
-def halves(level: ApproxDP) -> tuple[ApproxDP, ApproxDP]:
-    """Half of epsilon and all of delta for the keys, half of epsilon for the numbers beside them."""
-    half = _decimal(level) / 2
-    return ApproxDP(half, level.delta), PureDP(half)
+def shares(level: ApproxDP | ApproxGaussianDP, share: Fraction = HALF) -> tuple[Level, Level]:
+    """A share of epsilon, or of mu squared, and all of delta for the keys; the rest for the numbers beside them.
+
+    Examples
+    --------
+    >>> shares(ApproxDP(1, 1e-6)), shares(ApproxGaussianDP(1, 1e-6), Fraction(16, 25))
+    ((ApproxDP(0.5, 1e-06), PureDP(0.5)), (ApproxGaussianDP(0.8, 1e-06), GaussianDP(0.6)))
+    """
+    if isinstance(level, ApproxGaussianDP):
+        squared = Fraction(level.mu) ** 2
+        keys, numbers = _root(squared * share), _root(squared * (1 - share))
+        return ApproxGaussianDP(keys, level.delta), GaussianDP(numbers)
+    epsilon = _decimal(level)
+    return ApproxDP(epsilon * share, level.delta), PureDP(epsilon * (1 - share))
+
+
+def _root(squared: Fraction, digits: int = 10**15) -> Fraction:
+    """The square root, rounded down."""
+    return Fraction(math.isqrt(squared.numerator * digits**2 // squared.denominator), digits)
 
 
 def _decimal(level: ApproxDP) -> Fraction:
@@ -113,7 +144,7 @@ def _decimal(level: ApproxDP) -> Fraction:
 
 
 @lru_cache(maxsize=64)
-def best_law(changes: int, level: ApproxDP) -> KeepLaw:
+def best_law(changes: int, level: Level) -> KeepLaw:
     """The threshold of least mean, of all known, if one neighbour changes so many keys by one unit each.
 
     Examples
@@ -121,6 +152,9 @@ def best_law(changes: int, level: ApproxDP) -> KeepLaw:
     >>> [best_law(keys, ApproxDP(1, 1e-6)).half for keys in (1, 2, 10)]
     [14, 27, 72]
     """
+    if isinstance(level, ApproxGaussianDP):
+        return _gaussian_law(changes, level)
+    assert isinstance(level, ApproxDP)
     if changes == 1:
         return KeepLaw(level)
     found: list[tuple[float, int, KeepLaw]] = []
@@ -136,6 +170,14 @@ def best_law(changes: int, level: ApproxDP) -> KeepLaw:
         f"at {level} next to no key would be shown if one neighbour changes {changes} of them; allow a larger level, "
         "or fewer keys of each unit."
     )
+
+
+def _gaussian_law(changes: int, level: ApproxGaussianDP) -> KeepLaw:
+    """Gaussian steps that are together a Gaussian level with a delta: mu over the root of their number, and so on."""
+    if changes == 1:
+        return KeepLaw(GaussianDP(level.mu), level.delta)
+    lost = -math.expm1(math.log1p(-float(level.delta)) / changes) * ROUNDED
+    return KeepLaw(GaussianDP(_root(Fraction(level.mu) ** 2 / changes)), Fraction(f"{lost:.15g}"))
 
 
 def _composed(changes: int, level: ApproxDP) -> Iterator[KeepLaw]:

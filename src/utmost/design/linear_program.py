@@ -265,21 +265,20 @@ def best_by_tangents(
 
 
 def _broken(levels: EdgeLevels, here: Floats, there: Floats) -> tuple[Integers, Floats]:
-    """The edges whose promise some event breaks, the worst event of each a set of likeliest outputs; and tangents."""
+    """The edges whose promise some event breaks, of the sets of relatively likeliest outputs; and tangents there."""
     with np.errstate(divide="ignore", invalid="ignore"):
         order = np.argsort(-np.where(there > 0, here / there, np.where(here > 0, np.inf, 0.0)), axis=1)
     p = np.minimum(np.cumsum(np.take_along_axis(here, order, axis=1), axis=1), 1.0)
     q = np.minimum(np.cumsum(np.take_along_axis(there, order, axis=1), axis=1), 1.0)
     everywhere = np.arange(len(levels))
     excess = np.column_stack([p[:, j] - levels.upper(everywhere, q[:, j]) for j in range(p.shape[1])])
-    worst = excess.argmax(axis=1)
-    broken = np.flatnonzero(excess[everywhere, worst] > BROKEN)
-    at = np.clip(q[broken, worst[broken]], 1e-9, 1 - 1e-9)
+    broken, event = np.nonzero(excess > BROKEN)
+    at = np.clip(q[broken, event], 1e-9, 1 - 1e-9)
     slopes = [float(levels[int(e)].tangent(np.array([x]))[0]) for e, x in zip(broken, at, strict=True)]
     return broken, np.array([max(s, 1 / s) if s > 0 else 1.0 for s in slopes])
 
 
-MOST_ROUNDS, MOST_CUTS, BROKEN = 12, 20_000, 1e-10
+MOST_ROUNDS, MOST_CUTS, BROKEN = 40, 20_000, 1e-10
 """How often, and how many, tangents are added; what an event may break of a promise before one is."""
 
 

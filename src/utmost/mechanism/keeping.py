@@ -17,6 +17,9 @@ composition keeps the promise; two families are known here, and both are decided
 |---|---|---|
 | (e, d) | min(E a + d, 1 - (1 - d - a)/E) | Kairouz, Oh and Viswanath (LIM Theorem 2.4.3) |
 | mu-Gaussian, all told with probability d | d + (1 - d) Phi(Phi^-1(a/(1-d)) + mu) | the same: mu sqrt(m), 1 - (1-d)^m |
+
+The second keeps an (epsilon, delta) level by the delta of its composition, and a Gaussian level with a delta
+(`ApproxGaussianDP`) as it is: of one key it is the level's own upper function, and so its optimum.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ from utmost.mechanism.certification import Check
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.lattice import IndependentLaw, NoisyVector, gaussian_delta
 from utmost.mechanism.tails import TailDraws
-from utmost.privacy import ApproxDP, GaussianDP, Level, level_from_json
+from utmost.privacy import ApproxDP, ApproxGaussianDP, GaussianDP, Level, level_from_json
 from utmost.space.integers import Holders
 
 MOST_USERS = 10**7
@@ -191,8 +194,12 @@ class KeepLaw:
     def _draws(self) -> TailDraws:
         return TailDraws(self.enclose_missing)
 
-    def keeps(self, changes: int, level: ApproxDP) -> bool:
+    def keeps(self, changes: int, level: Level) -> bool:
         """Whether so many keys that change by one unit each, all together, keep a level: decided exactly."""
+        if isinstance(level, ApproxGaussianDP):
+            return _gaussians_are(self, changes, level)
+        if not isinstance(level, ApproxDP):
+            return False
         if not 1 <= changes <= MOST_CHANGES or level.exponent == math.inf:
             return level.exponent == math.inf and changes >= 1
         if isinstance(self.level, GaussianDP):
@@ -291,6 +298,14 @@ def composed_delta(grown: arb, changes: int, i: int) -> arb:
     return total / (1 + grown) ** changes
 
 
+def _gaussians_are(law: KeepLaw, changes: int, level: ApproxGaussianDP) -> bool:
+    """Whether Gaussian steps together keep a Gaussian level with a delta: squares of mu add up; all in rationals."""
+    if not isinstance(law.level, GaussianDP) or level.mu == math.inf or not 1 <= changes <= MOST_CHANGES:
+        return False
+    within = changes * Fraction(law.level.mu) ** 2 <= Fraction(level.mu) ** 2
+    return within and (1 - law.lost) ** changes >= 1 - level.delta
+
+
 def _gaussians_keep(step: GaussianDP, lost: Fraction, changes: int, level: ApproxDP) -> bool:
     """Whether Gaussian steps together keep (epsilon, delta): (1 - lost)^m (1 - delta_mu(epsilon)) >= 1 - delta."""
 
@@ -326,7 +341,7 @@ class KeptKeys(ExactMechanism):
     law: KeepLaw
     border: int | None
     noise: NoisyVector | None
-    spent: tuple[ApproxDP, ...]
+    spent: tuple[Level, ...]
 
     @property
     def name(self) -> str:
@@ -350,7 +365,8 @@ class KeptKeys(ExactMechanism):
         return places, (holders - thresholds + self.border)[places, None]
 
     def prove(self, space: Any, level: Level) -> Check:
-        if not isinstance(space, Holders) or not isinstance(level, ApproxDP) or not self._is_whole(space):
+        promised = isinstance(level, ApproxDP | ApproxGaussianDP)
+        if not isinstance(space, Holders) or not promised or not self._is_whole(space):
             return Check("privacy", False, f"{level}: these keys and numbers are not those that are asked for")
         changes = space.changes
         kept = self.law.keeps(changes, self.spent[0]) and _within(self.spent, level)
@@ -368,7 +384,7 @@ class KeptKeys(ExactMechanism):
             1 if self.noise is None else 2
         )
         counted = self.border is None or (type(self.border) is int and self.border >= 1 and self.noise is None)
-        return numbers and counted and all(isinstance(part, ApproxDP) for part in self.spent)
+        return numbers and counted and _are_shares(self.spent)
 
     # ---- the shown count ----
 
@@ -418,14 +434,29 @@ class KeptKeys(ExactMechanism):
         border, spent = data["border"], tuple(level_from_json(level) for level in data["spent"])
         if border is not None and (type(border) is not int or not 1 <= border <= MOST_USERS):
             raise InvalidInput("the border of shown counts is a whole number, 1 or more.")
-        if not all(isinstance(level, ApproxDP) for level in spent):
-            raise InvalidInput("keys and numbers are shares of an (epsilon, delta) level.")
+        if not _are_shares(spent):
+            raise InvalidInput("keys and numbers are shares of an (epsilon, delta) level, or of a Gaussian one.")
         noise = None if data["noise"] is None else NoisyVector.from_json(data["noise"])
-        return cls(KeepLaw.from_json(data["law"]), border, noise, spent)  # type: ignore[arg-type]
+        return cls(KeepLaw.from_json(data["law"]), border, noise, spent)
 
 
-def _within(parts: tuple[ApproxDP, ...], level: ApproxDP) -> bool:
-    """Whether levels add up to at most another: exactly."""
+def _are_shares(spent: tuple[Level, ...]) -> bool:
+    """Whether levels are of one kind: (epsilon, delta); or Gaussian, the first with a delta."""
+    gaussian = [isinstance(part, ApproxGaussianDP if at == 0 else GaussianDP) for at, part in enumerate(spent)]
+    return all(gaussian) or all(isinstance(part, ApproxDP) for part in spent)
+
+
+def _within(parts: tuple[Any, ...], level: Any) -> bool:
+    """Whether levels add up to at most another: exactly; of Gaussian ones the squares of mu do."""
+    if isinstance(level, ApproxGaussianDP) != isinstance(parts[0], ApproxGaussianDP):
+        return False
+    if isinstance(level, ApproxGaussianDP):
+        if math.inf in (level.mu, *(part.mu for part in parts)):
+            return False
+        squares = sum(Fraction(part.mu) ** 2 for part in parts)
+        return squares <= Fraction(level.mu) ** 2 and parts[0].delta <= level.delta
+    if math.inf in (level.exponent, *(part.exponent for part in parts)):
+        return False
     total = ExpSum.rational(1)
     for part in parts:
         total = total.times(part.ratio, Fraction(part.exponent))

@@ -81,8 +81,6 @@ def graph(solution: Solution, title: str | None = None) -> Figure:
         axes.scatter([], [], s=120, color=COLOURS[j], label=f"truth: {outputs[j]}")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=2, frameon=False, fontsize=9)
     axes.set_axis_off()
-    axes.margins(0.15)
-    axes.set_aspect("equal", adjustable="datalim")
     caption(figure, f"number: Pr[{outputs[1]}]; shade: how often the truth is told; thicker edge: stronger promise")
     room = _room(figure, axes, at)
     for i in range(n):
@@ -136,15 +134,21 @@ def _size(at: Any) -> tuple[float, float]:
 
 
 def _room(figure: Figure, axes: Any, at: Any) -> float:
-    """The diameter of points, in the units of the page, at which no two of them touch; and no more than is needed."""
-    axes.update_datalim(at)
-    axes.autoscale_view()
-    figure.draw_without_rendering()
-    across, down = axes.get_xlim(), axes.get_ylim()
-    axes.set_aspect("auto")
-    axes.set(xlim=across, ylim=down)  # what is drawn from here on must not move the points
-    drawn = axes.transData.transform(at) * 72 / figure.dpi
-    apart = np.linalg.norm(drawn[:, None] - drawn[None], axis=2)
+    """The diameter of points, in the units of the page, at which no two of them touch; and no more than is needed.
+
+    Sets the limits of the axes, the same scale both ways, so that points of that size lie inside.
+    """
+    figure.draw_without_rendering()  # only now the legend and the caption have their places
+    page = np.array([axes.bbox.width, axes.bbox.height]) * 72 / figure.dpi
+    span = np.maximum(np.ptp(at, axis=0), 1e-9)
+    scale = float(((page - 1.1 * NODE) / span).min())
+    reach = page / scale / 2
+    middle = (at.min(axis=0) + at.max(axis=0)) / 2
+    axes.set(
+        xlim=(middle[0] - reach[0], middle[0] + reach[0]),
+        ylim=(middle[1] - reach[1], middle[1] + reach[1]),
+    )
+    apart = scale * np.linalg.norm(at[:, None] - at[None], axis=2)
     apart[np.diag_indices(len(at))] = np.inf
     return float(min(NODE, 0.92 * apart.min(initial=np.inf)))
 

@@ -16,6 +16,7 @@ from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Number
 from utmost.exact.arrays import Floats
 from utmost.privacy.approx import ApproxDP, PureDP, approx_lower, approx_move, approx_upper
+from utmost.privacy.approx_gaussian import ApproxGaussianDP
 from utmost.privacy.gaussian import GaussianDP, as_quantile
 from utmost.privacy.level import Level, as_probabilities
 from utmost.privacy.promises import promise_in_words, require_accepted
@@ -25,6 +26,7 @@ from utmost.privacy.zcdp import ZCDP
 __all__ = [
     "ZCDP",
     "ApproxDP",
+    "ApproxGaussianDP",
     "Floats",
     "FunctionPair",
     "GaussianDP",
@@ -48,13 +50,19 @@ __all__ = [
 def as_level(privacy: Level | Number) -> Level:
     """The level meant by an argument `privacy`: a bare number is that epsilon of pure differential privacy.
 
+    A text is read as the command reads it: "0.5", "0.5,1e-6" (with a delta), "rho=0.1" (zCDP) or "mu=0.5" (Gaussian).
+
     Examples
     --------
-    >>> as_level(0.5)
-    PureDP(0.5)
+    >>> as_level(0.5), as_level("1,1e-6"), as_level("rho=0.1")
+    (PureDP(0.5), ApproxDP(1, 1e-06), ZCDP(0.1))
     """
     if isinstance(privacy, Level):
         return privacy
+    if isinstance(privacy, str) and ("=" in privacy or "," in privacy):
+        from utmost.privacy.written import read_level
+
+        return read_level(privacy, "privacy")
     try:
         return PureDP(privacy)
     except InvalidInput:
@@ -99,12 +107,15 @@ def level_from_json(data: dict[str, Any]) -> Level:
             return ApproxDP(_finite_or_inf(epsilon), delta)
         case {"kind": "gaussian", "mu": mu}:
             return GaussianDP(_finite_or_inf(mu))
+        case {"kind": "approx-gaussian", "mu": mu, "delta": delta}:
+            return ApproxGaussianDP(_finite_or_inf(mu), delta)
         case {"kind": "zcdp", "rho": rho}:
             return ZCDP(_finite_or_inf(rho))
         case {"kind": "suitable-pair", "knots": knots, "binary_only": binary_only}:
             return SuitablePair([(a, u) for a, u in knots], binary_only)
     raise InvalidInput(
-        f"{data!r} is not a privacy level; expected a kind of pure, approx, gaussian, zcdp, suitable-pair."
+        f"{data!r} is not a privacy level; expected a kind of pure, approx, gaussian, approx-gaussian, zcdp, "
+        "suitable-pair."
     )
 
 

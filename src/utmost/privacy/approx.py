@@ -114,6 +114,9 @@ class ApproxDP(Level):
     def move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
         return approx_move(self.growth, float(self.delta), p, q)
 
+    def move_after(self, steps: NDArray[np.int64], p: Floats, q: Floats) -> tuple[Floats, Floats]:
+        return self._after(steps, p, q)
+
     def _upper_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
         return self._after(steps, alpha, 1 - alpha)[0]
 

@@ -46,12 +46,18 @@ class GaussianDP(Level):
         return gaussian_move(alpha, -to_float(self.mu))
 
     def move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
+        return self.move_after(np.array(1), p, q)
+
+    def move_after(self, steps: NDArray[np.int64], p: Floats, q: Floats) -> tuple[Floats, Floats]:
         from scipy.special import ndtr
 
         if math.isinf(to_float(self.mu)):
-            return super().move(p, q)
-        moved = as_quantile(p, q) + to_float(self.mu)
-        return np.maximum(ndtr(moved), p), np.minimum(ndtr(-moved), q)
+            return self._upper_after(steps, p), self._lower_after(steps, q)
+        moved = as_quantile(p, q) + self._shift(steps)
+        return (
+            np.where(steps == 0, p, np.maximum(ndtr(moved), p)),
+            np.where(steps == 0, q, np.minimum(ndtr(-moved), q)),
+        )
 
     def _upper_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
         return gaussian_move(alpha, self._shift(steps))

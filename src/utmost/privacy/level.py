@@ -75,9 +75,22 @@ class Level(ABC):
     def _lower_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
         return _iterate(self._lower, steps, alpha)
 
+    def move_after(self, steps: NDArray[np.int64], p: Floats, q: Floats) -> tuple[Floats, Floats]:
+        """`upper_after` of p and `lower_after` of q = 1 - p, each accurate where it is small, as by `move`.
+
+        `lower_after` of q alone stays at 1 for ever where p is so small that q is rounded to 1.
+        """
+        for step in range(int(steps.max(initial=0))):
+            higher, lower = self.move(p, q)
+            moved = np.where(steps > step, higher, p), np.where(steps > step, lower, q)
+            if np.array_equal(moved[0], p) and np.array_equal(moved[1], q):  # further steps change nothing
+                break
+            p, q = moved
+        return p, q
+
     def bounds_after(self, steps: NDArray[np.int64], p: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
-        """`upper_after` of p, `lower_after` of q = 1 - p, and `slope_after` at p, which share most of their work."""
-        return self.upper_after(steps, p), self.lower_after(steps, q), self.slope_after(steps, p)
+        """`move_after` of p and q = 1 - p, and `slope_after` at p, which share most of their work."""
+        return *self.move_after(*np.broadcast_arrays(steps, p, q)), self.slope_after(steps, p)
 
     def even_share(self) -> tuple[float, float]:
         """The largest alpha with alpha <= upper(1 - alpha), and 1 - alpha: what both sides of an edge can have."""

@@ -8,6 +8,7 @@ from typing import Any
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_rational
 from utmost.privacy.approx import ApproxDP, PureDP
+from utmost.privacy.approx_gaussian import ApproxGaussianDP
 from utmost.privacy.gaussian import GaussianDP
 from utmost.privacy.level import Level
 from utmost.privacy.zcdp import ZCDP
@@ -18,7 +19,8 @@ def read_level(text: str, what: str, delta: str = "0") -> Level:
 
     Parameters
     ----------
-    text : "0.5" (an epsilon), "0.5,1e-6" (with a delta), "rho=0.1" (zCDP) or "mu=0.5" (Gaussian)
+    text : "0.5" (an epsilon), "0.5,1e-6" (with a delta), "rho=0.1" (zCDP), "mu=0.5" (Gaussian) or "mu=0.5,1e-6"
+        (Gaussian but for a delta)
     what : the option, for errors
     delta : the delta of an option of its own, for a text without one
 
@@ -36,7 +38,8 @@ def read_level(text: str, what: str, delta: str = "0") -> Level:
             )
         if as_rational(delta, "delta"):
             raise InvalidInput(f"{what} is {shown(text)}, a level without a delta; drop --delta, or give an epsilon.")
-        return NAMED_LEVELS[name](value)
+        mu, comma, share = (part.strip() for part in value.partition(","))
+        return ApproxGaussianDP(mu, share) if name == "mu" and comma else NAMED_LEVELS[name](value)
     epsilon, comma, own = (part.strip() for part in text.partition(","))
     if comma and not own:
         raise InvalidInput(

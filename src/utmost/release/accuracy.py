@@ -51,6 +51,8 @@ class After:
     expected : the expected loss given the prior and the answer
     rows_within : of candidates, whatever the table holds: with this confidence the named one is fewer rows than this
         from being right; None where nothing is known
+    likely : of one quantile, given the prior and the answer: between which candidates it lies with this confidence; at
+        a given table it may lie there less often, so it is none of the `intervals`
     """
 
     intervals: Mapping[Any, tuple[Any, Any]] = field(default_factory=dict)
@@ -60,3 +62,4 @@ class After:
     standard_error: float = 0.0
     expected: float | None = None
     rows_within: float | None = None
+    likely: tuple[Any, Any] | None = None

@@ -239,6 +239,7 @@ KINDS: dict[str, tuple[Callable[[float], Level], ...]] = {
     "zcdp": (_pure, _concentrated),
     "concentrated": (_pure, _concentrated),
     "gaussian": (_pure, _gaussian),
+    "gaussian-delta": (_pure, _gaussian),
 }
 """The levels that each filter can pay for; discrete Gaussian noise is the better one where rho is counted."""
 

@@ -20,7 +20,7 @@ import numpy as np
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
 from utmost.mechanism.line import cost
-from utmost.privacy import ApproxDP, GaussianDP, Level
+from utmost.privacy import ApproxDP, ApproxGaussianDP, GaussianDP, Level
 from utmost.space.integers import Lattice, Line
 
 Tail = Callable[[Floats], Floats]
@@ -109,6 +109,10 @@ def thresholds(changes: int, level: Level) -> dict[str, Callable[[Any], Floats]]
     """
     from scipy.special import ndtr, ndtri
 
+    if isinstance(level, ApproxGaussianDP) and 0 < level.mu < math.inf:
+        told, wide = -math.expm1(math.log1p(-float(level.delta)) / changes), math.sqrt(changes) / float(level.mu)
+        least = 1 - wide * float(ndtri(told))
+        return {"Gaussian threshold": lambda n: np.asarray(ndtr((least - n) / wide))}
     if not isinstance(level, ApproxDP) or not 0 < level.log_growth < math.inf or not 0 < level.delta < 1:
         return {}
     scale, alone = changes / level.log_growth, -math.expm1(math.log1p(-float(level.delta)) / changes)

@@ -7,7 +7,8 @@ below the last are in no bin: dropped, or counted under `other` where that is na
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -94,6 +95,43 @@ def bins(lower: Any, upper: Number | None = None, width: Number | None = None) -
         )
     _require_few(int(many))
     return Bins(_edges([as_number(low + i * step) for i in range(int(many) + 1)]))
+
+
+def as_bins(values: Any) -> Bins | None:
+    """The bins that stand in place of a list, as a question holds them or as a report writes them; None of a list."""
+    if isinstance(values, Bins):
+        return values
+    return bins(values["bins"]) if isinstance(values, Mapping) and values.keys() == {"bins"} else None
+
+
+def labels_of(values: Bins | Sequence[Any]) -> Sequence[Any]:
+    """What cells are called: the labels of bins, or the listed values themselves."""
+    return values.labels if isinstance(values, Bins) else values
+
+
+def public_of(values: Bins | Sequence[Any]) -> Any:
+    """Bins or listed values as plain data, which `as_bins` reads."""
+    return {"bins": list(values.edges)} if isinstance(values, Bins) else list(values)
+
+
+def read_bins(text: str) -> Bins | None:
+    """Bins as one types them: bins(0, 100, 5), or bins([0, 18, 65]); None of other texts.
+
+    Examples
+    --------
+    >>> read_bins("bins(0, 100, 5)"), read_bins("bins(0, 18, 65, 120)"), read_bins("yes,no")
+    (<20 bins from 0 to 100>, <3 bins from 0 to 120>, None)
+    """
+    found = re.fullmatch(r"\s*(?:um\.)?bins\s*\(\s*(\[?)([^()\[\]]*?)(\]?)\s*\)\s*", text)
+    if found is None:
+        return None
+    parts = [part.strip() for part in found[2].split(",") if part.strip()]
+    try:
+        numbers = [as_number(as_rational(part)) for part in parts]
+    except InvalidInput:
+        raise InvalidInput(f"{shown(text)} holds something that is no number; write {EXAMPLES}.") from None
+    listed = bool(found[1]) or len(numbers) != 3
+    return bins(numbers) if listed else bins(*numbers)
 
 
 def as_number(value: Any) -> int | float:

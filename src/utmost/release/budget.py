@@ -136,11 +136,14 @@ def _words(question: Any) -> str:
         return str(question)
     if "batch" in question:
         return f"batch of {len(question['batch'])}"
+    name = question.get("question")
+    if name == "quantile" and question.get("q") == "1/2":
+        name = "median"
     by = question.get("by")
     if isinstance(by, dict):
-        return f"{question.get('question')} by {', '.join(map(str, by.get('columns', ())))}"
+        return f"{name} by {', '.join(map(str, by.get('columns', ())))}"
     what = (
         question.get("where") or question.get("column") or ", ".join(map(_category, question.get("categories") or ()))
     )
     shown = "; ".join(map(str, what)) if isinstance(what, list) else what
-    return f"{question.get('question', 'asked')}: {shown}" if shown else str(question.get("question", question))
+    return f"{name or 'asked'}: {shown}" if shown else str(name or question)

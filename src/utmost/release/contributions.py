@@ -48,6 +48,8 @@ MOST_STEPS = 2**48
 LARGEST = 2**62
 """Sums over one person's rows are below this."""
 HEX, DIGITS = "0123456789abcdef", 4
+SHORT = 12
+"""How many digits of a hash rows are sorted by; where these are equal, the columns decide."""
 
 
 @dataclass(frozen=True)
@@ -228,15 +230,23 @@ def outside(source: Source, column: str, grid: Grid, where: Any) -> Contribution
     return Contribution(out if where is None else as_condition(where, source) & out, 1, 1, 1)
 
 
-def people_with_more(source: Source, unit: Unit, where: Any, name: str) -> Statement:
-    """How many people have more than `rows_each` rows with a condition: one person moves it by one."""
+def people_with_more(source: Source, unit: Unit, where: Any, name: str, up_to: int | None = None) -> Statement:
+    """How many people have more than `rows_each` rows with a condition, or how many rows that is too many.
+
+    One person moves the number of people by one, that of rows by `up_to`: no more of a person's are counted.
+    """
+    import ibis
+
     require_id(source, unit.id)
     table = source.table if where is None else source.table.filter(as_condition(where, source))
     rows = table.select(who=table[unit.id])
     rows = rows.filter(rows.who.notnull())
     people = rows.group_by("who").aggregate(rows=rows.count())
     more = people.filter(people.rows > unit.rows_each)
-    return source.statement(more.aggregate(**{name: more.count()}))
+    if up_to is None:
+        return source.statement(more.aggregate(**{name: more.count()}))
+    beyond = ibis.ifelse(more.rows > unit.rows_each + up_to, up_to, more.rows - unit.rows_each)
+    return source.statement(more.aggregate(**{name: beyond.sum()}))
 
 
 def number_column(source: Source, column: str) -> Any:
@@ -345,35 +355,77 @@ def keep_alike(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes
     )
     text = ibis.literal(secret.hex()) + "|" + ranked.who.cast("string")
     hashed = ranked.mutate(key=ibis.ifelse(ranked.many > rows_each, _md5()(text), ibis.null("string")))
-    digits = [ibis.literal(HEX).find(hashed.key.substr(i, 1)).cast("float64") for i in range(DIGITS)]
-    rows = hashed.mutate(start=sum(digit / 16.0 ** (i + 1) for i, digit in enumerate(digits)))  # in a step of its own
-
-    def place(reached: Any) -> Any:
-        whole = (reached.cast("float64") * float(rows_each) / rows.many.cast("float64") + rows.start).floor()
-        return ibis.least(ibis.greatest(whole, 0), rows_each)
-
-    part = place(rows.upto) - place(rows.upto - rows.alike)
+    rows = hashed.mutate(start=_as_share(hashed.key))  # in a step of its own
+    part = _taken(rows, rows.upto, rows_each) - _taken(rows, rows.upto - rows.alike, rows_each)
     return rows.mutate(times=ibis.ifelse(rows.many > rows_each, part, rows.alike).cast("int64"))
 
 
-def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes) -> Any:
-    """At most so many rows of each `who`, chosen by a keyed hash of the named integers.
-
-    Who has no more rows than that keeps them all, and these are neither hashed nor sorted: that is what takes longest.
-    """
+def _as_share(key: Any) -> Any:
+    """A hash in hexadecimal as a number from 0 up to 1."""
     import ibis
 
+    digits = [ibis.literal(HEX).find(key.substr(i, 1)).cast("float64") for i in range(DIGITS)]
+    return sum(digit / 16.0 ** (i + 1) for i, digit in enumerate(digits))
+
+
+def _taken(rows: Any, reached: Any, rows_each: int) -> Any:
+    """How many of a person's first rows are kept, out of `many`, from a `start` on: 0 to `rows_each`, never falling."""
+    import ibis
+
+    whole = (reached.cast("float64") * float(rows_each) / rows.many.cast("float64") + rows.start).floor()
+    return ibis.least(ibis.greatest(whole, 0), rows_each)
+
+
+def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes, differ: bool = False) -> Any:
+    """At most so many rows of each `who`, by a keyed hash and the named columns alone.
+
+    Who has no more rows than that keeps them all, and these are neither hashed nor sorted: that is what takes longest.
+    Of the others, whole numbers are put in order, and every T/k-th is kept as in `keep_alike`, with one hash for each
+    person. Texts have no order on which engines agree; so there the rows with the least hashes are kept.
+
+    Parameters
+    ----------
+    table : rows with `who`, the named columns and perhaps others
+    names : the columns that decide, together with who; rows that are alike in them must be alike in all
+    rows_each : how many rows of one person are kept, at most
+    secret : the data set's, for the keyed hash
+    differ : whether no two rows of a person are alike
+    """
     people = table.group_by("who").aggregate(many=table.count())
-    crowded = people.filter(people.many > rows_each).select("who")
-    more = table.semi_join(crowded, "who")
-    alike = more.mutate(nth=ibis.row_number().over(group_by=["who", *names]))
+    crowded = people.filter(people.many > rows_each)
+    if all(table[name].type().is_integer() for name in names):
+        kept = _every_nth(table, crowded, names, rows_each, secret)
+    else:
+        kept = _least_hashes(table.semi_join(crowded.select("who"), "who"), names, rows_each, secret, differ)
+    few = crowded.select(crowd="who")  # under another name, for else the people would be counted twice
+    return table.anti_join(few, [table.who == few.crowd]).select(*table.columns).union(kept)
+
+
+def _every_nth(table: Any, crowded: Any, names: tuple[str, ...], rows_each: int, secret: bytes) -> Any:
+    """Every T/k-th row of the people with T > k of them, in the order of whole numbers, null first."""
+    import ibis
+
+    hashed = crowded.mutate(key=_md5()(ibis.literal(secret.hex()) + "|" + crowded.who.cast("string")))
+    people = hashed.select(crowd="who", many="many", start=_as_share(hashed.key))
+    rows = table.join(people, [table.who == people.crowd])
+    order = [part for name in names for part in (rows[name].notnull(), rows[name].fill_null(0))]
+    ranked = rows.mutate(nth=ibis.row_number().over(group_by="who", order_by=order))  # Ibis counts from 0
+    kept = ranked.filter(_taken(ranked, ranked.nth + 1, rows_each) > _taken(ranked, ranked.nth, rows_each))
+    return kept.select(*table.columns)
+
+
+def _least_hashes(rows: Any, names: tuple[str, ...], rows_each: int, secret: bytes, differ: bool) -> Any:
+    """The rows of each person whose hashes are least; of rows that are alike each has a number of its own."""
+    import ibis
+
+    told = rows if differ else rows.mutate(nth=ibis.row_number().over(group_by=["who", *names]))
+    parts = names if differ else (*names, "nth")
     text = ibis.literal(secret.hex())
-    for part in ("who", *names, "nth"):
-        text = text + "|" + alike[part].cast("string").fill_null("-")
-    hashed = alike.mutate(key=_md5()(text))
-    ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *names, "nth"]))
-    kept = ranked.filter(ranked.place < rows_each)  # Ibis counts from 0
-    return table.anti_join(crowded, "who").select(*table.columns).union(kept.select(*table.columns))
+    for part in ("who", *parts):
+        text = text + "|" + told[part].cast("string").fill_null("-")
+    hashed = told.mutate(key=_md5()(text).substr(0, SHORT))
+    ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *parts]))
+    return ranked.filter(ranked.place < rows_each).select(*rows.columns)
 
 
 def require_id(source: Source, column: str | None) -> None:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
-from utmost.exact import as_whole
+from utmost.exact import Number, as_rational, as_whole
 from utmost.release.keys import Keys, named
 from utmost.release.source import arrow_types, as_column
 
 EXAMPLE = 'um.discover("dest"), or um.discover("origin", "dest")'
 MOST_COLUMNS, MOST_EACH = 16, 5000
+HALF = Fraction(1, 2)
 FIRST_DAY, LAST_DAY = datetime.date(1, 1, 1), datetime.date(9999, 12, 31)
 """Dates beyond these are no keys: Python has none."""
 TYPES: dict[str, type] = {"string": str, "int64": int, "uint64": int, "double": float, "bool": bool, "date32[day]": str}
@@ -33,21 +36,24 @@ class Discover:
     ----------
     columns : their names
     keys_each : how many keys of one person take part, at most
+    share : how much of epsilon, or of mu squared, the keys take where numbers beside them need a part of it
     """
 
     columns: tuple[str, ...]
     keys_each: int = 1
+    share: Fraction = HALF
 
     @property
     def public(self) -> dict[str, Any]:
         """Everything as plain data, which `discover_again` reads."""
-        return {"discover": list(self.columns), "keys_each": self.keys_each}
+        chosen = {} if self.share == HALF else {"share": str(self.share)}
+        return {"discover": list(self.columns), "keys_each": self.keys_each, **chosen}
 
     def __str__(self) -> str:
         return f"keys of {named(self.columns)}, found privately"
 
 
-def discover(*columns: str, keys_each: int = 1) -> Discover:
+def discover(*columns: str, keys_each: int = 1, share: Number = HALF) -> Discover:
     """Keys that nobody listed, for `by=`: they are found privately, and a question is answered for those shown.
 
     How likely a key is shown depends on how many rows, or people, have it, and is the most that the level allows; a key
@@ -61,6 +67,11 @@ def discover(*columns: str, keys_each: int = 1) -> Discover:
     keys_each : int
         Of one person, at most so many keys take part, chosen by a keyed hash. The more, the more of everybody's data
         is used, and the less of the level there is for each key. A row has one key only.
+    share : number
+        Where sums, means, or a person's several rows are asked for beside the keys, they need a part of the level:
+        the keys take this share of epsilon (of a Gaussian level, of mu squared) and all of delta, the numbers the rest.
+        Half without it; a larger share shows more keys, with noisier numbers. The plan says what each gets. How many
+        hold a key is told at no cost, so there is nothing to share then.
 
     Examples
     --------
@@ -77,12 +88,34 @@ def discover(*columns: str, keys_each: int = 1) -> Discover:
     names = tuple(as_column(name) for name in columns)
     if len(set(names)) < len(names):
         raise InvalidInput(f"the columns are {shown(names)}; name each once.")
-    return Discover(names, as_whole(keys_each, "keys_each", 1, MOST_EACH))
+    part = as_rational(share, "share")
+    if not 0 < part < 1:
+        raise InvalidInput(f"share is {shown(share)}; give the part of the level that the keys take, between 0 and 1.")
+    return Discover(names, as_whole(keys_each, "keys_each", 1, MOST_EACH), part)
+
+
+def read_discover(text: str) -> Discover | None:
+    """Columns whose keys are found, as one types them: discover(origin, dest, keys_each=2); None of other texts.
+
+    Examples
+    --------
+    >>> read_discover("discover(origin, dest, keys_each=2)")
+    Discover(columns=('origin', 'dest'), keys_each=2, share=Fraction(1, 2))
+    """
+    found = re.fullmatch(r"\s*(?:um\.)?discover\s*\((.*)\)\s*", text)
+    if found is None:
+        return None
+    parts = [part.strip() for part in found[1].split(",") if part.strip()]
+    named = {name.strip(): said.strip() for name, equals, said in (part.partition("=") for part in parts) if equals}
+    if named.keys() - {"keys_each", "share"} or not named.get("keys_each", "1").isdecimal():
+        raise InvalidInput(f"by is {shown(text)}; write such as discover(dest), or discover(dest, keys_each=2).")
+    columns = [part.strip("'\"") for part in parts if "=" not in part]
+    return discover(*columns, keys_each=int(named.get("keys_each", 1)), share=named.get("share", HALF))
 
 
 def discover_again(public: Mapping[str, Any]) -> Discover:
     """What `Discover.public` wrote; nothing in it is believed."""
-    return discover(*public["discover"], keys_each=public["keys_each"])
+    return discover(*public["discover"], keys_each=public["keys_each"], share=public.get("share", HALF))
 
 
 def as_discover(column: Any, keys_each: Any) -> Discover:

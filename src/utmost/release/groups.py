@@ -77,9 +77,12 @@ def grouped_statement(
     if unit.id is not None:
         alike = () if _is_one_count(contributions) else tuple(contributions)
         placed = keep_rows(placed.select("who", *contributions, "cell"), ("cell", *alike), rows_each, secret)
-    found = placed.group_by("cell").aggregate(
-        **{name: clamped(placed[name].sum().fill_null(0)) for name in contributions}
-    )
+    if unit.id is None and keys.other is None:  # one row for each cell already
+        found = placed.mutate(**{name: clamped(placed[name].fill_null(0)) for name in contributions})
+    else:
+        found = placed.group_by("cell").aggregate(
+            **{name: clamped(placed[name].sum().fill_null(0)) for name in contributions}
+        )
     return source.statement(found.select("cell", *contributions), listed, size)
 
 

@@ -102,7 +102,7 @@ def _of_people(
 ) -> Any:
     """The same where a person may have several rows: some keys of each person, and some rows with these keys."""
     pairs = table.group_by(["who", *names]).aggregate(rows=table.count())
-    held = keep_rows(pairs.select("who", *names), tuple(names), keys_each, secret)
+    held = keep_rows(pairs.select("who", *names), tuple(names), keys_each, secret, differ=True)
     if not contributions:
         return held.group_by(names).aggregate(**{HOLDERS: held.count()})
     own = held.select(**{f"of_{name}": held[name] for name in ("who", *names)})

@@ -25,7 +25,7 @@ import numpy as np
 from utmost.errors import InvalidInput, shown
 from utmost.exact.saved import canonical_text
 from utmost.release.arguments import listed, plain
-from utmost.release.bins import Bins, bins
+from utmost.release.bins import Bins, bins, read_bins
 
 if TYPE_CHECKING:
     import pyarrow
@@ -185,6 +185,38 @@ def keys(frame: Any = None, /, *, other: Any = None, **columns: Any) -> Keys:
     )
 
 
+def read_keys(text: str) -> Keys:
+    """Keys as one types them: lists for columns, with semicolons between them; or the CSV file that has them.
+
+    Entries are read as in a file; in single quotes they are texts. A list of one entry for `other` is its name.
+
+    Examples
+    --------
+    >>> read_keys("carrier=AA,UA; month=1,2").labels
+    [('AA', 1), ('AA', 2), ('UA', 1), ('UA', 2)]
+    >>> read_keys("age=bins([0, 18, 65]); zip='1','2'; other=elsewhere").labels[1]
+    ('[0, 18)', '2')
+    """
+    if Path(text.strip()).is_file():
+        return keys(text.strip())
+    lists: dict[str, Any] = {}
+    for part in text.split(";"):
+        name, equals, listed = (piece.strip() for piece in part.partition("="))
+        if not equals or not name or name in lists:
+            raise InvalidInput(
+                f"the keys are {shown(text)}; list the values of each column once: 'carrier=AA,UA;month=1,2', or "
+                "name a CSV file of them."
+            )
+        entries = [entry.strip() for entry in listed.split(",") if entry.strip()]
+        quoted = all(len(entry) > 1 and entry[0] == entry[-1] == "'" for entry in entries)
+        values = [entry[1:-1] for entry in entries] if quoted else as_written(entries)
+        lists[name] = read_bins(listed) or values
+    other = lists.pop("other", None)
+    if isinstance(other, list) and len(other) == 1:
+        return keys(lists, other=str(other[0]))
+    return keys(lists if other is None else {**lists, "other": other})
+
+
 def keys_again(public: Any) -> Keys:
     """The keys written by `Keys.public`; nothing in it is believed."""
     import pyarrow
@@ -271,7 +303,7 @@ def _read_csv(path: str | os.PathLike[str]) -> pyarrow.Table:
     if len(set(head)) < len(head):
         raise InvalidInput("two columns of the keys have one name; name each once.")
     columns = zip(*lines, strict=True) if lines else [()] * len(head)
-    return pyarrow.table({name: _as_written(entries) for name, entries in zip(head, columns, strict=True)})
+    return pyarrow.table({name: as_written(entries) for name, entries in zip(head, columns, strict=True)})
 
 
 WRITTEN: tuple[tuple[str, Callable[[str], Any]], ...] = (
@@ -282,7 +314,7 @@ WRITTEN: tuple[tuple[str, Callable[[str], Any]], ...] = (
 )
 
 
-def _as_written(entries: Sequence[str]) -> list[Any]:
+def as_written(entries: Sequence[str]) -> list[Any]:
     """The values of a column of a file: of the first kind that all its entries are written like, else texts."""
     known = [entry for entry in entries if entry]
     for form, read in WRITTEN:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
+from utmost.release.bins import Bins, read_bins
 
 ReadOption = Callable[[Any, Any], Any]
 """How text of a command line becomes a value; the second argument is the type of the question's column, if known."""
@@ -47,8 +48,13 @@ class Option:
         return self.spelled or self.name.replace("_", "-")
 
 
-def read_categories(text: Any, kind: Any) -> list[Any]:
-    """Categories as they are typed: separated by commas; numbers or truth values where the column holds these."""
+def read_categories(text: Any, kind: Any) -> list[Any] | Bins:
+    """Categories as they are typed: separated by commas; numbers or truth values where the column holds these.
+
+    Or bins, as in Python: bins(0, 100, 5).
+    """
+    if (cut := read_bins(str(text))) is not None:
+        return cut
     listed = [part.strip() for part in str(text).split(",") if part.strip()]
     if not listed:
         raise InvalidInput("--categories lists the public values, separated by commas: --categories 'yes,no'.")
@@ -68,8 +74,10 @@ def read_numbers(text: Any, kind: Any) -> list[Any]:
     raise InvalidInput(f"--categories is {shown(text)}; give numbers separated by commas: --categories 20,40,60.")
 
 
-def read_edges(text: Any, kind: Any) -> list[Any]:
-    """Numbers separated by commas, in increasing order."""
+def read_edges(text: Any, kind: Any) -> list[Any] | Bins:
+    """Numbers separated by commas, in increasing order; or bins, whose edges they are."""
+    if (cut := read_bins(str(text))) is not None:
+        return cut
     try:
         return read_numbers(text, kind)
     except InvalidInput:
@@ -97,6 +105,20 @@ def read_or_none(text: Any, kind: Any) -> str | None:
     return str(text) or None
 
 
+def read_by(text: Any, kind: Any) -> Any:
+    """Groups as they are typed: public keys, or columns whose keys are found privately."""
+    from utmost.release.discover import read_discover  # what tables need is loaded when it is used
+    from utmost.release.keys import read_keys
+
+    return read_discover(str(text)) or read_keys(str(text))
+
+
+BY = Option(
+    "by",
+    "Answer for each public key: 'carrier=AA,UA;month=1,2', 'age=bins(0, 100, 5)', or a CSV file of them; of --count, "
+    "--sum and --mean also 'discover(dest)', which finds them privately.",
+    read=read_by,
+)
 WHERE = Option("where", "Only rows with this condition.")
 CONDITION = Option(
     "where",
@@ -140,7 +162,7 @@ AT_LEAST = Option(
 )
 CATEGORIES = Option(
     "categories",
-    "Public values, separated by commas.",
+    "Public values, separated by commas; or 'bins(0, 100, 5)' of numbers, each with its lower edge.",
     "--categories, the public values, such as --categories 'yes,no'",
     "Categories, separated by commas (a public list, never read off the table)",
     required=True,
@@ -156,7 +178,7 @@ CANDIDATES = replace(
 )
 EDGES = Option(
     "edges",
-    "Public numbers in increasing order, separated by commas.",
+    "Public numbers in increasing order, separated by commas; or 'bins(0, 100, 5)'.",
     "--edges, public numbers in increasing order, such as --edges 20,40,60",
     "Edges: public numbers in increasing order, separated by commas",
     required=True,
@@ -171,5 +193,6 @@ SHARE = Option(
     required=True,
 )
 KEYS_EACH = Option("keys_each", "So many keys of a person take part at most; 1 without it.", read=read_whole)
+UP_TO = Option("up_to", "Count rows left out, of a person at most so many; people without it.", read=read_whole)
 OF = Option("of", "Count rows or people; rows without it.")
 UNBIASED = Option("unbiased", "The noisy number itself instead of the best guess.", is_switch=True)

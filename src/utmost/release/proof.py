@@ -16,8 +16,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from utmost.accounting.entries import LedgerState
-from utmost.errors import BadFile, InvalidInput, UtmostError
+from utmost.accounting import Account
+from utmost.accounting.entries import Entry, LedgerState
+from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact.saved import NONSENSE
 from utmost.mechanism.certification import Check
 from utmost.privacy import Level, level_from_json
@@ -34,6 +35,8 @@ from utmost.solution.solution import solution_from_json
 if TYPE_CHECKING:
     from utmost.solution import Solution
 
+MOST_NAMED = 5
+"""So many of the numbers that differ are named."""
 CLOSE = 1e-9
 """How far a recomputed number may be from the stated one, relatively: another machine rounds differently."""
 
@@ -54,17 +57,57 @@ def load_answers(path: str | os.PathLike[str]) -> list[tuple[Answer, Verificatio
 def _proved(content: Any) -> tuple[Answer, Verification]:
     answer = answer_from_json(content)
     found = answer.verify()
-    if not found.private:  # what it says of accuracy follows from a mechanism that is not to be trusted
+    if not found:  # what it says of accuracy follows from a mechanism, or a claim, that is not to be trusted
         return answer, found
     stated = {name: value for name, value in content.items() if name not in ("solution", "format")}
     try:
         again = json.loads(json.dumps(answer.details))
-        wrong = [name for name, value in again.items() if name != "format" and not _same(stated.pop(name, None), value)]
+        wrong = [
+            place
+            for name, value in again.items()
+            if name != "format"
+            for place in _differences(stated.pop(name, None), value, name)
+        ]
         wrong += list(stated)  # what nobody recomputes is nobody's word
     except UtmostError as reason:  # any other error would be a mistake of ours, not of the file
         return answer, replace(found, checks=(*found.checks, Check("numbers", False, str(reason))))
-    detail = f"{', '.join(sorted(wrong))}: not what follows from the released values" if wrong else "all recomputed"
+    named = ", ".join(sorted(wrong)[:MOST_NAMED]) + (
+        f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+    )
+    detail = f"{named}: not what follows from the released values" if wrong else "all recomputed"
     return answer, replace(found, checks=(*found.checks, Check("numbers", not wrong, detail)))
+
+
+def confirmed(answer: Answer, account: Account) -> Check:
+    """Whether a ledger has recorded an answer: this question, at this level, with these released numbers.
+
+    A report proves what follows from its numbers, and not that they were ever drawn: a forged one may be consistent.
+    """
+    name = f"report: {answer.question.words}"
+    if answer.dataset != account.dataset:
+        return Check(name, False, f"it is about the data set {shown(answer.dataset)}")
+    mine = json.loads(json.dumps(answer.question.identity))
+    entry = next((each for each in account.entries() if each.number == answer.ledger.entry), None)
+    if entry is None:
+        return Check(name, False, f"the ledger has no entry {answer.ledger.entry}")
+    same = [given for asked, given in _recorded(entry) if {k: v for k, v in asked.items() if k in mine} == mine]
+    levels = entry.level if isinstance(entry.level, tuple) else (entry.level,)
+    if not same or answer.privacy not in levels:
+        return Check(name, False, f"entry {entry.number} of the ledger is for another question or level")
+    if json.loads(json.dumps(dict(answer.released))) not in same:
+        return Check(name, False, f"entry {entry.number} of the ledger has other released numbers")
+    return Check(name, True, f"entry {entry.number} of the ledger has the question, the level and the released numbers")
+
+
+def _recorded(entry: Entry) -> list[tuple[dict[str, Any], Any]]:
+    """The questions of an entry, each with what was released: one, those of a batch, or those of a schedule's slots."""
+    if entry.slots:
+        found = list(entry.used)
+    elif isinstance(entry.question, dict) and isinstance(entry.question.get("batch"), list):
+        found = list(zip(entry.question["batch"], entry.answer or [], strict=False))
+    else:
+        found = [(entry.question, entry.answer)]
+    return [(asked, given) for asked, given in found if isinstance(asked, dict)]
 
 
 def answer_from_json(content: Any) -> Answer:
@@ -114,16 +157,20 @@ def question_again(public: Mapping[str, Any], terms: Terms, level: Level, soluti
     return question
 
 
+def _differences(stated: Any, found: Any, place: str) -> list[str]:
+    """Where plain data differ, numbers up to rounding: the names that lead there, with points between them."""
+    if isinstance(found, Mapping) and isinstance(stated, Mapping) and stated.keys() == found.keys():
+        return [each for key in found for each in _differences(stated[key], found[key], f"{place}.{key}")]
+    if isinstance(found, list) and isinstance(stated, list) and len(stated) == len(found):
+        pairs = enumerate(zip(stated, found, strict=True))
+        return [each for i, (one, other) in pairs for each in _differences(one, other, f"{place}[{i}]")]
+    return [] if _same(stated, found) else [place]
+
+
 def _same(stated: Any, found: Any) -> bool:
-    """Whether plain data are the same, numbers up to rounding."""
+    """Whether two numbers or texts are the same, numbers up to rounding."""
     if isinstance(found, bool) or isinstance(stated, bool) or isinstance(found, str) or found is None:
         return bool(stated is found or (type(stated) is type(found) and stated == found))
     if isinstance(found, int | float):
         return isinstance(stated, int | float) and math.isclose(stated, found, rel_tol=CLOSE, abs_tol=1e-300)
-    if isinstance(found, Mapping):
-        return (
-            isinstance(stated, Mapping)
-            and stated.keys() == found.keys()
-            and all(_same(stated[k], found[k]) for k in found)
-        )
-    return isinstance(stated, list) and len(stated) == len(found) and all(map(_same, stated, found))
+    return False  # lists and mappings of another shape

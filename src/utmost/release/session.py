@@ -20,7 +20,7 @@ from utmost.accounting import Account, Ledger, Price, Schedule
 from utmost.accounting.entries import Left, Spent
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
-from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
+from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.allotment import Allotment, allot, price
 from utmost.release.answers import Answer, Plan, describe
 from utmost.release.arguments import require_releasable
@@ -54,7 +54,8 @@ class Session(Questions[Answer]):
     unit : um.rows(at_most=...) or um.people(id, rows_each=..., at_most=...): whose data are protected, and how many;
         um.rows(at_most=..., tiers=...) where some rows are promised more than others
     neighbours : "replace" or "add-remove"; no default, because the promise differs
-    budget : what all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP, or a number (an epsilon)
+    budget : what all answers together may spend: PureDP, ApproxDP, ZCDP, GaussianDP or ApproxGaussianDP, or a number
+        (an epsilon)
     ledger : a file name, "postgresql://...", a Ledger, or None: in memory, and every report says so
     types : how to read columns of text, such as {"age": int}; what cannot be read is null
     engine : um.engine(memory="4GB", threads=4, spill="folder"): how DuckDB runs, for files and frames
@@ -476,6 +477,8 @@ def _with_epsilon(level: Level, epsilon: float) -> Level:
     """A level of the same kind with another epsilon, mu or rho."""
     if isinstance(level, GaussianDP):
         return GaussianDP(epsilon)
+    if isinstance(level, ApproxGaussianDP):
+        return ApproxGaussianDP(epsilon, level.delta)
     if isinstance(level, ZCDP):
         return ZCDP(epsilon)
     if isinstance(level, ApproxDP) and level.delta > 0:

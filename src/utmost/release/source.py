@@ -271,10 +271,12 @@ class Source:
             return cursor.execute(sql).fetchone()
 
     def all_rows(self, statement: Statement) -> list[Integers]:
-        """The columns of a statement by keys, as whole numbers."""
+        """The columns of a statement by keys, as whole numbers; DuckDB's sums are of 128 bits, decimals to Arrow."""
+        import pyarrow
+
         with self.cursor(keys=statement.keys) as cursor:
             found = cursor.execute(statement.sql).to_arrow_table()
-        return [np.asarray(column.to_numpy(), dtype=np.int64) for column in found.columns]
+        return [np.asarray(column.cast(pyarrow.int64()).to_numpy(), dtype=np.int64) for column in found.columns]
 
     @contextmanager
     def cursor(self, frame: Any = None, keys: Any = None) -> Iterator[Any]:

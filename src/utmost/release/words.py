@@ -77,7 +77,11 @@ def known_after(after: After) -> str:
         within = f"between {show(low)} and {show(high)} with {after.confidence:.0%}"
     else:
         within = f"with {after.confidence:.0%} each: {first_of(ends, after.intervals)}" if ends else ""
-    said = "; ".join(part for part in (right, within) if part)
+    believed = ""
+    if after.likely is not None:
+        low, high = after.likely
+        believed = f"between {show(low)} and {show(high)} with probability {after.confidence:g}"
+    said = "; ".join(part for part in (right, within, believed) if part)
     if not said and after.given.startswith(BY_LAW):
         return after.given
     near = ""

@@ -23,7 +23,7 @@ from utmost.accounting.entries import Entry
 from utmost.accounting.held import HeldAccount
 from utmost.errors import Disconnected, InvalidInput, UtmostError, shown
 from utmost.exact.saved import NONSENSE
-from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP
+from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP
 from utmost.release.answers import Answer, Plan, describe
 from utmost.release.budget import Budget
 from utmost.release.engines import open_table
@@ -287,7 +287,7 @@ def _errors_near(question: Question) -> list[tuple[Level, float]]:
 
 def strength(level: Level) -> float:
     """The number that a level is known by: its epsilon, mu or rho."""
-    name = "mu" if isinstance(level, GaussianDP) else "rho" if isinstance(level, ZCDP) else "epsilon"
+    name = "mu" if isinstance(level, GaussianDP | ApproxGaussianDP) else "rho" if isinstance(level, ZCDP) else "epsilon"
     return float(getattr(level, name))
 
 
@@ -296,6 +296,8 @@ def _stronger(level: Level, factor: Fraction) -> Level | None:
     number = Fraction(str(strength(level))) * factor
     if isinstance(level, GaussianDP):
         return GaussianDP(number)
+    if isinstance(level, ApproxGaussianDP):
+        return ApproxGaussianDP(number, level.delta)
     if isinstance(level, ZCDP):
         return ZCDP(number)
     if isinstance(level, ApproxDP):

@@ -60,8 +60,8 @@ def fields_of(question: str, dataset: Dataset, columns: Mapping[str, str], given
     """The fields of a question's form, holding what was given."""
     taken, found = parameters_of(question), []
     for option in QUESTIONS[question].options:
-        if option.name == "of" and dataset.unit.id is None:
-            continue  # rows are all that can be counted
+        if option.name == "by" or (option.name == "of" and dataset.unit.id is None):
+            continue  # groups have a field of their own, below; and rows are all that can be counted
         found.append(_field(option, dataset, columns, given.get(option.name, "")))
     if "by" in taken:
         listed = [(name, name) for name in columns if _facts(dataset, name).categories]
@@ -91,7 +91,7 @@ def _field(option: Option, dataset: Dataset, columns: Mapping[str, str], value: 
 def asked_by(question: str, dataset: Dataset, columns: Mapping[str, Any], given: Mapping[str, str]) -> Asked:
     """The question that a filled form asks; empty fields are filled from facts, or left out."""
     arguments = dict[str, Any]()
-    for option in QUESTIONS[question].options:
+    for option in (option for option in QUESTIONS[question].options if option.name != "by"):
         about, _, part = option.name.rpartition("_")  # x_range is of the column x
         chosen = given.get(about if about in COLUMNS else "column", "").strip()
         facts, kind = _facts(dataset, chosen), columns.get(chosen)

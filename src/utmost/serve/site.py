@@ -381,7 +381,7 @@ def _curve(plan: Plan, near: list[tuple[Any, float]]) -> str:
     if len(near) < 2:
         return ""
     levels, errors = [strength(level) for level, _ in near], [error for _, error in near]
-    name = {"GaussianDP": "μ", "ZCDP": "ρ"}.get(type(plan.privacy).__name__, "ε")
+    name = {"ApproxGaussianDP": "μ", "GaussianDP": "μ", "ZCDP": "ρ"}.get(type(plan.privacy).__name__, "ε")
     chosen = (strength(plan.privacy), plan.question.average)
     what = measured(plan.before.loss)
     return curve({"": (levels, errors)}, name, what, f"The {what} by what is spent.", chosen, logarithmic=True)

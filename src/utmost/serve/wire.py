@@ -134,7 +134,7 @@ def _value_of(value: Any, most_keys: int) -> Any:
         return value
     if value.keys() == {"bins"}:
         return bins(value["bins"])
-    if {"discover"} <= value.keys() <= {"discover", "keys_each"}:
+    if {"discover"} <= value.keys() <= {"discover", "keys_each", "share"}:
         try:
             return discover_again({"keys_each": 1, **value})
         except TypeError:

@@ -448,6 +448,20 @@ def test_at_far_from_the_boundary_is_small_and_not_0(level):
 
 
 @pytest.mark.parametrize(
+    "level",
+    [um.PureDP.from_ratio(3), um.GaussianDP(1), um.SuitablePair([(0, 0), ("1/4", "1/2"), ("1/2", "3/4"), (1, 1)])],
+)
+def test_at_with_a_floor_below_the_digits_of_1(level):
+    """1 - 1e-30 is 1 as a float, which no step lowers: the search ends all the same, and finds what `extend` finds."""
+    path = um.Space.from_edges([(i, i + 1) for i in range(-1, 400)])
+    whole = um.binary.extend(path, lambda v: v > 0, {0: "1e-30", 1: "1e-30"}, level).mechanism
+    for v in (2, 60, 150):
+        known = lambda v: "1e-30" if v in (0, 1) else None  # noqa: E731
+        value = um.binary.at(v, lambda v: [v - 1, v + 1], lambda v: v > 0, known, level, floor="1e-30", limit=2000)
+        assert value == pytest.approx(whole.probability(v, True), rel=1e-9)
+
+
+@pytest.mark.parametrize(
     "level", [um.PureDP.from_ratio(3), um.PureDP("0.01"), um.ApproxDP(1, 1e-6), um.GaussianDP("0.5")]
 )
 def test_what_at_certifies_is_private_all_together(level):
@@ -654,7 +668,17 @@ def test_best_boundary_on_a_grid_of_ten_thousand_points():
     assert solution.verify()
     assert solution.certificate.gap < 1e-9
     with pytest.raises(TooLarge, match="lines"):
-        um.binary.best_boundary(um.path(300_000), np.arange(300_000) > 7, 1.0)
+        um.binary.best_boundary(um.path(600_000), np.arange(600_000) > 7, 1.0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev"])
+def test_best_boundary_on_a_grid_of_a_hundred_thousand_points(metric):
+    """Where costs of 1/n, as they are, made the solver wander for minutes; 7 and 15 s, 2 GB."""
+    space = um.grid((317, 317), metric)
+    solution = um.binary.best_boundary(space, [i + j > 317 for i, j in space.points], 1.0)
+    assert solution.verify()
+    assert solution.verify().gap < 1e-9
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -307,7 +307,7 @@ def curved_lp(n, k, edges, level, gains, fixed=()):
     return -found.fun
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(n, marks=pytest.mark.long) for n in range(6, 20))])
 def test_gaussian_levels_are_within_their_bound_and_a_linear_program(seed):
     """Six points in a row, two or three rankings, three outputs: the program over raw events is hardly better."""
     rng = np.random.default_rng(seed)

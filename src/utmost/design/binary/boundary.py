@@ -29,8 +29,8 @@ MOST_ROUNDS = 40
 MARGINS = (0.0, 1e-12, 1e-9, 1e-7, 1e-5)
 CLOSED = 1e-10
 """Tangent cuts are added until bound and value are this close, or three rounds have not brought them closer by this."""
-MOST_LINES = {False: 10**6, True: 30_000}
-"""Linear programs with more lines, straight or (True) tangents to curves, would take hours: they are refused."""
+MOST_LINES = {False: 2 * 10**6, True: 30_000}
+"""Linear programs with more lines, straight or (True) tangents to curves, would take minutes to hours, and many GB."""
 
 
 def best_boundary(

@@ -161,8 +161,8 @@ def at(
                     elif single is not None:
                         share, distance = _share(values[u], here, u, least), len(layers)
                         shares[distance] = min(share, shares.get(distance, share))
-                        best = min(best, single.upper_after(distance, float(share)))
-                        missed = max(missed, single.lower_after(distance, float(1 - share)))
+                        higher, lower = _after(single, distance, float(share), float(1 - share))
+                        best, missed = min(best, higher), max(missed, lower)
                 if (u, v) not in edges:
                     edges[v, u] = None
             if len(values) > limit:
@@ -192,8 +192,14 @@ def at(
 def _can_matter(level: Level, distance: int, least: float, best: float, missed: float) -> bool:
     """Whether a known point that far could lower the truth's bound, or raise what is missing from it, by a digit."""
     rounding = 1e-12
-    lower, higher = level.upper_after(distance, least), level.lower_after(distance, 1 - least)
+    lower, higher = _after(level, distance, least, 1 - least)
     return bool(lower < best * (1 - rounding) or higher > missed * (1 + rounding))
+
+
+def _after(level: Level, distance: int, p: float, q: float) -> tuple[float, float]:
+    """The bound that p becomes that far away, and what is missing from it, each accurate where it is small."""
+    higher, lower = level.move_after(np.array(distance), np.array(p), np.array(q))
+    return float(higher), float(lower)
 
 
 def _certified(found: _Found) -> CertifiedAnswer:

@@ -15,9 +15,17 @@ from utmost.design.local.converse import (
     price_in_people,
     total_variation_limit,
 )
+from utmost.design.local.dual_prices import (
+    DualPrices,
+    dual_for_divergence,
+    dual_for_information,
+    dual_for_total_variation,
+    staircase_patterns,
+)
 from utmost.design.local.estimation import Estimate
 from utmost.design.local.information import for_information, information
 from utmost.design.local.pattern_program import linear_program
+from utmost.design.local.records import for_hypotheses, for_records
 from utmost.design.local.responses import Responses
 from utmost.design.local.shuffle import Shuffled, shuffled
 from utmost.design.local.simple import (
@@ -40,6 +48,7 @@ from utmost.design.local.two_hypotheses import Decision, NeymanPearson, decide, 
 
 __all__ = [
     "Decision",
+    "DualPrices",
     "Estimate",
     "NeymanPearson",
     "Price",
@@ -53,7 +62,12 @@ __all__ = [
     "divergence_at_high_privacy",
     "divergence_at_low_privacy",
     "divergence_of",
+    "dual_for_divergence",
+    "dual_for_information",
+    "dual_for_total_variation",
+    "for_hypotheses",
     "for_information",
+    "for_records",
     "for_testing",
     "for_worst_testing",
     "geometric",
@@ -67,6 +81,7 @@ __all__ = [
     "quaternary",
     "randomized_response",
     "shuffled",
+    "staircase_patterns",
     "subset",
     "survey",
     "thresholds_for_information",

@@ -72,7 +72,7 @@ def _inwards(level: Level, first: Floats, distances: NDArray[Any]) -> Floats:
     ahead, behind = (np.minimum(x, 1.0) for x in (np.cumsum(first)[:-1], np.cumsum(first[::-1])[::-1][1:]))
     near, which = distances, None
     if isinstance(level, ApproxDP | GaussianDP) and distances.dtype.kind in "iu":  # one distance costs nothing
-        far = _last_change(level, float(behind[0]), int(distances.max()))
+        far = _last_change(level, ahead[0], behind[0], int(distances.max()))
         if far < distances.max():
             near, which = np.unique(np.minimum(distances, far), return_inverse=True)
     blocks = [
@@ -83,9 +83,11 @@ def _inwards(level: Level, first: Floats, distances: NDArray[Any]) -> Floats:
     return rows if which is None else np.asarray(rows[which.ravel()])
 
 
-def _last_change(level: Level, rest: float, farthest: int) -> int:
+def _last_change(level: Level, best: Floats, rest: Floats, farthest: int) -> int:
     """The distance from which on all but the best output have at most `LEAST` together, by bisection; or `farthest`."""
-    return first_between(lambda distance: bool(level.lower_after(distance, rest) <= LEAST), -1, farthest)
+    return first_between(
+        lambda distance: bool(level.move_after(np.array(distance), best, rest)[1] <= LEAST), -1, farthest
+    )
 
 
 def _rows(level: Level, first: Floats, ahead: Floats, behind: Floats, distances: NDArray[Any]) -> Floats:

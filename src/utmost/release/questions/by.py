@@ -124,10 +124,10 @@ class PerKey(Adds):
     def integers(self, released: Mapping[str, Any], part: str) -> NDArray[Any]:
         """What was released, which may come from a report; beyond 64 bits, as Python's own integers."""
         listed, size = released[part], self.keys(released).size
-        if not isinstance(listed, list) or len(listed) != size or not all(type(x) is int for x in listed):
+        if not isinstance(listed, list) or len(listed) != size or set(map(type, listed)) - {int}:
             raise InvalidInput(f"there are {size} keys, and as many whole numbers must be released.")
-        found = np.array(listed, dtype=object)
-        return found if np.abs(found).max(initial=0) >= LARGEST else found.astype(np.int64)
+        small = min(listed, default=0) > -LARGEST and max(listed, default=0) < LARGEST
+        return np.array(listed, dtype=np.int64 if small else object)
 
 
 def around(found: NDArray[Any], half: int, step: Fraction) -> Columns:
@@ -185,7 +185,8 @@ class ByKeys(PerKey, Grouped, Vector):
 
     def require_released(self, released: Mapping[str, Any]) -> None:
         for part in self.parts:
-            if not all(abs(x) < 2**63 for x in self.integers(released, part).tolist()):
+            found = self.integers(released, part)
+            if found.dtype == object and not np.all(np.abs(found) < 2**63):
                 raise InvalidInput("a number by keys is one of 64 bits.")
 
     def after(self, released: Mapping[str, Any]) -> After:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from utmost.errors import InvalidInput
+from utmost.mechanism.line import line_prior
 from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.alternatives import choice_alternatives
-from utmost.release.arguments import as_loss, line_prior
+from utmost.release.arguments import as_loss
+from utmost.release.bins import labels_of
 from utmost.release.questions.numbers import prior_name, prior_text
 from utmost.release.questions.question import Question
 from utmost.space.integers import Line, Tallies
@@ -137,7 +139,7 @@ class Candidate(Question):
             raise InvalidInput("what is released is the place of a candidate.")
 
     def value(self, released: Mapping[str, Any]) -> Any:
-        return self.candidates[released["place"]]
+        return labels_of(self.candidates)[released["place"]]
 
     def before(self) -> Before:
         from utmost.design.rainbow import choice_facts

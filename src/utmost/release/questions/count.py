@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from utmost.release.arguments import Condition, Of, Prior, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
-from utmost.release.options import ANY_CONDITION, OF, UNBIASED
+from utmost.release.options import ANY_CONDITION, BY, OF, UNBIASED
 from utmost.release.questions.by import CountBy, require_nothing_else
 from utmost.release.questions.discovered import CountDiscovered
 from utmost.release.questions.numbers import AddsOnes, Number
@@ -22,7 +22,7 @@ class Count(AddsOnes, Number):
 
     name = "count"
     summary = "how many rows have a condition"
-    options: ClassVar = (ANY_CONDITION, OF, UNBIASED)
+    options: ClassVar = (ANY_CONDITION, BY, OF, UNBIASED)
 
     @property
     def words(self) -> str:

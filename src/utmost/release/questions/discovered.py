@@ -1,8 +1,9 @@
 """Questions by keys that nobody listed: which keys there are, and counts, sums and means beside those that are shown.
 
 What is shown of a key depends on how many units hold it (`mechanism/keeping.py`). How many there are is told beside the
-key at no further cost. Sums, means and counts of rows where a person has several get noise at half of epsilon, and the
-keys the other half; the plan says so. Shown keys are sorted, so that their order tells nothing.
+key at no further cost. Sums, means and counts of rows where a person has several get noise at a part of the level, and
+the keys the rest (`discover(share=...)`, half without it); the plan says so. Shown keys are sorted, so that their
+order tells nothing.
 
 **How far one neighbour moves the numbers**: as in `by.py`. Where one key alone changes (one key each, units that come
 or go), its numbers may have the best noise for them; where several do, every number has noise of its own, made for
@@ -27,7 +28,7 @@ from utmost.release.arguments import SHOWN as SHOWN_LOSSES
 from utmost.release.arguments import as_loss, in_units, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, ones, range_of
-from utmost.release.discover import Discover, shown_keys
+from utmost.release.discover import HALF, Discover, shown_keys
 from utmost.release.groups import LARGEST
 from utmost.release.holders import Found, found_keys, holders_statement, in_order
 from utmost.release.keys import Keys, named
@@ -89,6 +90,11 @@ class Discovered(Question):
                 f"keys_each is {self.by.keys_each}, and a row has one key only; leave it out, or open the session with "
                 "unit=um.people(...)."
             )
+        if self.by.share != HALF and not self.parts_with_noise:
+            raise InvalidInput(
+                f"share is {shown(self.by.share)}, and there is nothing to share: how many hold a key is told at no "
+                "cost; leave it out."
+            )
 
     # ---- where it lies ----
 
@@ -118,12 +124,13 @@ class Discovered(Question):
 
     @property
     def posed(self) -> dict[str, Any]:
-        return {**super().posed, "counted": self.counted}
+        chosen = {} if self.by.share == HALF else {"share": str(self.by.share)}
+        return {**super().posed, "counted": self.counted, **chosen}
 
     def design(self) -> Solution:
         from utmost.design.discovery import best_keys
 
-        return best_keys(self.space, self.privacy, self.counted, self.loss)
+        return best_keys(self.space, self.privacy, self.counted, self.loss, self.by.share)
 
     # ---- reading and drawing ----
 

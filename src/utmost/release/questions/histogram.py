@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.arguments import Condition, Of, Privacy, as_loss, plain
-from utmost.release.bins import Bins, bins
+from utmost.release.bins import Bins, as_bins, labels_of, public_of
 from utmost.release.cells import as_categories, category_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
@@ -39,10 +39,10 @@ class Histogram(Vector):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        listed = tuple((as_column(name), _settled(values)) for name, values in self.categories)
+        listed = tuple((as_column(name), as_bins(values) or tuple(values)) for name, values in self.categories)
         other = plain(self.other)
         named = isinstance(other, str) and other.strip()
-        if other is not None and (not named or any(other in _shown(values) for _, values in listed)):
+        if other is not None and (not named or any(other in labels_of(values) for _, values in listed)):
             raise InvalidInput(
                 f"other is {shown(other)}; give a name that is not a category, or None to drop what is unlisted."
             )
@@ -60,8 +60,12 @@ class Histogram(Vector):
         more = [] if self.other is None else [self.other]
         return tuple(
             ", ".join(label)
-            for label in product(*([*map(str, _shown(values)), *more] for _, values in self.categories))
+            for label in product(*([*map(str, labels_of(values)), *more] for _, values in self.categories))
         )
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return (", ".join(name for name, _ in self.categories),)
 
     @property
     def words(self) -> str:
@@ -72,7 +76,9 @@ class Histogram(Vector):
     def public(self) -> dict[str, Any]:
         return {
             "question": self.name,
-            "categories": [[name, _plain(values)] for name, values in self.categories],  # in order, which names cells
+            "categories": [
+                [name, public_of(values)] for name, values in self.categories
+            ],  # in order, which names cells
             "other": self.other,
             "where": self.where.text,
             "of": self.of,
@@ -174,21 +180,6 @@ class AsksHistogram(Asks[Made]):
 
 def _of_column(column: str, categories: Any) -> Any:
     return categories if isinstance(categories, Bins) else as_categories(column, categories)
-
-
-def _settled(values: Any) -> Bins | tuple[Any, ...]:
-    """Bins, or the listed categories; both may come from a report."""
-    if isinstance(values, Bins):
-        return values
-    return bins(values["bins"]) if isinstance(values, Mapping) else tuple(values)
-
-
-def _shown(values: Bins | tuple[Any, ...]) -> Sequence[Any]:
-    return values.labels if isinstance(values, Bins) else values
-
-
-def _plain(values: Bins | tuple[Any, ...]) -> Any:
-    return {"bins": list(values.edges)} if isinstance(values, Bins) else list(values)
 
 
 def _listed(column: Any, categories: Any) -> list[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from utmost.privacy import Level
 from utmost.release.arguments import Condition, Prior, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, votes
-from utmost.release.options import CONDITION
+from utmost.release.options import BY, CONDITION
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.choices_by import YesOrNoBy
 from utmost.release.questions.numbers import Adds
@@ -25,7 +25,7 @@ class Majority(YesOrNo, Adds):
 
     name = "majority"
     summary = "whether more rows have a condition than not"
-    options: ClassVar = (CONDITION,)
+    options: ClassVar = (CONDITION, BY)
     parts: ClassVar[tuple[str, ...]] = ("yes",)
 
     where: Where = EVERY_ROW

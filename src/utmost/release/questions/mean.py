@@ -17,7 +17,7 @@ from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
-from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
+from utmost.release.options import BY, COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.by import MeanBy
 from utmost.release.questions.discovered import MeanDiscovered
 from utmost.release.questions.numbers import Parts
@@ -36,7 +36,7 @@ class Mean(AddsDistances, Parts):
 
     name = "mean"
     summary = "the mean of a column"
-    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE)
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY)
 
     @property
     def words(self) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from utmost.errors import InvalidInput
 from utmost.release.arguments import Condition, Of, Privacy, TallyPrior, as_loss, tally_prior, tally_prior_text
+from utmost.release.bins import as_bins, public_of
 from utmost.release.cells import as_categories, category_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import CHOICES, COLUMN, OF, WHERE
@@ -35,7 +36,7 @@ class Plurality(Candidate):
     def __post_init__(self) -> None:
         super().__post_init__()
         column = as_column(self.column)
-        named = tuple(as_categories(column, self.candidates))
+        named = as_bins(self.candidates) or tuple(as_categories(column, self.candidates))
         if not 2 <= len(named) <= MOST_CANDIDATES:
             raise InvalidInput(
                 f"there are {len(named)} candidates; give 2 to {MOST_CANDIDATES}, such as those that may well win."
@@ -52,7 +53,7 @@ class Plurality(Candidate):
         return {
             "question": self.name,
             "column": self.column,
-            "candidates": list(self.candidates),
+            "candidates": public_of(self.candidates),
             "where": self.where.text,
             "of": self.of,
             "loss": self.loss,
@@ -90,8 +91,9 @@ class AsksPlurality(Asks[Made]):
         ----------
         column : str
             Whose value is a row's vote.
-        candidates : list
-            2 to 100 public values of the column; of those with the most votes the first wins.
+        candidates : list or um.bins
+            2 to 100 public values of the column, or the bins that its numbers are put into (a bin holds its lower edge
+            and not its upper one); of those with the most votes the first wins.
         privacy : level or number
             What this answer may spend, as for `count`.
         where : condition, optional
@@ -117,6 +119,10 @@ class AsksPlurality(Asks[Made]):
         >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=5)
         >>> s.plurality("town", ["Ash", "Briar"], privacy=5).value
         'Ash'
+        >>> table = pyarrow.table({"age": [17, 18, 64, 70] * 25})
+        >>> s = um.Session(table, "ages", um.rows(at_most=120), "add-remove", budget=5)
+        >>> s.plurality("age", um.bins([0, 18, 65, 120]), privacy=5).value
+        '[18, 65)'
         """
         asked = Plurality(
             terms=self.terms,

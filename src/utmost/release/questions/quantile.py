@@ -17,7 +17,7 @@ import numpy as np
 from utmost.errors import InvalidInput
 from utmost.exact import Number
 from utmost.privacy import Level
-from utmost.release.accuracy import After
+from utmost.release.accuracy import CONFIDENCE, After
 from utmost.release.arguments import (
     Condition,
     Of,
@@ -32,11 +32,10 @@ from utmost.release.cells import range_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones
 from utmost.release.keys import MOST_CELLS
-from utmost.release.options import CANDIDATES, COLUMN, OF, SHARE, WHERE
+from utmost.release.options import BY, CANDIDATES, COLUMN, OF, SHARE, WHERE
 from utmost.release.questions.by import ONE_GROUP
 from utmost.release.questions.choices import Candidate
 from utmost.release.questions.choices_by import ChoiceBy
-from utmost.release.questions.numbers import prior_name
 from utmost.release.questions.quantiles import Quantiles, as_candidates, as_share
 from utmost.release.questions.question import Asks, Made, Terms, as_of, asking
 from utmost.release.source import Source, Statement, as_column
@@ -44,6 +43,7 @@ from utmost.release.source import Source, Statement, as_column
 if TYPE_CHECKING:
     import pyarrow
 
+    from utmost.design.rainbow.candidates import ChoiceFacts
     from utmost.solution import Solution
 
 LOSSES = ("absolute", "zero-one", "rank")
@@ -55,7 +55,7 @@ class Quantile(Candidate):
 
     name = "quantile"
     summary = "the median or another quantile of a column"
-    options: ClassVar = (COLUMN, SHARE, CANDIDATES, WHERE, OF)
+    options: ClassVar = (COLUMN, SHARE, CANDIDATES, WHERE, BY, OF)
 
     q: Any
     loss: str = "absolute"
@@ -102,11 +102,8 @@ class Quantile(Candidate):
     def after(self, released: Any) -> After:
         from utmost.design.rainbow import choice_facts
 
-        known, between = super().after(released), choice_facts(self.solution).interval(released["place"])
-        if between is None:
-            return known
-        low, high = (self.candidates[place] for place in between)
-        return replace(known, intervals={self.name: (low, high)})
+        low, high = choice_facts(self.solution).interval(released["place"])
+        return replace(super().after(released), likely=(self.candidates[low], self.candidates[high]))
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
@@ -167,28 +164,31 @@ class QuantileBy(ChoiceBy):
         return [self.candidates[place] for place in self._places(released)]
 
     def after(self, released: Mapping[str, Any]) -> After:
-        ends = [self._ends[place] for place in self._places(released)]
-        given = f"a {prior_name(self.prior)} prior and its answer{self.not_in_it}"
-        return After(dict(zip(self.by.labels, ends, strict=True)), given=given)
+        chances = [self._right[place] for place in set(self._places(released))]
+        given = f"{self.one.after({'place': 0}).given}, of the group where that is least"
+        known = [chance for chance in chances if chance is not None]
+        least = min(known) if len(known) == len(chances) else None
+        return After(probability_right=least, given=given, rows_within=self._facts.within(CONFIDENCE))
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """The keys, and for each the answer and the ends of its interval."""
+        """The keys, and for each the answer and how likely it is right; null where that is not known."""
         import pyarrow
 
         places = self._places(released)
-        ends = [self._ends[place] for place in places]
         found = self.by.table.append_column("value", pyarrow.array([self.candidates[place] for place in places]))
-        found = found.append_column("lower", pyarrow.array([low for low, _ in ends]))
-        return found.append_column("upper", pyarrow.array([high for _, high in ends]))
+        return found.append_column("right", pyarrow.array([self._right[place] for place in places], pyarrow.float64()))
 
-    @cached_property
-    def _ends(self) -> list[tuple[Any, Any]]:
-        """For each candidate that may be named, where the quantile then lies; all of them where that is not known."""
+    @property
+    def _facts(self) -> ChoiceFacts:
         from utmost.design.rainbow import choice_facts
 
-        facts, last = choice_facts(self.solution), len(self.candidates) - 1
-        found = [facts.interval(place) or (0, last) for place in range(last + 1)]
-        return [(self.candidates[low], self.candidates[high]) for low, high in found]
+        return choice_facts(self.solution)
+
+    @cached_property
+    def _right(self) -> list[float | None]:
+        """For each candidate, how likely it is right if it is named; None where that is not known."""
+        found = (self._facts.right(place) for place in range(len(self.candidates)))
+        return [None if chance is None else chance.value for chance in found]
 
     def _places(self, released: Mapping[str, Any]) -> list[int]:
         found = self._listed(released, "place", int)
@@ -244,12 +244,13 @@ class AsksQuantile(Asks[Made]):
         Returns
         -------
         Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is a candidate, `answer.interval` holds the true quantile with 95 % given the prior.
-            `answer.after.rows_within` rests on no prior: whatever the table holds, with 95 % the candidate is fewer
-            rows than this from being the quantile. No interval of candidates can say that much of every table: where
-            half of the rows lie at either end, one row moves the median from one end to the other. Of
-            several, `answer.value` is {q: candidate}, and `answer.intervals` hold each with 95 % whatever the table
-            holds: they are as wide as it takes.
+            `answer.value` is a candidate. `answer.after.rows_within`: whatever the table holds, with 95 % the candidate
+            is fewer rows than this from being the quantile. No interval of candidates can say that much of every
+            table: where half of the rows lie at either end, one row moves the median from one end to the other. So
+            `answer.interval` is None, and `answer.after.likely` says between which candidates the quantile lies with
+            95 % given the prior. Of a list, such as ``[0.5]``, `answer.value` is {q: candidate}, and
+            `answer.intervals` hold each with 95 % whatever the table holds: more is released for them, and they are
+            as wide as it takes.
 
         Examples
         --------

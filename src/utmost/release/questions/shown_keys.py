@@ -76,8 +76,9 @@ class AsksKeys(Asks[Made]):
         ----------
         column : str or list of str
             Whose values are the keys; rows with a null among them take no part.
-        privacy : ApproxDP
-            What this answer may spend, such as ``um.ApproxDP(1, 1e-6)``. Without a delta no key could be shown.
+        privacy : ApproxDP or ApproxGaussianDP
+            What this answer may spend, such as ``um.ApproxDP(1, 1e-6)`` or ``um.ApproxGaussianDP(0.5, 1e-6)``. Without
+            a delta no key could be shown.
         where : condition, optional
             Only rows with this condition take part.
         keys_each : int

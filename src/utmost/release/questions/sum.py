@@ -9,7 +9,7 @@ from utmost.exact import Number as AnyNumber
 from utmost.release.arguments import Condition, Prior, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
-from utmost.release.options import COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
+from utmost.release.options import BY, COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
 from utmost.release.questions.by import SumBy, require_nothing_else
 from utmost.release.questions.discovered import SumDiscovered
 from utmost.release.questions.numbers import Number
@@ -24,7 +24,7 @@ class Sum(AddsValues, Number):
 
     name = "sum"
     summary = "what a column adds up to"
-    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, UNBIASED)
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY, UNBIASED)
 
     @property
     def words(self) -> str:

@@ -10,7 +10,7 @@ from utmost.errors import InvalidInput, shown
 from utmost.privacy import Level
 from utmost.release.arguments import Condition, Of, Prior, Privacy, plain
 from utmost.release.contributions import ones
-from utmost.release.options import ANY_CONDITION, AT_LEAST, OF
+from utmost.release.options import ANY_CONDITION, AT_LEAST, BY, OF
 from utmost.release.questions.by import ONE_GROUP
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.choices_by import YesOrNoBy
@@ -26,7 +26,7 @@ class Threshold(YesOrNo, AddsOnes):
 
     name = "threshold"
     summary = "whether at least so many rows have a condition"
-    options: ClassVar = (ANY_CONDITION, AT_LEAST, OF)
+    options: ClassVar = (ANY_CONDITION, AT_LEAST, BY, OF)
     parts: ClassVar[tuple[str, ...]] = ("yes",)
 
     at_least: int

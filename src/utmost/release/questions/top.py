@@ -13,6 +13,7 @@ from utmost.errors import InvalidInput
 from utmost.exact import as_whole
 from utmost.release.accuracy import BY_LAW, After, Before
 from utmost.release.arguments import Condition, Of, Privacy
+from utmost.release.bins import as_bins, labels_of, public_of
 from utmost.release.cells import as_categories
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.discover import as_discover, shown_keys
@@ -53,7 +54,7 @@ class Top(Question):
     def __post_init__(self) -> None:
         super().__post_init__()
         column = as_column(self.column)
-        listed = tuple(as_categories(column, self.candidates))
+        listed = as_bins(self.candidates) or tuple(as_categories(column, self.candidates))
         if not 1 <= (k := as_named(self.k)) <= len(listed):
             raise InvalidInput(f"k is {k}, and there are {len(listed)} candidates; name 1 to {len(listed)} of them.")
         self.settle(column=column, candidates=listed, k=k, of=as_of(self.of, self.terms.unit))
@@ -61,7 +62,7 @@ class Top(Question):
     @cached_property
     def counts(self) -> CountBy:
         """The counts that it is made of."""
-        by = keys({self.column: list(self.candidates)})
+        by = keys({self.column: as_bins(self.candidates) or list(self.candidates)})
         return CountBy(terms=self.terms, privacy=self.privacy, by=by, where=self.where, of=self.of)
 
     @property
@@ -75,7 +76,7 @@ class Top(Question):
             "question": self.name,
             "column": self.column,
             "k": self.k,
-            "candidates": list(self.candidates),
+            "candidates": public_of(self.candidates),
             "where": self.where.text,
             "of": self.of,
             "loss": self.loss,
@@ -110,7 +111,7 @@ class Top(Question):
         known = isinstance(places, list) and all(type(at) is int and 0 <= at < len(self.candidates) for at in places)
         if not known or len(places) != self.k or len(set(places)) < self.k:
             raise InvalidInput(f"{self.k} different candidates are named, each by its place in the list.")
-        return [self.candidates[at] for at in places]
+        return [labels_of(self.candidates)[at] for at in places]
 
     def before(self) -> Before:
         from utmost.mechanism.top_lists import missed
@@ -243,9 +244,9 @@ class AsksTop(Asks[Made]):
             Whose values are counted; without candidates, also a list of columns.
         k : int
             How many are named.
-        candidates : list, optional
-            Public values of the column, in the order that breaks ties; others do not count. Without it, any value of
-            the column may be named.
+        candidates : list or um.bins, optional
+            Public values of the column, or the bins that its numbers are put into, in the order that breaks ties;
+            others do not count. Without it, any value of the column may be named.
         privacy : level or number
             What this answer may spend, as for `count`; without candidates with a delta: ``um.ApproxDP(1, 1e-6)``.
         where : condition, optional

@@ -23,7 +23,7 @@ from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Privacy, in_units, scaled, shown_with
 from utmost.release.contributions import Contribution, Grid, distances_to_ends
 from utmost.release.keys import Keys
-from utmost.release.options import COLUMN, GRID, LOWER, UPPER, WHERE
+from utmost.release.options import BY, COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.by import OfValues
 from utmost.release.questions.numbers import Adds, Parts
 from utmost.release.questions.of_column import Columns, OfColumn
@@ -102,7 +102,7 @@ class Variance(AddsSquares, Parts):
 
     name = "variance"
     summary = "the variance and standard deviation of a column"
-    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE)
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY)
     one_kind: ClassVar = False
 
     @property
