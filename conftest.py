@@ -6,7 +6,9 @@ about the code. `make test-long`, `UTMOST_SEARCH=1 make test` and the tests of t
 afresh.
 """
 
+import atexit
 import os
+import tempfile
 import zlib
 from types import SimpleNamespace
 
@@ -14,6 +16,10 @@ import numpy as np
 import pytest
 
 from utmost.mechanism.sampling import insecure_source_for_tests_only
+
+STATE = tempfile.TemporaryDirectory()
+atexit.register(STATE.cleanup)
+os.environ["UTMOST_STATE"] = STATE.name  # nothing of the user's is read or written
 
 
 @pytest.fixture(autouse=True)

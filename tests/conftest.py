@@ -1,20 +1,15 @@
 """The same examples in every run of `make test` (`UTMOST_SEARCH=1 make test` looks for new ones); a server to ask."""
 
-import atexit
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-STATE = tempfile.TemporaryDirectory()
-atexit.register(STATE.cleanup)
-os.environ["UTMOST_STATE"] = STATE.name
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=300)
 settings.load_profile("search" if os.environ.get("UTMOST_SEARCH") else "steady")

@@ -29,6 +29,7 @@ SAME_THING = {
     "survey": "a survey: what it is, and the command that runs it",
     "tiers": "groups of people with levels of their own: the laws, which is best, and the check",
     "top_lists": "the most frequent of a list: the laws, which is best, and the check",
+    "triples": "three leading candidates: the prices, and the bound they prove",
     "window": "errors in a window: the evidence, and the check of it",
 }
 """Names that several modules have, because they are about one thing: in each of the layers, what that layer does."""

@@ -46,7 +46,7 @@ reason for a quick test.
 """
 SAME = "Nothing changes"
 """The heading in mutants.md of mutations that change nothing that can be seen: others are tried in their place."""
-COPIED = ("src", "tests", "docs", "examples", "README.md", "CHANGELOG.md", "pyproject.toml", "Makefile")
+COPIED = ("conftest.py", "src", "tests", "docs", "examples", "README.md", "CHANGELOG.md", "pyproject.toml", "Makefile")
 
 # The tests that cover a module.
 CHECKING = ("solution/test_solution", "checking/test_rainbow")
@@ -54,7 +54,7 @@ CERTIFIED, LOCAL = "mechanism/test_certification", ("design/local/test_informati
 COVERED = {
     "mechanism/certification": (CERTIFIED, "solution/test_solution", "mechanism/test_sampling"),
     "mechanism/violations": (CERTIFIED, "solution/test_solution"),
-    "mechanism/sampling": ("mechanism/test_sampling", CERTIFIED),
+    "mechanism/sampling": ("mechanism/test_sampling", CERTIFIED, "design/noise/test_discrete"),
     "mechanism/rounding": (CERTIFIED,),
     "mechanism/decaying": (CERTIFIED, "design/finite/test_optimum"),
     "exact/arithmetic": ("exact/test_arithmetic", CERTIFIED),

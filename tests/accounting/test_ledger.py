@@ -158,8 +158,9 @@ def test_bad_arguments_are_named():
     with account.reserve(0.1, "q") as entry, pytest.raises(InvalidInput) as wrong:
         entry.complete({"answer": float("nan"), "secret": "Mallory"})
     assert "Mallory" not in str(wrong.value)
-    with pytest.raises(InvalidInput, match="neither a file name"):
-        um.Ledger("mysql://somewhere")
+    for name in ("mysql://somewhere", " ", 7):
+        with pytest.raises(InvalidInput, match="neither a file name"):
+            um.Ledger(name)
     assert not ledger.kept
     assert "lost with this process" in repr(ledger)
 

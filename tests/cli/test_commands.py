@@ -515,3 +515,23 @@ def test_long_work_says_so_on_a_terminal_and_nowhere_else():
             time.sleep(seconds)
         assert ("designing: " in screen.getvalue()) is told
         assert screen.getvalue().endswith("\r\033[K") is told
+
+
+@pytest.mark.parametrize(
+    ("text", "outputs"),
+    [
+        ("no,yes\n0.75,0.25\n0.25,0.75\n", ["no", "yes"]),
+        (",no,yes\n0,0.75,0.25\n1,0.25,0.75\n", ["no", "yes"]),
+        ("point,0,1\n0,3/4,1/4\n1,1/4,3/4\n", ["0", "1"]),
+        ("0.75,0.25\n0.25,0.75\n", [0, 1]),
+    ],
+)
+def test_a_matrix_may_have_names_of_outputs_alone(tmp_path, text, outputs):
+    """A header without a column of points, with one, or neither: told apart by whether rows add up to one."""
+    from utmost.cli.matrix_file import read_table
+
+    file = tmp_path / "m.csv"
+    file.write_text(text)
+    assert list(read_table(file).outputs) == outputs
+    assert utmost("certify", file, "--epsilon", "1.1").returncode == 0
+    assert utmost("certify", file, "--epsilon", "1").returncode == 1

@@ -53,6 +53,8 @@ def test_the_probability_of_yes_is_the_share_of_its_weight():
         {"width": 0},
         {"bits": 0},
         {"no": 1.0},
+        {"no": 6},
+        {"weights": [["8", "8"]], "no": 1},
     ],
 )
 def test_impossible_blocks_are_refused(change):

@@ -4,6 +4,8 @@ Covers `mechanism/choice_tables`, `mechanism/exact_law`.
 """
 
 import math
+import sys
+import time
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 import utmost as um
+from utmost.mechanism import choices
 from utmost.mechanism.choice_tables import LeadLines, TallyTable
 from utmost.mechanism.choices import Exponential, NearestChoice, NoisyMax, PermuteAndFlip, ThreeRanks
 from utmost.mechanism.contests import Ranks, Votes
@@ -23,6 +26,8 @@ from utmost.space.integers import Tallies
 
 THIRD = um.PureDP.from_ratio(3)
 SMALL = [(2, 6, 1), (3, 5, 1), (4, 3, 1), (10, 1, 1), (3, 4, 2), (3, 4, 3)]
+
+LARGER = [(2, 40, 1), (3, 14, 1), (4, 8, 1), (5, 5, 1), (6, 3, 1), (7, 3, 1), (8, 2, 1), (9, 2, 1), (10, 2, 1)]
 
 
 def subsets(items):
@@ -111,14 +116,14 @@ def test_noisy_max_at_known_tallies(reach, tally, expected):
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
-@pytest.mark.parametrize("size", SMALL, ids=str)
+@pytest.mark.parametrize("size", [*SMALL, *(pytest.param(size, marks=pytest.mark.long) for size in LARGER)], ids=str)
 def test_every_edge_keeps_the_level_in_fractions(neighbours, size):
     """All tallies, all edges, both ways, exactly; and the floating-point law is the exact one."""
     cells, rows, each = size
     tallies = Tallies(cells, rows, neighbours, each)
     space = tallies.space()
     for law in laws_on(tallies):
-        if cells == 10 and isinstance(law, PermuteAndFlip):
+        if cells >= 8 and isinstance(law, PermuteAndFlip):
             continue  # its fractions have thousands of digits
         table = [exactly(law, tally) for tally in space.points]
         assert all(sum(row) == 1 for row in table) or isinstance(law, PermuteAndFlip | NoisyMax)
@@ -196,6 +201,51 @@ def test_whoever_wins_as_many_random_bytes_are_drawn(law):
         taken[tally] = sum(portions) / 40
     spread = max(taken.values()) / min(taken.values())
     assert spread == 1 or (isinstance(law, PermuteAndFlip) and spread < 1.3)  # a uniform order is drawn by rejection
+
+
+@pytest.mark.parametrize(
+    "law", laws_on(Tallies(3, 50, "add-remove")), ids=lambda law: f"{law.name}, {law.contest.kind}"
+)
+def test_whoever_wins_the_same_steps_are_made(monkeypatch, law):
+    """Every line that a draw runs, in order: the same at every tally, whoever wins or is named, and by how much."""
+    if isinstance(law, PermuteAndFlip):  # a uniform order is drawn by rejection
+        monkeypatch.setattr(choices, "below", lambda n: n - 1)
+    seen = set()
+    rng = np.random.default_rng(3)
+    law.sample((1, 1, 1))  # logarithms and tables are kept from the first draw on
+    for tally in ((40, 0, 0), (0, 40, 0), (0, 0, 40), (9, 9, 9), (0, 0, 0), (20, 19, 0), (10**6, 0, 1)):
+        for _ in range(4):
+            steps = []
+
+            def trace(frame, event, argument, steps=steps):
+                if event == "line" and "utmost" in frame.f_code.co_filename and "<" not in frame.f_code.co_name:
+                    steps.append((frame.f_code.co_name, frame.f_lineno))
+                return trace
+
+            with insecure_source_for_tests_only(rng.bytes):
+                sys.settrace(trace)
+                try:
+                    law.sample(tally)
+                finally:
+                    sys.settrace(None)
+            seen.add(tuple(steps))
+    assert len(seen) == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("law", laws_on(Tallies(3, 2000, "replace")), ids=lambda law: f"{law.name}, {law.contest.kind}")
+def test_whoever_wins_draws_take_the_same_time(law):
+    """The 30th percentile of 2000 draws at each of four tallies, taken in turn: no two differ by a fifth."""
+    tallies = ((2000, 0, 0), (0, 2000, 0), (0, 0, 2000), (700, 600, 700))
+    taken = {tally: [] for tally in tallies}
+    for _ in range(2000):
+        for tally in tallies:
+            begun = time.perf_counter_ns()
+            law.sample(tally)
+            taken[tally].append(time.perf_counter_ns() - begun)
+    usual = [np.percentile(each, 30) for each in taken.values()]
+    print(law.name, law.contest.kind, max(usual) / min(usual))
+    assert max(usual) / min(usual) < 1.2
 
 
 def test_a_law_that_is_not_private_is_refused():

@@ -90,6 +90,14 @@ def test_long_lines_by_pieces_of_the_staircase():
         assert mechanism.worst(loss) == pytest.approx(2 * float(steps @ noise.tail(t)), rel=1e-9)
 
 
+def test_the_worst_is_the_middle_where_both_ends_are_far():
+    """Nothing is sought there: the loss is that of the noise, at every size."""
+    noise = NOISES["geometric"]
+    far = NoisyLine(Line(0, 10**9, 1), noise, "squared", None, "cut")
+    assert far.worst_among("squared") == ""
+    assert far.worst("squared") == pytest.approx(noise.mean("squared"), rel=1e-9)
+
+
 def test_the_worst_says_where_it_was_sought():
     """Everywhere where that is feasible or proved; else among points whose number is stated."""
     short, long = Line(0, 300, 3), Line(0, 3 * 10**6, 2000)

@@ -31,6 +31,13 @@ def test_twelve_digits_of_the_ratio_and_never_more(level, ratio):
     assert not implies(um.PureDP.from_ratio(found.ratio + 2 * last), level)
 
 
+@pytest.mark.parametrize("level", [um.ApproxDP(0, "6e-16"), um.GaussianDP("1.4e-15"), um.GaussianDP("1e-16")], ids=str)
+def test_levels_that_allow_next_to_nothing(level):
+    """Of an excess of 2e-16, of which floats carry no digit: a pure level within, or none."""
+    found = pure_within(level)
+    assert found is None or implies(found, level)
+
+
 def test_concentrated_levels_follow_from_pure_ones_alone():
     """Epsilon implies epsilon^2/2, exactly; a delta however small implies no rho."""
     assert implies(um.PureDP(1), um.ZCDP("1/2"))

@@ -4,6 +4,7 @@ from utmost.accounting import events, filters, theorems
 from utmost.accounting.account import Account, Schedule
 from utmost.accounting.composition import Composition, compose, how_many, largest_epsilon
 from utmost.accounting.entries import Entry, LedgerCheck
+from utmost.accounting.hypotheses import composed_levels, region_between_sets, region_of
 from utmost.accounting.ledger import Ledger
 from utmost.accounting.pricing import Price, cheapest
 from utmost.accounting.privacy_losses import Loss, loss_between, loss_of
@@ -21,6 +22,7 @@ __all__ = [
     "Schedule",
     "cheapest",
     "compose",
+    "composed_levels",
     "events",
     "filters",
     "how_many",
@@ -29,6 +31,8 @@ __all__ = [
     "loss_of",
     "region",
     "region_between",
+    "region_between_sets",
+    "region_of",
     "simulating_channel",
     "theorems",
 ]

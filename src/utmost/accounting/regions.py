@@ -131,7 +131,7 @@ def region_between(mechanism: Rows, point: Hashable, other: Hashable) -> Region:
     missed = np.append(0.0, np.cumsum(there[order]))
     alarm = np.append(1.0, 1 - np.cumsum(here[order]))
     alarm[-1], missed[-1] = 0.0, 1.0
-    return Region(_lower_hull(np.clip(np.column_stack([missed, alarm]), 0.0, 1.0)))
+    return Region(lower_hull(np.clip(np.column_stack([missed, alarm]), 0.0, 1.0)))
 
 
 @cites("LIM-theorem-2.2.3", "LIM-theorem-2.2.4", "LIM-theorem-3.6.3", "LIM-lemma-4.3.2")
@@ -181,10 +181,11 @@ def _corners(values: Floats, masses: Floats, infinite: float) -> Floats:
     missed = np.concatenate([[0.0, 0.0], np.cumsum(masses * np.exp(-values))])
     alarm[-1] = 0.0
     missed[missed > 1 - ROUNDING] = 1.0  # sums of all of Q, rounded: one corner and not two
-    return _lower_hull(np.vstack([np.clip(np.column_stack([missed, alarm]), 0.0, 1.0), [[1.0, 0.0]]]))
+    return lower_hull(np.vstack([np.clip(np.column_stack([missed, alarm]), 0.0, 1.0), [[1.0, 0.0]]]))
 
 
-def _lower_hull(points: Floats) -> Floats:
+def lower_hull(points: Floats) -> Floats:
+    """The corners of the lower boundary of the convex hull of points, from left to right."""
     ordered = sorted(map(tuple, points.tolist()))
     hull: list[tuple[float, ...]] = []
     for x, y in ordered:

@@ -12,6 +12,7 @@ from flint import arb, ctx
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import Evidence, Outcome, bounded, read, read_positions
 from utmost.checking.shortfalls import shortfall_bound, uneven_chains
+from utmost.checking.triples import triple_gain
 from utmost.errors import InvalidInput
 from utmost.exact import as_fmpq, endpoints
 from utmost.exact.saved import NONSENSE
@@ -74,12 +75,18 @@ def _read(problem: Any) -> tuple[Contest, Level, str, dict[tuple[int, ...], floa
 
 
 def choice_bound(problem: Any, evidence: Evidence) -> float:
-    """What no private choice loses less than: from dual prices on the listed tallies, or by chains of two winners."""
+    """What no private choice loses less than: from dual prices on the listed tallies, or by chains of two winners.
+
+    Prices on triangles of three leaders, where there are some, add to what chains prove.
+    """
     contest, level, loss, prior = _read(problem)
     if "dual_places" not in evidence:
         if not isinstance(contest, Votes) or prior is not None:
             raise InvalidInput("chains bound the loss of a winner over all tallies alike, nothing else.")
-        return (winner_bound if loss == "zero-one" else shortfall_bound)(contest.tallies, level)
+        found = (winner_bound if loss == "zero-one" else shortfall_bound)(contest.tallies, level)
+        if "sides" in evidence and isinstance(level, ApproxDP):
+            found += triple_gain(contest.tallies, level, loss, evidence)
+        return float(np.nextafter(found, 0))
     tallies = contest.tallies
     if tallies.points > MOST_LISTED:
         raise InvalidInput(f"dual prices are for at most {MOST_LISTED} tallies.")

@@ -12,6 +12,7 @@ from flint import arb, ctx
 from utmost.errors import InvalidInput
 from utmost.exact import as_fmpq, endpoints
 from utmost.mechanism.decay import enclose_epsilon
+from utmost.mechanism.runner_up import votes_behind
 from utmost.privacy import ApproxDP, Level
 from utmost.space.integers import Tallies
 
@@ -58,39 +59,13 @@ def shortfall_bound(tallies: Tallies, level: Level) -> float:
     with ctx.workprec(BITS):
         b = (-enclose_epsilon(level)).exp()
         found = arb(0)
-        for k, behind in enumerate(_votes_behind(tallies, far), 1):
+        for k, behind in enumerate(votes_behind(tallies, far), 1):
             found += arb(as_fmpq(Fraction(behind, whole))) * b ** (-(-k // r) - 1)  # what is left out would only add
         for chains, excess in _excesses(tallies, far, b):
             found -= excess.max(arb(0)) * arb(as_fmpq(Fraction(chains, whole)))
         if far <= n:
             found -= 4 * (n + 1) * b ** (far - 1)  # of all longer chains together
         return max(0.0, float(np.nextafter(float(endpoints(found * b / (1 + b))[0]), -math.inf)))
-
-
-def _votes_behind(tallies: Tallies, far: int) -> Iterator[int]:
-    """For the leads 1, 2, ..., `far`: by how many votes, in all, the second is behind at tallies of that lead.
-
-    C(N - k + m, m - 1) tallies have lead k. Their second is k votes behind, or k - 1 where the winner wins ties;
-    taking k - 1 votes from the winner makes of these the tallies of N - k + 1 rows whose first two have equal votes.
-    """
-    n, m = tallies.rows, tallies.cells
-    # a strict winner has v votes, m - 1 others at most v - 1: by inclusion and exclusion over i who have more
-    sums = [{rows: _stepped(rows - i - 1, i + 1, m - 1) for rows in range(n, max(n - i - 1, -1), -1)} for i in range(m)]
-    for k in range(1, far + 1):
-        rows = n - k + 1
-        strict = 0
-        for i, known in enumerate(sums):
-            strict += (-1) ** i * math.comb(m - 1, i) * known[rows]
-            if rows - i - 1 >= 0:
-                known[rows - i - 1] = known[rows] - math.comb(rows - i - 1 + m - 1, m - 1)
-            del known[rows]
-        equal = math.comb(rows + m, m) - m * strict
-        yield k * math.comb(n - k + m, m - 1) - equal
-
-
-def _stepped(start: int, step: int, k: int) -> int:
-    """C(start + k, k) + C(start - step + k, k) + ... down to C(k, k)."""
-    return sum(math.comb(s + k, k) for s in range(start, -1, -step))
 
 
 def _excesses(tallies: Tallies, far: int, b: arb) -> Iterator[tuple[int, arb]]:

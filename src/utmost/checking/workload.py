@@ -1,10 +1,11 @@
-"""Many numbers at once: the stated variance of marginal tables and hierarchies, and what nothing private goes below.
+"""Many numbers at once: the stated variance of sums of cells, tables and trees, and what nothing private goes below.
 
-The bound is the dual of the best factorisation. For wanted numbers W x of disjoint cells x and any weights on the
-cells that add up to 1, here equal ones, no Gaussian noise on linear functions of the cells estimates them with a
-smaller total variance than gamma^2 = (tr (W'W)^(1/2))^2 / cells at mu = 1. No mechanism at all, Gaussian or not, has
-less than gamma^2 times the least variance of a real noise that hides a shift of one (`least_variance`): averaged over
-all tables, the error along any direction is such a noise. Proofs in docs/theory.md, "Many numbers at once".
+The bound is the dual of the best factorisation. For wanted numbers W x of disjoint cells x and any weights L on the
+cells that add up to 1, no Gaussian noise on linear functions of the cells estimates them with a smaller total variance
+than gamma^2 = (tr (L^(1/2) W'W L^(1/2))^(1/2))^2 at mu = 1; for tables and trees weights are equal. No mechanism at
+all, Gaussian or not, has less than gamma^2 times the least variance of a real noise that hides a shift of one
+(`least_variance`): averaged over all tables, the error along any direction is such a noise. Proofs in docs/theory.md,
+"Many numbers at once".
 """
 
 from __future__ import annotations
@@ -17,19 +18,22 @@ from typing import Any
 import numpy as np
 
 from utmost.checking.chains import Evidence, Outcome, stated
-from utmost.checking.coordinate import NEGLIGIBLE, ROUNDING, even_errors
+from utmost.checking.coordinate import NEGLIGIBLE, ROUNDING, coordinate_bound, even_errors
 from utmost.errors import InvalidInput
 from utmost.mechanism.certification import Check
+from utmost.mechanism.lattice import IndependentLaw, NoisyVector
 from utmost.mechanism.margins import Columns, Shape, cells, closure, read_strategy, read_workload
+from utmost.mechanism.strategies import Sums, require_sums, spreads, wanted_numbers, wanted_products
 from utmost.mechanism.tables import NoisyTables
 from utmost.mechanism.trees import Tree, read_tree, sizes
 from utmost.mechanism.workloads import grain_of, hierarchy_variance, mean_variance
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
-from utmost.space.integers import CentredTables, Tables
+from utmost.space.integers import CentredTables, Lattice, Strategy, Tables
 
 MARGIN = 1e-9
 """How far a stated bound may be above the recomputed one, relatively."""
-LARGEST, MOST_LEAVES, MOST_MOVES = 700.0, 600, 10**6
+LARGEST, MOST_LEAVES, MOST_MOVES, MOST_CELLS = 700.0, 600, 10**6, 1000
+LOWERED = 1e-12
 
 
 def marginal_optimum(shape: Shape, published: tuple[Columns, ...]) -> float:
@@ -77,7 +81,10 @@ def least_variance(level: Level) -> float:
     >>> round(least_variance(PureDP(1)), 3)                                      # geometric noise has 1.841
     1.483
     """
-    found, start, length = 1 / largest_divergence(level), 1, 512
+    divergence = largest_divergence(level)
+    if divergence == 0:
+        return math.inf  # where nothing may be told, nothing is said
+    found, start, length = 1 / divergence, 1, 512
     total = 0.0
     while start < MOST_MOVES:
         moves = np.arange(start, start + length)
@@ -153,6 +160,62 @@ def check_workload(problem: Any, solved: Any) -> Outcome:
         if space.shape != shape or space.tables != strategy or space.grain != grain_of(problem.data):
             raise InvalidInput("the released tables are not those that wanted ones are made of.")
     return _checked(problem, solved, mean_variance, workload_bound)
+
+
+def sums_optimum(cells: int, wanted: Sums, evidence: Evidence) -> float:
+    """A lower bound on gamma^2 for sums of neighbouring cells, by weights on the cells; equal ones without evidence.
+
+    Eigenvalues are lowered by far more than floats err in them.
+
+    Examples
+    --------
+    >>> round(sums_optimum(10, "running", {}) / 10, 3)                       # by the best weights: 2.42157624
+    2.244
+    """
+    if cells > MOST_CELLS:
+        return 0.0
+    weights = np.asarray(evidence.get("weights", np.ones(cells)))
+    if weights.shape != (cells,) or weights.dtype.kind not in "if" or not (np.isfinite(weights) & (weights > 0)).all():
+        raise InvalidInput("the dual of a factorisation has a weight above 0 for every cell.")
+    shares = weights / weights.sum()
+    eigen = np.linalg.eigvalsh(wanted_products(cells, wanted) * np.sqrt(np.outer(shares, shares)))
+    lowered = np.maximum(eigen - LOWERED * eigen[-1], 0.0)
+    return float(np.sqrt(lowered).sum()) ** 2 * (1 - MARGIN)
+
+
+def strategy_bound(problem: Any, evidence: Evidence) -> float:
+    """What no private mechanism's mean variance of running counts, or of ranges, is below.
+
+    The dual, or one number alone with the whole level spent on it.
+    """
+    cells, wanted = _cells_of(problem)
+    alone = coordinate_bound(Lattice(1, "any", cells.reach, cells.lower, cells.upper), problem.privacy, "squared")
+    gamma = sums_optimum(cells.dimension, wanted, evidence) / wanted_numbers(cells.dimension, wanted)
+    return max(float(alone), gamma * cells.reach**2 * least_variance(problem.privacy))
+
+
+def _cells_of(problem: Any) -> tuple[Lattice, Sums]:
+    """The cells that a problem is about, and which sums of them are wanted."""
+    space = problem.space
+    cells = space.cells if isinstance(space, Strategy) else space
+    if not isinstance(cells, Lattice) or cells.moves not in ("any", "exchange"):
+        raise InvalidInput("sums are of disjoint cells, each of which a row is in or not.")
+    return cells, require_sums(problem.data.get("wanted", "running"))
+
+
+def check_strategy(problem: Any, solved: Any) -> Outcome:
+    """The variance of sums of cells, from the weights that they have by least squares; the dual of the best ones."""
+    space, mechanism, certificate = problem.space, solved.mechanism, solved.certificate
+    _, wanted = _cells_of(problem)
+    if not isinstance(mechanism, NoisyVector) or not isinstance(mechanism.noise, IndependentLaw):
+        raise InvalidInput("weighted sums of cells are answered with independent noise on each.")
+    if mechanism.noise.dimension != space.dimension or certificate.bound is None or certificate.claim != "bound":
+        raise InvalidInput("the noise and the sums differ in number, or there is no bound.")
+    value = float(mechanism.expected("squared") * spreads(space, wanted).mean())
+    bound = min(strategy_bound(problem, certificate.evidence), value)
+    sound = certificate.bound <= bound * (1 + MARGIN)
+    detail = f"no private mechanism has a mean variance below {bound:.12g}; this one has {value:.12g}"
+    return (stated(solved.value, value), Check("bound", bool(sound), detail)), max(0.0, value - bound)
 
 
 def _checked(problem: Any, solved: Any, variance: Callable[..., float], lower: Callable[..., float]) -> Outcome:

@@ -116,7 +116,7 @@ def _verify_report(file: Path, as_json: bool) -> None:
             print(f"{answer.question.words}\n{verification}")
         print(
             "Not proved here: that these integers were drawn, from this table, for this question. What the ledger says "
-            "(entry, time, spent, head) only the ledger can confirm: `utmost budget check`."
+            "(entry, time, spent, head) only the ledger can confirm: `utmost budget check LEDGER --report FILE`."
         )
     if not all(verification for _, verification in found):
         raise typer.Exit(1)

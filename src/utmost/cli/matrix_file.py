@@ -1,7 +1,7 @@
 """A mechanism of your own in a CSV file, certified.
 
-Either numbers only (points and outputs are 0, 1, 2, ...), or with a header row of outputs and a first column of points.
-Entries may be decimals or quotients such as 1/3.
+Either numbers only (points and outputs are 0, 1, 2, ...), or with a header row of outputs, or with a header row and a
+first column of points. Entries may be decimals or quotients such as 1/3.
 """
 
 from __future__ import annotations
@@ -53,9 +53,11 @@ def read_table(path: Path) -> FiniteMechanism:
         raise InvalidInput(f"{path} cannot be read: {problem}.") from None
     if not rows:
         raise InvalidInput(f"{path} is empty; give a row per point and a column per output.")
-    named = not _is_number(rows[0][0])
-    outputs: list[Any] = [cell.strip() for cell in rows[0][1:]] if named else list(range(len(rows[0])))
-    body = rows[1:] if named else rows
+    headed = not _is_number(rows[0][0])
+    body = rows[1:] if headed else rows
+    named = headed and not _are_laws(rows[0], body)
+    heads = rows[0][1:] if named else rows[0]
+    outputs: list[Any] = [cell.strip() for cell in heads] if headed else list(range(len(heads)))
     points: list[Any] = [row[0].strip() for row in body] if named else list(range(len(body)))
     entries = [row[1:] if named else row for row in body]
     for point, row in zip(points, entries, strict=True):
@@ -65,6 +67,13 @@ def read_table(path: Path) -> FiniteMechanism:
             )
     exact = [[as_rational(cell.strip(), "an entry") for cell in row] for row in entries]
     return FiniteMechanism([[float(x) for x in row] for row in exact], points, outputs)
+
+
+def _are_laws(head: list[str], body: list[list[str]]) -> bool:
+    """Whether rows below a header are probabilities from their first cell on: then no column names the points."""
+    if not head[0].strip() or not all(len(row) == len(head) and all(map(_is_number, row)) for row in body):
+        return False
+    return all(sum(as_rational(cell.strip()) for cell in row) == 1 for row in body)
 
 
 def _is_number(text: str) -> bool:

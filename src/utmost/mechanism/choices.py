@@ -44,7 +44,7 @@ from utmost.mechanism.contests import Contest, Ranks, contest_from_json
 from utmost.mechanism.decay import keeps_level
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.layers import IntegerDraws, LayerLaw
-from utmost.mechanism.sampling import Uniform, below, uniform_integer
+from utmost.mechanism.sampling import Uniform, below
 from utmost.privacy import ApproxDP, Level, level_from_json
 from utmost.privacy.pure_part import implies
 
@@ -441,17 +441,39 @@ def geometric_draws(decay: Fraction, size: int) -> list[int]:
 def _draw_part(decay: Fraction, parts: int, cuts: Callable[[Callable[[int], arb]], Sequence[arb]]) -> int:
     """In which of the parts that cut the interval from 0 to 1 a uniform number falls; all cuts are compared.
 
-    `cuts` gives the ends of all parts but the last, in increasing order, from balls around powers of the decay. Of a
-    power far below what the bits of the number can tell apart, the ball is all that small: it is never written out.
+    `cuts` gives the ends of all parts but the last, in increasing order, from balls around powers of the decay.
     """
-    number, rate = Uniform(), -math.log(decay)
+    number, known = Uniform(), dict[int, Sequence[arb]]()
 
     def enclose(place: int, bits: int) -> arb:
-        with ctx.workprec(bits + 128 + 4 * decay.denominator.bit_length()):
-            base, nothing = arb(as_fmpq(decay)), arb(0, arb(2) ** -(bits + 64))
-            return cuts(lambda times: nothing if times * rate > bits + 128 else base**times)[place]
+        if bits not in known:
+            with ctx.workprec(_precision(decay, bits)):
+                known[bits] = cuts(partial(_power, decay, bits))
+        return known[bits][place]
 
     return sum(not number.is_below(partial(enclose, place)) for place in range(parts - 1))
+
+
+def _precision(decay: Fraction, bits: int) -> int:
+    return bits + 192 + decay.denominator.bit_length()
+
+
+@lru_cache(maxsize=256)
+def _logarithm(decay: Fraction, bits: int) -> tuple[arb, arb, int]:
+    """The logarithm of the decay, its inverse, and from how many steps on powers are far below what the bits tell."""
+    with ctx.workprec(_precision(decay, bits)):
+        base = arb(as_fmpq(decay))
+        return base.log(), 1 / base, math.ceil((bits + 128) / max(-math.log(decay), 1e-300))
+
+
+def _power(decay: Fraction, bits: int, times: int) -> arb:
+    """A ball around a power of the decay; of one far below what the bits tell apart, all that small and 0.
+
+    Every power takes the same steps, the first and the farthest too: an exponential whose argument is never 0.
+    """
+    rate, inverse, last = _logarithm(decay, bits)
+    ball = (rate * (min(times, last) + 1)).exp() * inverse
+    return ball if times <= last else ball.union(0)
 
 
 def _running(shares: Sequence[arb]) -> list[arb]:
@@ -462,12 +484,7 @@ def _flip(decay: Fraction, times: int) -> bool:
     """True with probability decay^times, exactly; the time hardly depends on either."""
 
     def bound(bits: int) -> arb:
-        with ctx.workprec(bits + 64 + 2 * decay.denominator.bit_length() + times.bit_length()):
-            return arb(as_fmpq(decay)) ** times
+        with ctx.workprec(_precision(decay, bits)):
+            return _power(decay, bits, times)
 
-    number, rate = Uniform(), -math.log(decay)
-    while times * rate * (1 - 1e-9) > (number.bits + 2) * math.log(2):  # decay^times is below the last bit drawn
-        if number.number:
-            return False
-        number = Uniform(uniform_integer(64), number.bits + 64)
-    return number.is_below(bound)
+    return Uniform().is_below(bound)

@@ -455,6 +455,8 @@ def _within(parts: tuple[Any, ...], level: Any) -> bool:
             return False
         squares = sum(Fraction(part.mu) ** 2 for part in parts)
         return squares <= Fraction(level.mu) ** 2 and parts[0].delta <= level.delta
+    if math.inf in (level.exponent, *(part.exponent for part in parts)):
+        return False
     total = ExpSum.rational(1)
     for part in parts:
         total = total.times(part.ratio, Fraction(part.exponent))

@@ -182,10 +182,9 @@ class Uniform:
         """Whether it lies below a number given by balls of any precision."""
         while True:
             low, high = endpoints(enclose(self.bits + 32))
-            if self.number + 1 <= low * 2**self.bits:
-                return True
-            if self.number >= high * 2**self.bits:
-                return False
+            below, beyond = self.number + 1 <= low * 2**self.bits, self.number >= high * 2**self.bits
+            if below or beyond:  # both are asked whatever the answer, so that the time does not tell
+                return bool(below)
             self.number, self.bits = (self.number << 64) | uniform_integer(64), self.bits + 64
 
 

@@ -26,6 +26,7 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.choices import ChoiceLaw, DecayingChoice, ThreeRanks
 from utmost.mechanism.contests import Contest, Votes
+from utmost.mechanism.runner_up import runner_up_shortfall
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.pure_part import pure_within
 from utmost.space.integers import Tallies
@@ -37,8 +38,8 @@ FEWEST_LINES, MOST_LINES, LINES_CELLS, PLACES, MOST_COUNTS = 600, 2000, 8000, 40
 of how many counts all of them may consist: with many candidates, lines are taken in larger steps."""
 FAR_EXACT, FAR_DRAWN = 36.0, 18.0
 """After which decay tallies are left out: e^-36 is less than rounding, e^-18 less than any standard error."""
-MOST_LEADS = 10**6
-"""How many leads are listed one by one."""
+MOST_LEADS, MOST_COUNTED = 10**6, 400_000
+"""How many leads are listed one by one, and of how many rows times candidates their votes are counted."""
 FEWEST_WINS, MOST_ERROR = 10, 0.05
 """What is estimated about one candidate is stated if it wins on so many lines, and with at most this error."""
 STARTS, ROUNDS, MOVED = 3, 40, 60_000
@@ -199,7 +200,12 @@ def expected_loss(
     if isinstance(law, DecayingChoice) and isinstance(contest, Votes) and loss == "zero-one":
         b = float(law.decay) ** law.steps  # the decay of one neighbour
         known = runner_up_error(contest.tallies, b)
-        costs = costs - np.power(b, -(-contest.leads(prior.tallies) // contest.lead_reach)) / (1 + b)
+        costs = costs - _of_runner_up(contest, prior.tallies, b)
+    elif isinstance(law, DecayingChoice) and isinstance(contest, Votes) and contest.most * contest.size <= MOST_COUNTED:
+        b = float(law.decay) ** law.steps
+        known = runner_up_shortfall(contest.tallies, b, contest.lead_reach)
+        first_two = np.sort(prior.tallies, axis=1)[:, -2:]
+        costs = costs - _of_runner_up(contest, prior.tallies, b) * (first_two[:, 1] - first_two[:, 0])
     draws = len(prior.far)
     by_line = np.bincount(prior.lines, weights=prior.weights * costs, minlength=draws) * draws
     mass = _mass_of_draws(prior.weights, prior.lines, prior.far)
@@ -207,6 +213,11 @@ def expected_loss(
     spread = float((by_line - slope * mass).std(ddof=1) / math.sqrt(draws))
     rare = float(np.abs(by_line).mean() / draws)  # a kind of line that is rarer may not have been drawn
     return Estimate(known + float(by_line.mean()), max(spread, rare))
+
+
+def _of_runner_up(contest: Votes, tallies: Integers, b: float) -> Floats:
+    """How often the balanced mechanism of winner and runner-up would name the second, at every tally."""
+    return np.asarray(np.power(b, -(-contest.leads(tallies) // contest.lead_reach)) / (1 + b))
 
 
 def runner_up_error(tallies: Tallies, b: float) -> float:

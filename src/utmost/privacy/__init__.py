@@ -50,13 +50,19 @@ __all__ = [
 def as_level(privacy: Level | Number) -> Level:
     """The level meant by an argument `privacy`: a bare number is that epsilon of pure differential privacy.
 
+    A text is read as the command reads it: "0.5", "0.5,1e-6" (with a delta), "rho=0.1" (zCDP) or "mu=0.5" (Gaussian).
+
     Examples
     --------
-    >>> as_level(0.5)
-    PureDP(0.5)
+    >>> as_level(0.5), as_level("1,1e-6"), as_level("rho=0.1")
+    (PureDP(0.5), ApproxDP(1, 1e-06), ZCDP(0.1))
     """
     if isinstance(privacy, Level):
         return privacy
+    if isinstance(privacy, str) and ("=" in privacy or "," in privacy):
+        from utmost.privacy.written import read_level
+
+        return read_level(privacy, "privacy")
     try:
         return PureDP(privacy)
     except InvalidInput:

@@ -26,7 +26,7 @@ from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
 from utmost.release.questions.question import Question
 from utmost.release.questions.share import ShareFinding
-from utmost.release.words import compared_by, estimated, known_after, measured, optimality, show
+from utmost.release.words import cell_name, compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
 from utmost.solution.card import card
 from utmost.solution.solution import solution_to_json
@@ -39,7 +39,36 @@ FORMAT = "utmost-answer"
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Asked:
+    """What a plan and an answer share: the question and whose budget it is about.
+
+    Attributes
+    ----------
+    question : what is asked, with its solution
+    dataset : whose budget it spends
+    """
+
+    question: Question
+    dataset: str
+
+    @property
+    def privacy(self) -> Level:
+        """What asking spends."""
+        return self.question.privacy
+
+    @property
+    def solution(self) -> Solution:
+        """The mechanism that answers, with its proof."""
+        return self.question.solution
+
+    @cached_property
+    def before(self) -> Before:
+        """How accurate an answer is, from the mechanism alone: on average under the prior, and at the worst point."""
+        return self.question.accuracy
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Asked):
     """What an answer would be like, from public parameters alone: nothing was read and nothing spent.
 
     Attributes
@@ -49,26 +78,9 @@ class Plan:
     left : what is left of that budget, in words
     """
 
-    question: Question
-    dataset: str
     left: str
     source: Any = field(repr=False)
     """The table it would be asked of."""
-
-    @property
-    def privacy(self) -> Level:
-        """What asking would spend."""
-        return self.question.privacy
-
-    @property
-    def solution(self) -> Solution:
-        """The mechanism that would answer, with its proof."""
-        return self.question.solution
-
-    @cached_property
-    def before(self) -> Before:
-        """How accurate an answer would be: on average under the prior, and at the worst point."""
-        return self.question.accuracy
 
     @property
     def accuracy(self) -> dict[str, dict[str, Any]]:
@@ -111,7 +123,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Answer(Asked):
     """A private answer with everything that defends it.
 
     Attributes
@@ -123,8 +135,6 @@ class Answer:
     recorded : whether the identical question had been answered before: then nothing was spent now
     """
 
-    question: Question
-    dataset: str
     released: Mapping[str, Any]
     ledger: LedgerState
     recorded: bool = False
@@ -135,21 +145,6 @@ class Answer:
     def value(self) -> Any:
         """The answer: a number, True or False, a candidate, or a dict of them."""
         return self.question.value(self.released)
-
-    @property
-    def privacy(self) -> Level:
-        """What the answer spent, when it was drawn."""
-        return self.question.privacy
-
-    @property
-    def solution(self) -> Solution:
-        """The mechanism that answered, with its proof."""
-        return self.question.solution
-
-    @cached_property
-    def before(self) -> Before:
-        """How accurate it was to be: on average under the prior, and at the worst point."""
-        return self.question.accuracy
 
     @cached_property
     def after(self) -> After:
@@ -174,11 +169,19 @@ class Answer:
 
     @cached_property
     def table(self) -> pyarrow.Table:
-        """Of an answer by keys: an Arrow table of the keys, with the columns value, lower and upper."""
-        if not hasattr(self.question, "table"):
-            raise InvalidInput("only answers by keys are tables: ask with by=um.keys(...), or use answer.value.")
-        found: pyarrow.Table = self.question.table(self.released)
-        return found
+        """Of an answer with several numbers: an Arrow table of their keys, with the columns value, lower and upper."""
+        if hasattr(self.question, "table"):
+            found: pyarrow.Table = self.question.table(self.released)
+            return found
+        if not isinstance(self.value, Mapping):
+            raise InvalidInput("only several numbers are a table: ask with by=um.keys(...), or use answer.value.")
+        import pyarrow
+
+        ends = [self.intervals.get(name, (None, None)) for name in self.value] if self.intervals else []
+        columns = {"value": list(self.value.values())}
+        columns |= {side: [pair[i] for pair in ends] for i, side in enumerate(("lower", "upper")) if ends}
+        named = {self.question.key_columns[0]: [cell_name(name) for name in self.value]}
+        return pyarrow.table(named | {name: _numbers(column) for name, column in columns.items()})
 
     def rounded(self) -> dict[Any, int]:
         """Of `marginals` and `hierarchy`: whole numbers, none below 0, that agree with each other in every table.
@@ -280,6 +283,12 @@ class Answer:
         return card(str(self), picture_of(self))
 
 
+def _numbers(column: list[Any]) -> list[Any]:
+    """Whole numbers as they are; where one is a fraction, all of them as floats."""
+    whole = all(isinstance(each, int | str | None) for each in column)
+    return column if whole else [None if each is None else float(each) for each in column]
+
+
 def describe(question: Question, dataset: str) -> dict[str, Any]:
     """Everything public about a question, as plain data: what a plan shows and an answer repeats."""
     certificate, privacy = question.solution.certificate, proved_private(question)
@@ -325,7 +334,8 @@ def proved_private(question: Question) -> Check:
 
 def plain_after(question: Question, after: After) -> dict[str, Any]:
     """What is known after an answer, as plain data."""
-    return {**vars(after), "intervals": question.plain_intervals(after.intervals)}
+    plain = {name: list(part) if isinstance(part, tuple) else part for name, part in vars(after).items()}
+    return {**plain, "intervals": question.plain_intervals(after.intervals)}
 
 
 def fits(question: Question) -> tuple[Check, ...]:

@@ -27,7 +27,7 @@ from utmost.release.answers import Answer, Plan
 from utmost.release.budget import Budget
 from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.proof import answer_from_json, question_again
-from utmost.release.questions import Question, Questions, Terms
+from utmost.release.questions import Question, Questions, Terms, misused
 from utmost.release.session import A_BATCH, Session
 from utmost.release.units import as_unit, require_neighbours
 from utmost.serve.problems import Refused, problem_again
@@ -356,7 +356,10 @@ def _asking(name: str) -> Callable[..., Any]:
 
     @functools.wraps(of_session)
     def method(self: Any, *given: Any, **named: Any) -> Any:
-        bound = signature.bind(self, *given, **named)
+        try:
+            bound = signature.bind(self, *given, **named)
+        except TypeError:
+            raise InvalidInput(misused(name, signature, (self, *given), named)) from None
         arguments = {key: value for key, value in bound.arguments.items() if key != "self"}
         return self._made(write_asked(name, arguments))
 

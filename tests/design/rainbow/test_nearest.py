@@ -85,6 +85,22 @@ def test_random_graphs_are_certified_and_bounded(made):
         assert "nearest is not private" in best.certificate.method
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    labelled_graphs(most=7, answers=3),
+    st.sampled_from([um.ApproxDP("0.5", "0.02"), um.ApproxDP(2, "0.001"), um.GaussianDP("0.4"), um.GaussianDP(2)]),
+)
+def test_random_graphs_at_other_levels_are_certified_or_refused(made, level):
+    """One level that is not pure: proved private with integers, or refused by name."""
+    space, labels, _ = made
+    try:
+        best = nearest(space, labels, level)
+    except um.errors.UnsupportedLevel:
+        return
+    assert best.verify()
+    assert um.certify(best).level == um.certify(best.mechanism, space, level).level
+
+
 def test_where_it_is_not_private_it_says_so():
     """Five answers that all meet at e^epsilon = 3: the wrong ones would have more than everything."""
     space, level = um.complete(5), um.PureDP.from_ratio(3)

@@ -15,7 +15,7 @@ from scipy.sparse import coo_array, eye_array, kron
 
 import utmost as um
 from utmost.checking.choices import winner_bound
-from utmost.checking.shortfalls import _votes_behind, shortfall_bound
+from utmost.checking.shortfalls import shortfall_bound
 from utmost.design.rainbow import best_quantile, best_winner, choice_facts
 from utmost.errors import UtmostError
 from utmost.exact.saved import canonical
@@ -23,6 +23,7 @@ from utmost.mechanism import tally_averages
 from utmost.mechanism.choices import NoisyMax
 from utmost.mechanism.contests import Votes
 from utmost.mechanism.decay import decay_above
+from utmost.mechanism.runner_up import votes_behind
 from utmost.mechanism.tally_averages import expected_loss, runner_up_error, weigh_tallies
 from utmost.solution import Solution
 from utmost.space.integers import Tallies
@@ -400,7 +401,7 @@ def test_the_bound_of_shortfall_is_below_the_sum_over_all_chains(neighbours, siz
     tallies = Tallies(cells, rows, neighbours)
     behind = sum(
         votes * growth ** (1 - -(-k // (1 if neighbours == "add-remove" else 2)))
-        for k, votes in enumerate(_votes_behind(tallies, rows + 1), 1)
+        for k, votes in enumerate(votes_behind(tallies, rows + 1), 1)
     )
     assert behind / (1 + growth) == pytest.approx(most, abs=1e-12)
     assert shortfall_bound(tallies, um.PureDP(str(epsilon))) <= least / seen + 1e-12

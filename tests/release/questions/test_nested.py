@@ -70,7 +70,7 @@ def test_the_noise_is_that_of_the_moves():
 def test_words_say_what_is_released():
     plan = opened().plan.counts(NESTED, 1)
     assert "a count is their sum" in str(plan)
-    assert "on the cells that are added up" in str(plan)
+    assert "on the variance of one count" in str(plan)
     answer = opened().cdf("age", [20, 40], 1, where="age > 18")
     assert set(answer.released) == {"cell 1", "cell 2"}
     assert answer.value["<= 40"] == answer.released["cell 1"] + answer.released["cell 2"]

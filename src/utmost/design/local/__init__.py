@@ -15,6 +15,13 @@ from utmost.design.local.converse import (
     price_in_people,
     total_variation_limit,
 )
+from utmost.design.local.dual_prices import (
+    DualPrices,
+    dual_for_divergence,
+    dual_for_information,
+    dual_for_total_variation,
+    staircase_patterns,
+)
 from utmost.design.local.estimation import Estimate
 from utmost.design.local.information import for_information, information
 from utmost.design.local.pattern_program import linear_program
@@ -40,6 +47,7 @@ from utmost.design.local.two_hypotheses import Decision, NeymanPearson, decide, 
 
 __all__ = [
     "Decision",
+    "DualPrices",
     "Estimate",
     "NeymanPearson",
     "Price",
@@ -53,6 +61,9 @@ __all__ = [
     "divergence_at_high_privacy",
     "divergence_at_low_privacy",
     "divergence_of",
+    "dual_for_divergence",
+    "dual_for_information",
+    "dual_for_total_variation",
     "for_information",
     "for_testing",
     "for_worst_testing",
@@ -67,6 +78,7 @@ __all__ = [
     "quaternary",
     "randomized_response",
     "shuffled",
+    "staircase_patterns",
     "subset",
     "survey",
     "thresholds_for_information",

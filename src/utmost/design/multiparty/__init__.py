@@ -2,7 +2,8 @@
 
 `optimal` finds it for any function, levels and measure of accuracy; a `Protocol` says what every party sends and what
 every listener concludes, with its proof. `xor_accuracy` is a closed form; `xor_or_and`, `hamming_distance`,
-`and_saving_delta` and `xor_sharing_delta` are conversations that do better where the theorem does not apply.
+`and_saving_delta` and `xor_sharing_delta` are conversations that do better where the theorem does not apply; `converse`
+evaluates any conversation of yours, and `best_talk` finds the best in which one speaks and one replies.
 """
 
 from utmost.design.multiparty.conversation import Conversation
@@ -11,6 +12,7 @@ from utmost.design.multiparty.functions import by_count
 from utmost.design.multiparty.interactive import and_saving_delta, hamming_distance, xor_or_and, xor_sharing_delta
 from utmost.design.multiparty.messages import Message
 from utmost.design.multiparty.protocol import Protocol, optimal
+from utmost.design.multiparty.talk import Talk, best_talk, converse
 from utmost.design.multiparty.xor import XorAccuracy, xor_accuracy
 
 __all__ = [
@@ -18,9 +20,12 @@ __all__ = [
     "Decision",
     "Message",
     "Protocol",
+    "Talk",
     "XorAccuracy",
     "and_saving_delta",
+    "best_talk",
     "by_count",
+    "converse",
     "hamming_distance",
     "optimal",
     "xor_accuracy",

@@ -15,7 +15,7 @@ from utmost.design.linear_program import TIGHT
 from utmost.design.multiparty.alike import Groups
 from utmost.design.multiparty.average import accuracy_bound, accuracy_by_state, best_answers, carry
 from utmost.errors import SolverFailed, TooLarge
-from utmost.exact.arrays import Floats
+from utmost.exact.arrays import Floats, Integers
 from utmost.space.sparse import coo_array, csr_array, hstack
 
 MOST_ENTRIES = 4 * 10**6
@@ -60,16 +60,73 @@ def _if_even(groups: Groups, table: Floats) -> Rule | None:
     return rule if np.ptp(reached) <= 2.0**-48 * max(1.0, float(np.abs(table).max())) else None
 
 
+def _by_columns(groups: Groups, table: Floats) -> Rule:
+    """The same program by column generation: a column is a rule without coins, of which few are ever needed.
+
+    For a distribution of the states the best rule is the best answer to each transcript, found for all of them by one
+    transform; its accuracy at every state is a column. The master program mixes the columns found so far, and its
+    prices are the next distribution, drawn towards the best one so far, which keeps them from jumping about.
+    """
+    states, shifted = groups.grid.size, table - table.min()
+    if states > MOST_STATES:
+        raise TooLarge(
+            f"the worst case over {states} states is too large a linear program; use criterion='average', fewer "
+            "parties, or equal levels and a function of the count."
+        )
+    prices = best = groups.evenly()
+    least, columns, rules = np.inf, list[Floats](), list[Integers]()
+    mixed, worst = np.ones(1), -np.inf
+    for _ in range(MOST_ROUNDS):
+        for tried in (prices, 0.3 * prices + 0.7 * best):
+            answers = best_answers(groups, shifted, tried)
+            chances = (answers == np.arange(table.shape[1])[:, None]).astype(float)
+            column = accuracy_by_state(groups, shifted, chances)
+            if (reached := float(tried @ column)) < least:
+                least, best = reached, tried
+            rules.append(answers)
+            columns.append(column)
+        mixed, prices = _mixed(np.array(columns).T)
+        worst = float((np.array(columns).T @ mixed).min())
+        if least - worst <= CLOSED * max(1.0, abs(worst)):
+            break
+    if least - worst > NOT_CLOSED * max(1.0, abs(worst)):
+        raise SolverFailed(
+            f"the worst case over {states} states was not found in {MOST_ROUNDS} rounds (it lies between {worst:.6g} "
+            f"and {least:.6g}); use criterion='average', or fewer parties."
+        )
+    whole = np.zeros((table.shape[1], groups.transcripts()))
+    for share, answers in zip(mixed, rules, strict=True):
+        if share > 0:
+            whole[answers, np.arange(whole.shape[1])] += share
+    return Rule(whole / whole.sum(axis=0), best / best.sum())
+
+
+def _mixed(columns: Floats) -> tuple[Floats, Floats]:
+    """The mixture of columns whose least entry is largest, and the prices of the rows."""
+    from scipy.optimize import linprog
+
+    states, count = columns.shape
+    upper = np.hstack([-columns, np.ones((states, 1))])
+    cost = np.append(np.zeros(count), -1.0)
+    sums = np.append(np.ones(count), 0.0)[None, :]
+    found = linprog(cost, upper, np.zeros(states), sums, [1.0], bounds=(0, None), options=TIGHT)
+    if found.status != 0:
+        raise SolverFailed(f"the linear program over decision rules failed: {found.message}")
+    shares, prices = np.maximum(found.x[:-1], 0.0), np.maximum(-found.ineqlin.marginals, 0.0)
+    return shares / shares.sum(), prices / prices.sum()
+
+
+MOST_STATES, MOST_ROUNDS, CLOSED, NOT_CLOSED = 2**12, 300, 1e-9, 1e-7
+"""Up to how many states columns are generated, for how many rounds, until which gap, and which is none."""
+
+
 def _by_linear_program(groups: Groups, table: Floats) -> Rule:
     from scipy.optimize import linprog
 
     states, answers = groups.grid.size, table.shape[1]
     transcripts = groups.transcripts()
     if states * transcripts * answers > MOST_ENTRIES:
-        raise TooLarge(
-            f"the worst case over {states} states and {transcripts} transcripts is too large a linear program; use "
-            "criterion='average', fewer parties, or equal levels and a function of the count."
-        )
+        return _by_columns(groups, table)
     likely = carry(np.eye(states), groups.kernels())
     highest = likely.max(axis=0)  # rare transcripts are scaled up, or the solver's tolerances would swallow them
     scale = np.where(highest > 0, highest, 1.0)

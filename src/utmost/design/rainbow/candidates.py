@@ -20,6 +20,7 @@ import numpy as np
 from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.design.rainbow.plurality import even_boundary, longest_line
 from utmost.design.rainbow.rankings import line
+from utmost.design.rainbow.triples import triple_prices
 from utmost.design.symmetry import find_symmetry
 from utmost.errors import InvalidInput, SolverFailed, UnsupportedLevel, shown
 from utmost.exact.arrays import Floats, Integers
@@ -61,6 +62,8 @@ FAR, MOST_ON_LINES = 45.0, 60_000
 MOST_ENTRIES, MOST_WAYS = 36_000, 60
 """Up to how many probabilities, times the moves of a neighbour, a linear program has (some seconds),
 and in how many ways a neighbour may add its rows."""
+ENOUGH = 0.005
+"""Up to which share of the value chains of two winners are bound enough; else three leaders at once are looked at."""
 MIXED = tuple(2.0**-k for k in (44, 40, 36, 32, 28, 24))
 """How much of a row is spread evenly before it is rounded to integers, so that these are private: the least that is."""
 
@@ -219,6 +222,8 @@ def _facts(contest: Contest, level: Level, loss: str, prior: Any, data: Any, pro
     question = "choice.winner" if isinstance(contest, Votes) else "choice.quantile"
     problem = Problem(question, contest.tallies, level, {"loss": loss, "prior": listed, **dict(data)})
     bound = _bound(problem, contest, evidence)
+    if programs and not evidence and bound is not None and value - bound > ENOUGH * value:
+        bound, evidence = _by_triples(problem, bound)
     certificate = _certificate(chosen, list(losses), loss, Estimate(value, error), bound, evidence, weighed)
     found = ChoiceFacts(Solution(problem, chosen, value, certificate), {law.name: law for law in laws})
     _RECENT.append(found)
@@ -240,11 +245,11 @@ def _certificate(
     notes = (f"the value is {prior.words}" + (f"; standard error {value.error:.2g}" if value.error else ""),)
     if bound is None:
         return Certificate("unproved", among, words, law.name, notes=notes)
-    reason = (
-        "linear programming duality over all private choices on the listed tallies"
-        if evidence
-        else "chains of tallies between two winners bound every private choice (proof in docs/theory.md)"
-    )
+    reason = "chains of tallies between two winners bound every private choice (proof in docs/theory.md)"
+    if "sides" in evidence:
+        reason = f"dual prices where three are close, and {reason}"
+    elif evidence:
+        reason = "linear programming duality over all private choices on the listed tallies"
     gap = abs(value.value - bound)
     return Certificate("bound", f"{among}; {reason}", words, law.name, bound, gap, evidence, notes)
 
@@ -262,6 +267,15 @@ def _bound(problem: Problem, contest: Contest, evidence: dict[str, Any]) -> floa
         if evidence or problem.data["loss"] != "shortfall":
             raise
         return None
+
+
+def _by_triples(problem: Problem, bound: float) -> tuple[float, dict[str, Any]]:
+    """The bound by triangles of three leaders, with its evidence, where it is better than that by chains."""
+    evidence = triple_prices(problem.space, problem.privacy, problem.data["loss"])
+    if evidence is None:
+        return bound, {}
+    better = proved_bound(problem, evidence)
+    return (better, evidence) if better > bound else (bound, {})
 
 
 def _closed_forms(contest: Contest, level: Level) -> list[ChoiceLaw]:

@@ -1,10 +1,12 @@
-"""Many numbers at once: which tables to release, with how much noise each, and what is made of them (workloads).
+"""Many numbers at once: which sums of cells to release, with how much noise each, and what is made of them (workloads).
 
-One primitive: a strategy of integer tables, noise on them, generalised least squares. `best_marginals` chooses the
-noise of every marginal table, `best_hierarchy` that of every level of a tree.
+One primitive: a strategy of whole sums, noise on them, generalised least squares, and the dual of the best
+factorisation as its certificate. `best_workload` is the one way to it, for running counts, ranges, marginal tables and
+hierarchies; it keeps what it found on disk and proves it again when it reads it.
 """
 
+from utmost.design.workload.door import Workload, best_workload
 from utmost.design.workload.hierarchy import best_hierarchy
 from utmost.design.workload.marginals import best_marginals, even_split
 
-__all__ = ["best_hierarchy", "best_marginals", "even_split"]
+__all__ = ["Workload", "best_hierarchy", "best_marginals", "best_workload", "even_split"]

@@ -8,7 +8,7 @@ local optimum, from several starts: valid at every privacy level, not proved bes
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from utmost.design.noise.vectors import gaussian_law, require_level
-from utmost.design.workload.marginals import FINE, PARTS, QUANTITY, REASON, pure_share
+from utmost.design.workload.marginals import FINE, PARTS, QUANTITY, pure_share
+from utmost.design.workload.strategies import DUAL
 from utmost.errors import UnsupportedLevel
 from utmost.exact.arrays import Floats
 from utmost.mechanism.decay import decay_above
@@ -24,7 +25,7 @@ from utmost.mechanism.gaussian import RoundedGaussian
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, square_of_moves, sum_of_moves
 from utmost.mechanism.tables import NoisyTables
 from utmost.mechanism.trees import Tree, sizes, up_and_down, write_tree
-from utmost.mechanism.workloads import hierarchy_variance
+from utmost.mechanism.workloads import hierarchy_of, hierarchy_variance
 from utmost.privacy import Level
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
@@ -64,23 +65,28 @@ def best_hierarchy(tree: Tree, moves: Moves, reach: int, upper: int, level: Leve
     require_level(level)
     found = []
     for strategy, laws, grain in _candidates(tree, moves, reach, upper, level):
-        released = tuple(sizes(tree)[each] for each in strategy)
-        space = Tables(released, moves, reach * grain, upper * grain)
-        data = {
-            "workload": write_tree(tree),
-            "strategy": ",".join(map(str, strategy)),
-            "grain": grain,
-            "loss": "squared",
-        }
-        mechanism = NoisyTables(tuple(laws))
-        problem = Problem("workload.hierarchy", space, level, data)
-        value = hierarchy_variance(data, mechanism)
-        bound = min(proved_bound(problem, {}), value)
-        certificate = Certificate("bound", REASON, QUANTITY, mechanism.name, bound, value - bound)
-        found.append(Solution(problem, mechanism, value, certificate))
+        data = {"workload": write_tree(tree), "strategy": ",".join(map(str, strategy)), "grain": grain}
+        found.append(stated_hierarchy(data, NoisyTables(tuple(laws)), (moves, reach, upper), level))
     if not found:
         raise UnsupportedLevel(f"no noise on tables is known at {level}; give a larger level.")
     return min(found, key=lambda each: each.value)
+
+
+def stated_hierarchy(
+    data: Mapping[str, Any], mechanism: NoisyTables, neighbours: tuple[Moves, int, int], level: Level
+) -> Solution:
+    """Noise on levels of a tree as a solution with its dual; parameters as of `stated_marginals`."""
+    words = {**data, "loss": "squared"}
+    moves, reach, upper = neighbours
+    made = hierarchy_of(words, mechanism)
+    released = tuple(sizes(made.tree)[each] for each in made.strategy)
+    problem = Problem(
+        "workload.hierarchy", Tables(released, moves, reach * made.grain, upper * made.grain), level, words
+    )
+    value = hierarchy_variance(words, mechanism)
+    bound = min(proved_bound(problem, {}), value)
+    certificate = Certificate("bound", DUAL, QUANTITY, mechanism.name, bound, value - bound)
+    return Solution(problem, mechanism, value, certificate)
 
 
 def _candidates(

@@ -13,7 +13,7 @@ pure levels the split of epsilon between plain tables is a local optimum, from s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from utmost.design.noise.vectors import WIDEST_DISCRETE, gaussian_law, require_level
+from utmost.design.workload.strategies import DUAL
 from utmost.errors import TooLarge, UnsupportedLevel
 from utmost.exact.arrays import Floats
 from utmost.mechanism.decay import decay_above
@@ -45,10 +46,6 @@ from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import CentredTables, Moves, Tables
 
 QUANTITY = "variance of one number, averaged over all"
-REASON = (
-    "no private mechanism has a smaller mean variance: the dual of the best factorisation, by averaging over shifts, "
-    "and the least noise that hides one"
-)
 PARTS = 10**6
 """Of how many equal parts of the whole level the share of a table is a multiple."""
 NOTHING = 1e-6
@@ -97,7 +94,7 @@ def best_marginals(
     >>> pairs = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
     >>> found = best_marginals((5, 10, 20, 50), pairs, "any", 1, 1000, GaussianDP(1))
     >>> round(found.value, 3), bool(found.verify())                 # the best of all Gaussian strategies: 4.322
-    (4.323, True)
+    (4.322, True)
     """
     require_level(level)
     sets = closure(published)
@@ -105,10 +102,11 @@ def best_marginals(
         raise TooLarge(
             f"there are {len(sets)} sets of columns within the wanted ones; at most {MOST_SETS} are designed."
         )
-    found = [
-        _solution(shape, published, strategy, laws, (moves, reach, upper), level, grain)
-        for strategy, laws, grain in _candidates(shape, published, moves, reach, upper, level)
-    ]
+    found = []
+    for strategy, laws, grain in _candidates(shape, published, moves, reach, upper, level):
+        words = {"workload": write_workload(shape, published), "strategy": write_strategy(shape, strategy)}
+        data = {**words, "grain": grain}
+        found.append(stated_marginals(data, NoisyTables(tuple(laws)), (moves, reach, upper), level))
     if not found:
         raise UnsupportedLevel(f"no noise on tables is known at {level}; give a larger level.")
     return min(found, key=lambda each: each.value * (PLAIN if isinstance(each.problem.space, CentredTables) else 1))
@@ -134,22 +132,24 @@ def even_noise(sizes: tuple[int, ...], moves: Moves, reach: int, level: Level) -
     return min(found)
 
 
-def _solution(
-    shape: Shape,
-    published: Sequence[Columns],
-    strategy: Sequence[Released],
-    laws: Sequence[IndependentLaw],
-    neighbours: tuple[Moves, int, int],
-    level: Level,
-    grain: int,
+def stated_marginals(
+    data: Mapping[str, Any], mechanism: NoisyTables, neighbours: tuple[Moves, int, int], level: Level
 ) -> Solution:
-    words = {"workload": write_workload(shape, published), "strategy": write_strategy(shape, strategy)}
-    data: dict[str, Any] = {**words, "grain": grain, "loss": "squared"}
-    mechanism = NoisyTables(tuple(laws))
-    problem = Problem("workload.marginals", margins_of(data, mechanism).space(*neighbours), level, data)
-    value = mean_variance(data, mechanism)
+    """Noise on tables as a solution with its dual.
+
+    Parameters
+    ----------
+    data : mapping
+        The words of the problem: "workload", "strategy" and "grain".
+    mechanism : NoisyTables
+    neighbours : (moves, reach, upper)
+    level : Level
+    """
+    words = {**data, "loss": "squared"}
+    problem = Problem("workload.marginals", margins_of(words, mechanism).space(*neighbours), level, words)
+    value = mean_variance(words, mechanism)
     bound = min(proved_bound(problem, {}), value)
-    certificate = Certificate("bound", REASON, QUANTITY, mechanism.name, bound, value - bound)
+    certificate = Certificate("bound", DUAL, QUANTITY, mechanism.name, bound, value - bound)
     return Solution(problem, mechanism, value, certificate)
 
 

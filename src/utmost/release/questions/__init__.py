@@ -6,6 +6,10 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
+from utmost.errors import shown
 from utmost.release.questions.by import CountBy, MeanBy, SumBy
 from utmost.release.questions.cdf import AsksCdf, Cdf
 from utmost.release.questions.clamped import AsksClamped, Clamped
@@ -22,7 +26,8 @@ from utmost.release.questions.mean import AsksMean, Mean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
 from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
 from utmost.release.questions.quantiles import Quantiles
-from utmost.release.questions.question import Made, Question, Terms
+from utmost.release.questions.question import Asks, Made, Question, Terms, with_own_errors
+from utmost.release.questions.ranges import AsksRanges, Ranges
 from utmost.release.questions.share import AsksShare, Share
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
 from utmost.release.questions.sum import AsksSum, Sum
@@ -31,12 +36,12 @@ from utmost.release.questions.tiered import TieredCount, TieredMajority, TieredT
 from utmost.release.questions.top import AsksTop, Top, TopDiscovered
 from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
 
-__all__ = ["BY_KEYS", "DISCOVERED", "QUESTIONS", "SEVERAL", "TIERED", "Question", "Questions", "Terms"]
+__all__ = ["BY_KEYS", "DISCOVERED", "QUESTIONS", "SEVERAL", "TIERED", "Question", "Questions", "Terms", "misused"]
 
 QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
     for asked in (
-        *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Cdf, Plurality, Quantile),
+        *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Cdf, Ranges, Plurality, Quantile),
         *(Variance, Covariance, Share),
         *(Clamped, LeftOut, ShownKeys, Top),
     )
@@ -69,6 +74,7 @@ class Questions(
     AsksCounts[Made],
     AsksHistogram[Made],
     AsksCdf[Made],
+    AsksRanges[Made],
     AsksHierarchy[Made],
     AsksMarginals[Made],
     AsksPlurality[Made],
@@ -79,3 +85,29 @@ class Questions(
     AsksTop[Made],
 ):
     """All questions, each with the same arguments in `session`, in `session.plan` and in a schedule."""
+
+
+def misused(name: str, signature: inspect.Signature, given: tuple[Any, ...], named: dict[str, Any]) -> str:
+    """What an error says of arguments that do not fit: which the question lacks, or does not take, and what to do."""
+    known = [each for each in signature.parameters if each != "self"]
+    places = [n for n in known if signature.parameters[n].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    taken = f"{name} takes {', '.join(known)}"
+    odd = [each for each in named if each not in known]
+    if odd == ["by"]:
+        return f"{name} is not asked by keys; {', '.join(sorted({*BY_KEYS, *DISCOVERED} & {*QUESTIONS}))} take `by`."
+    if odd:
+        return f"{name} has no argument {shown(odd[0])}; {taken}."
+    if len(given) - 1 > len(places):
+        return f"{name} takes {', '.join(places)} by position, and all else by name, such as where=...; {taken}."
+    twice = [each for each in places[: len(given) - 1] if each in named]
+    if twice:
+        return f"{name} is given {twice[0]} twice, by position and by name; give it once."
+    lacking = [n for n in known if signature.parameters[n].default is inspect.Parameter.empty]
+    lacking = [n for n in lacking if n not in named and n not in places[: len(given) - 1]]
+    said = {option.name: option.help.rstrip(".") for option in getattr(QUESTIONS.get(name), "options", ())}
+    words = [f"{n} ({said[n][0].lower()}{said[n][1:]})" if said.get(n) else n for n in lacking]
+    return f"{name} needs {', '.join(words)}: give what is public knowledge, never what the table says; {taken}."
+
+
+for _name in {*dir(Questions)} - {*dir(Asks)}:
+    setattr(Questions, _name, with_own_errors(getattr(Questions, _name), misused))

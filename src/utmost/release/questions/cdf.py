@@ -55,6 +55,10 @@ class Cdf(Nested):
         return tuple(f"<= {edge}" for edge in self.edges)
 
     @property
+    def key_columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
     def words(self) -> str:
         first, last = self.edges[0], self.edges[-1]
         at = f"each of {len(self.edges)} edges from {first} to {last}" if len(self.edges) > 1 else f"{first}"

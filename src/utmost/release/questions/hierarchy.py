@@ -107,9 +107,7 @@ class HierarchyOf(Agreeing):
         return Tables(sizes, self.moves, reach * made.grain, self.most_rows * made.grain)
 
     def design(self) -> Solution:
-        from utmost.design.workload.hierarchy import best_hierarchy
-
-        return best_hierarchy(self.tree, self.moves, min(self.rows_each, self.most_rows), self.most_rows, self.privacy)
+        return self._best("hierarchy")
 
     @cached_property
     def hierarchy(self) -> Hierarchy:

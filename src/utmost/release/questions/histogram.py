@@ -64,6 +64,10 @@ class Histogram(Vector):
         )
 
     @property
+    def key_columns(self) -> tuple[str, ...]:
+        return (", ".join(name for name, _ in self.categories),)
+
+    @property
     def words(self) -> str:
         columns = " and ".join(name for name, _ in self.categories)
         return asking(f"How many {self.of} are there by {columns}", self.where, self.kept)

@@ -107,6 +107,16 @@ class Agreeing(Question):
     def average(self) -> float:
         return self.solution.value
 
+    def _best(self, kind: Any, keep: bool = True) -> Solution:
+        """The strategy for the wanted tables, or tree."""
+        from utmost.design.workload import Workload, best_workload
+
+        asked = Workload(kind, self.workload, self.moves, min(self.rows_each, self.most_rows), self.most_rows)
+        return best_workload(asked, self.privacy, keep)
+
+    def searched(self, loss: str) -> float | None:
+        return self._best(self.name, keep=False).value
+
     def released(self, drawn: Any) -> dict[str, Any]:
         return {name: np.asarray(table).tolist() for name, table in zip(self._released_names, drawn, strict=True)}
 
@@ -236,10 +246,7 @@ class Marginals(Agreeing):
         return self.margins.space(self.moves, min(self.rows_each, self.most_rows), self.most_rows)
 
     def design(self) -> Solution:
-        from utmost.design.workload import best_marginals
-
-        reach = min(self.rows_each, self.most_rows)
-        return best_marginals(self.shape, self.published, self.moves, reach, self.most_rows, self.privacy)
+        return self._best("marginals")
 
     @cached_property
     def margins(self) -> Margins:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from utmost.exact.arrays import Floats
 from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.alternatives import noise_alternatives
 from utmost.release.arguments import shown_with
@@ -89,12 +88,14 @@ class Chained(Vector):
         return bool(self.chain) and isinstance(self.space, Strategy)
 
     def design(self) -> Solution:
-        from utmost.design.noise.strategies import best_counts
         from utmost.design.noise.vectors import best_vector
+        from utmost.design.workload import Workload, best_workload
 
         if not self.chain:
             return best_vector(self.flat, self.privacy, self.loss)
-        return best_counts(self.between, self.nested, self.privacy, self.loss)
+        cells = self.between
+        asked = Workload("running", cells.dimension, cells.moves, cells.reach, cells.upper, self.loss)
+        return best_workload(asked, self.privacy)
 
     def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
         if not self.chain:
@@ -121,18 +122,17 @@ class Chained(Vector):
         if not self.added and not self.summed:
             return {name: released[name] for name in self.names}
         if self.summed:
-            found = [math.floor(count + 0.5) for count in self._estimates(released).tolist()]
+            found = [math.floor(count + Fraction(1, 2)) for count in self._estimates(released)]
         else:
             found = list(accumulate(released[f"cell {i + 1}"] for i in range(len(self.chain))))
         sums = dict(zip(self.chain, found, strict=True))
         return {name: sums[name] for name in self.names}
 
-    def _estimates(self, released: Mapping[str, Any]) -> Floats:
-        """Running counts by least squares, in floats."""
-        from utmost.mechanism.strategies import prefix_weights
+    def _estimates(self, released: Mapping[str, Any]) -> list[Fraction]:
+        """Running counts by least squares."""
+        from utmost.mechanism.strategies import running_counts
 
-        sums = [released[f"sum {i + 1}"] for i in range(self.space.dimension)]
-        return np.asarray(prefix_weights(self.space) @ np.array(sums, dtype=float))
+        return running_counts(self.space, [released[f"sum {i + 1}"] for i in range(self.space.dimension)])
 
     @property
     def average(self) -> float:
@@ -147,7 +147,7 @@ class Chained(Vector):
 
     def off_by_more(self, error: Fraction) -> float:
         if self.summed:
-            from utmost.design.noise.strategies import off_by_more
+            from utmost.design.workload.strategies import off_by_more
 
             return off_by_more(self.solution, float(error / self.step))
         if not self.added:
@@ -176,11 +176,12 @@ class Chained(Vector):
 
     def _around_estimates(self, released: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
         """The whole numbers within the half width of an estimate, and what it is rounded to."""
-        from utmost.design.noise.strategies import count_errors
+        from utmost.design.workload.strategies import count_errors
 
         halves, shown = count_errors(self.solution)[1], self.noisy(released)
         found = {}
-        for name, estimate, half in zip(self.chain, self._estimates(released).tolist(), halves.tolist(), strict=True):
+        estimates = map(float, self._estimates(released))
+        for name, estimate, half in zip(self.chain, estimates, halves.tolist(), strict=True):
             low, high = math.ceil(estimate - half - ROUNDED), math.floor(estimate + half + ROUNDED)
             found[name] = (min(low, shown[name]), max(high, shown[name]))
         return {name: found[name] for name in self.names}
@@ -197,9 +198,7 @@ class Chained(Vector):
     def proved_of(self) -> str:
         if not self.chain:
             return ""
-        if self.summed:
-            return "the variance of one count"
-        return "the cells that are added up" if self.added else "counts that may overlap"
+        return "the variance of one count" if self.summed or self.added else "counts that may overlap"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -208,8 +207,8 @@ class Chained(Vector):
         return (how + may_fall,) if how else ()
 
     def _sums(self, losses: tuple[str, ...], last: bool = False) -> dict[str, float]:
-        from utmost.design.noise.strategies import count_losses
         from utmost.design.noise.sums import sum_losses
+        from utmost.design.workload.strategies import count_losses
 
         if self.summed:
             found = count_losses(self.solution, last)

@@ -99,9 +99,9 @@ class Quantiles(Nested):
         return found if isinstance(found, Strategy) and found.cells == self.between else self.between
 
     def design(self) -> Solution:
-        from utmost.design.noise.strategies import best_strategy, count_losses
         from utmost.design.noise.sums import sum_losses
         from utmost.design.noise.vectors import best_vector
+        from utmost.design.workload.strategies import best_strategy, count_losses
 
         cells = best_vector(self.between, self.privacy, self.loss, True)
         better = best_strategy(self.between, self.privacy, self.loss)
@@ -168,8 +168,8 @@ class Quantiles(Nested):
 
     def _errors(self, q: Fraction) -> tuple[Floats, Floats]:
         """For every candidate, how large the error of F - q n is on average, and within which ±h it is with 95 %."""
-        from utmost.design.noise.strategies import count_errors
         from utmost.design.noise.weighted import half_widths, mean_sizes
+        from utmost.design.workload.strategies import count_errors
 
         if self.summed:  # two rounded counts
             sizes, halves = count_errors(self.solution, q)

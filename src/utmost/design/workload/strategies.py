@@ -1,4 +1,4 @@
-"""Counts that lie inside each other, from noise on weighted sums of the cells between them.
+"""Counts that lie inside each other, and ranges, from noise on weighted sums of the cells between them.
 
 Noise on m cells makes the last of m running counts err by the noise of all; noise on the counts themselves must hide a
 row that is in all of them. In between: a tree, whose nodes are blocks of cells with whole weights (noise on w times a
@@ -8,7 +8,8 @@ Counts are least squares estimates, unbiased whatever the cells hold.
 
 The factorisation (Li, Miklau, Hay, McGregor, Rastogi 2010; Edmonds, Nikolov, Ullman 2020): minimise
 tr(S X^-1) over X with diagonal at most 1, S = W'W. With T = (L^(1/2) S L^(1/2))^(1/2), L diagonal, the optimum has
-X = L^(-1/2) T L^(-1/2), and L is the fixed point of L <- diag T. B is k times the Cholesky factor of X, rounded.
+X = L^(-1/2) T L^(-1/2), and L is the fixed point of L <- diag T. B is k times the Cholesky factor of X, rounded. L is
+also the dual: with it the verifier proves what no private mechanism goes below (`checking.workload`).
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from utmost.design.noise.sums import best_sums, sum_losses
-from utmost.design.noise.vectors import gaussian_law, require_level
+from utmost.design.noise.sums import best_sums, sum_half_widths, sum_losses
+from utmost.design.noise.vectors import best_vector_noise, gaussian_law, require_level
 from utmost.design.noise.weighted import beyond, half_widths, mean_sizes
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import GaussianLaw
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, NoisyVector
-from utmost.mechanism.strategies import prefix_weights
+from utmost.mechanism.strategies import Sums, prefix_weights, spreads, wanted_products, wanted_weights
 from utmost.privacy import Level
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
@@ -43,12 +44,15 @@ SCALE = 250
 """The largest weight of a factorisation, about: rounding to whole weights costs less than 1 % of the variance."""
 ROUNDS = 30
 NORMAL = float(ndtri(0.975))
-ALONE = "no private mechanism has a smaller variance on one of the counts alone, with the whole level spent on it"
+DUAL = (
+    "no private mechanism has a smaller mean variance: the dual of the best factorisation, by averaging over shifts, "
+    "and the least noise that hides one"
+)
 
 
 @lru_cache(maxsize=32)
-def best_strategy(cells: Lattice, level: Level, loss: str = "absolute") -> Solution | None:
-    """The strategy whose running counts have the least mean variance among those known; None where none is tried.
+def best_strategy(cells: Lattice, level: Level, loss: str = "absolute", wanted: Sums = "running") -> Solution | None:
+    """The strategy whose running counts, or ranges, have the least mean variance among those known; None without one.
 
     Parameters
     ----------
@@ -57,7 +61,9 @@ def best_strategy(cells: Lattice, level: Level, loss: str = "absolute") -> Solut
     level : Level
         PureDP, ApproxDP, GaussianDP or ZCDP.
     loss : str
-        What the question is best for; kept with the problem. The value is the mean variance of a count.
+        What the question is best for; kept with the problem. The value is the mean variance of a number.
+    wanted : "running" or "ranges"
+        Counts of the first 1, 2, ... cells, or of all cells from any one to any other.
 
     Examples
     --------
@@ -69,37 +75,53 @@ def best_strategy(cells: Lattice, level: Level, loss: str = "absolute") -> Solut
     require_level(level)
     if cells.dimension < FEWEST or cells.moves not in ("any", "exchange") or cells.reach == 0:
         return None
-    found = [each for each in _tried(cells, level) if each is not None]
+    found = [each for each in _tried(cells, level, wanted) if each is not None]
     if not found:
         return None
-    value, words, strategy, law = min(found, key=lambda each: each[0])
-    problem = Problem("number.strategy", strategy, level, {"loss": loss})
-    bound = min(proved_bound(problem, {}), value)
-    name = f"{law.single.kind} noise on {strategy.dimension} weighted sums of cells, {words}"
-    certificate = Certificate("bound", ALONE, "mean variance of a count", name, bound, value - bound, {})
-    return Solution(problem, NoisyVector(law), value, certificate)
+    _, strategy, law = min(found, key=lambda each: each[0])
+    return stated_strategy(strategy, NoisyVector(law), level, loss, wanted)
 
 
-def _tried(cells: Lattice, level: Level) -> Iterator[Any]:
-    """Strategies with their mean variance, what they are, and their noise."""
+def stated_strategy(
+    space: Strategy | Lattice, mechanism: NoisyVector, level: Level, loss: str, wanted: Sums = "running"
+) -> Solution:
+    """Noise on weighted sums of cells, or on the cells themselves, as a solution with its dual."""
+    problem = Problem("number.strategy", space, level, {"loss": loss, "wanted": wanted})
+    value = float(mechanism.expected("squared") * spreads(space, wanted).mean())
+    many = (space.cells if isinstance(space, Strategy) else space).dimension
+    evidence = {"weights": _dual(many, wanted)} if many <= MOST_FACTORED else {}
+    bound = min(proved_bound(problem, evidence), value)
+    of = f"{space.dimension} weighted sums of cells, {_form(space)}" if isinstance(space, Strategy) else "cells"
+    name = f"{mechanism.noise.single.kind} noise on {of}"
+    quantity = f"mean variance of a {'count' if wanted == 'running' else 'range'}"
+    certificate = Certificate("bound", DUAL, quantity, name, bound, value - bound, evidence)
+    return Solution(problem, mechanism, value, certificate)
+
+
+def _form(strategy: Strategy) -> str:
+    """What a strategy is: a tree has one weight on all cells of a block."""
+    return "a tree" if all(len(set(weights)) == 1 for _, weights in strategy.rows) else "a factorisation"
+
+
+def _tried(cells: Lattice, level: Level, wanted: Sums) -> Iterator[tuple[float, Strategy, IndependentLaw] | None]:
+    """Strategies with their mean variance and their noise."""
     m = cells.dimension
     pure = pure_within(level)
     if pure is not None and m <= MOST_TREE:
         for rows in _trees(m):
-            yield _measured(Strategy(cells, rows), "a tree", lambda s: GeometricLaw(decay_above(pure, s.farthest)))
+            strategy = Strategy(cells, rows)
+            yield _measured(strategy, GeometricLaw(decay_above(pure, strategy.farthest)), wanted)
     if m <= MOST_FACTORED and gaussian_law(level, 1) is not None:
-        strategy = Strategy(cells, _factored(m))
-        yield _measured(strategy, "a factorisation", lambda s: gaussian_law(level, s.square))
+        strategy = Strategy(cells, _factored(m, wanted))
+        yield _measured(strategy, gaussian_law(level, strategy.square), wanted)
 
 
-def _measured(strategy: Strategy, words: str, noise: Any) -> Any:
-    single = noise(strategy)
+def _measured(strategy: Strategy, single: Any, wanted: Sums) -> tuple[float, Strategy, IndependentLaw] | None:
+    law = IndependentLaw(strategy.dimension, single)
     try:
-        weights = prefix_weights(strategy)
+        return law.mean("squared") * float(spreads(strategy, wanted).mean()), strategy, law
     except InvalidInput:
         return None
-    law = IndependentLaw(strategy.dimension, single)
-    return law.mean("squared") * float(np.square(weights).sum(axis=1).mean()), words, strategy, law
 
 
 def _trees(m: int) -> Iterator[tuple[tuple[int, tuple[int, ...]], ...]]:
@@ -119,20 +141,27 @@ def _level(m: int, size: int, weight: int) -> list[tuple[int, tuple[int, ...]]]:
 
 
 @lru_cache(maxsize=8)
-def _factored(m: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """The rows of the best factorisation of running counts of m cells, rounded to whole weights."""
-    products = np.minimum.outer(np.arange(m, 0, -1.0), np.arange(m, 0, -1.0))  # W'W
+def _factored(m: int, wanted: Sums) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """The rows of the best factorisation of sums of m cells, rounded to whole weights."""
+    scale = np.asarray(_dual(m, wanted), dtype=float)
+    best = _root(wanted_products(m, wanted) * np.sqrt(np.outer(scale, scale))) / np.sqrt(np.outer(scale, scale))
+    best /= np.sqrt(np.outer(np.diag(best), np.diag(best)))
+    factor = np.linalg.cholesky(best).T  # upper: row i has cells i, i + 1, ...
+    whole = np.rint(factor * SCALE).astype(int)
+    return tuple((i, tuple(row[i:].tolist())) for i, row in enumerate(whole))
+
+
+@lru_cache(maxsize=16)
+def _dual(m: int, wanted: Sums) -> Floats:
+    """The weights on m cells that prove the best factorisation of their sums."""
+    products = wanted_products(m, wanted)
     scale = np.ones(m)
     for _ in range(ROUNDS):
         root = _root(products * np.sqrt(np.outer(scale, scale)))
         before, scale = scale, np.diag(root) / np.diag(root).sum() * m
         if np.abs(scale / before - 1).max() < 1e-5:
             break
-    best = _root(products * np.sqrt(np.outer(scale, scale))) / np.sqrt(np.outer(scale, scale))
-    best /= np.sqrt(np.outer(np.diag(best), np.diag(best)))
-    factor = np.linalg.cholesky(best).T  # upper: row i has cells i, i + 1, ...
-    whole = np.rint(factor * SCALE).astype(int)
-    return tuple((i, tuple(row[i:].tolist())) for i, row in enumerate(whole))
+    return np.asarray(scale)
 
 
 def _root(matrix: Floats) -> Floats:
@@ -153,17 +182,31 @@ def best_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "abso
     ('geometric noise on 65 weighted sums of cells, a tree', 32.21)
     """
     usual = best_sums(cells, counts, level, loss)
-    added = usual.problem.space == cells
-    if loss not in ("absolute", "squared"):
-        return usual
-    better = best_strategy(cells, level, loss)
-    if better is None:
-        return usual
-    noise = usual.mechanism.noise
-    if better.value > (sum_losses(noise, ("squared",)) if added else {"squared": noise.mean("squared")})["squared"]:
-        return usual
-    least = sum_losses(noise, (loss,))[loss] if added else usual.value
-    return better if count_losses(better)[loss] < least else usual
+    noise, added = usual.mechanism.noise, usual.problem.space == cells
+    if loss in ("absolute", "squared"):
+        better = best_strategy(cells, level, loss)
+        squared = (sum_losses(noise, ("squared",)) if added else {"squared": noise.mean("squared")})["squared"]
+        if better is not None and better.value <= squared:
+            least = sum_losses(noise, (loss,))[loss] if added else usual.value
+            if count_losses(better)[loss] < least:
+                return better
+    return stated_strategy(cells, usual.mechanism, level, loss) if added else usual
+
+
+def best_ranges(cells: Lattice, level: Level) -> Solution:
+    """Of noise on cells and on a strategy, what has the least mean variance over all ranges of cells.
+
+    Examples
+    --------
+    >>> from utmost.privacy import GaussianDP
+    >>> found = best_ranges(Lattice(50, "any", 1, 0, 20_000), GaussianDP(1))
+    >>> round(found.value, 2), round(found.certificate.bound, 2), bool(found.verify())       # the cells: 18.78
+    (4.88, 3.29, True)
+    """
+    law = best_vector_noise(cells, level, "squared", True)
+    plain = stated_strategy(cells, NoisyVector(law), level, "squared", "ranges")
+    better = best_strategy(cells, level, "squared", "ranges")
+    return plain if better is None or plain.value <= better.value else better
 
 
 @lru_cache(maxsize=32)
@@ -177,16 +220,32 @@ def _errors(solution: Solution, weights: Errors) -> tuple[Floats, Floats]:
     return mean_sizes(law, rows, ones), half_widths(law, rows, ones, 0.95)
 
 
+@lru_cache(maxsize=8)
+def range_half_widths(solution: Solution) -> Floats:
+    """For every range, within which ±h it lies with 95 %; of cells added up, by how many they are."""
+    space, law = solution.problem.space, solution.mechanism.noise
+    if isinstance(space, Lattice):
+        start, end = np.triu_indices(space.dimension + 1, 1)
+        return np.asarray(np.array(sum_half_widths(law, Fraction(95, 100)), dtype=float)[end - start - 1])
+    if isinstance(law.single, GaussianLaw):
+        return _errors(solution, Errors(space, wanted="ranges"))[1]
+    rows = wanted_weights(space, "ranges")
+    return half_widths(law, rows, np.ones_like(rows, dtype=int), 0.95)
+
+
 @dataclass(frozen=True)
 class Errors:
     """Of running counts less a share of the last of them, what the errors are made of; a share of 0 leaves counts."""
 
     strategy: Strategy
     share: Fraction = Fraction(0)
+    wanted: Sums = "running"
 
     @property
     def rows(self) -> Floats:
-        """A row of weights of the noisy sums for each count."""
+        """A row of weights of the noisy sums for each count, or range."""
+        if self.wanted == "ranges":
+            return wanted_weights(self.strategy, "ranges")
         weights = prefix_weights(self.strategy)
         return np.asarray(weights - float(self.share) * weights[-1])
 
