@@ -42,7 +42,8 @@ from utmost.exact.bisection import first_integer
 from utmost.exact.citations import cites
 from utmost.mechanism.certification import Check
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.lattice import IndependentLaw, NoisyVector, gaussian_delta
+from utmost.mechanism.gaussian import gaussian_delta
+from utmost.mechanism.lattice import IndependentLaw, NoisyVector
 from utmost.mechanism.tails import TailDraws
 from utmost.privacy import ApproxDP, ApproxGaussianDP, GaussianDP, Level, level_from_json
 from utmost.space.integers import Holders

@@ -29,7 +29,7 @@ from utmost.release.questions.share import ShareFinding
 from utmost.release.words import cell_name, compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
 from utmost.solution.card import card
-from utmost.solution.solution import solution_to_json
+from utmost.solution.solution_file import solution_to_json
 
 if TYPE_CHECKING:
     import pyarrow

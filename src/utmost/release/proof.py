@@ -30,7 +30,7 @@ from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL, TI
 from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours
 from utmost.solution import Verification
-from utmost.solution.solution import solution_from_json
+from utmost.solution.solution_file import solution_from_json
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
