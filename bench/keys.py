@@ -11,11 +11,11 @@ Then a table of 2000 keys whose sizes fall off as Zipf's do (`zipf`): how many k
 import resource
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import duckdb
 import numpy as np
+from timing import timed
 
 import utmost as um
 from utmost.design.discovery import best_law
@@ -31,14 +31,6 @@ def make(path):
         f"COPY (SELECT range % 3000000 AS person, 'key ' || CASE WHEN hash(range) % 10 < 4 THEN hash(range + 1) % 100 "
         f"ELSE hash(range + 1) % {KEYS} END AS key FROM range({ROWS})) TO '{path}'"
     )
-
-
-def timed(work):
-    """Seconds, and seconds of all processors."""
-    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
-    work()
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    return time.perf_counter() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def by_hand(path):

@@ -9,12 +9,12 @@ cells of a table that is made there, too.
 import resource
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pyarrow
+from timing import timed
 
 import utmost as um
 
@@ -27,14 +27,6 @@ def make(path):
         f"COPY (SELECT range % 3000000 AS person, (hash(range) % 1200)::INT AS a, 'k' || (hash(range + 1) % 1000) AS b "
         f"FROM range({ROWS})) TO '{path}'"
     )
-
-
-def timed(work):
-    """Seconds, and seconds of all processors."""
-    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
-    work()
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    return time.perf_counter() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def by_hand(path, table):

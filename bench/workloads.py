@@ -6,14 +6,13 @@ below 10 s. Where the machine has other work, processor seconds compare better t
 number of rows may be given as an argument.
 """
 
-import resource
 import sys
 import tempfile
-import time
 from itertools import combinations
 from pathlib import Path
 
 import duckdb
+from timing import timed
 
 import utmost as um
 from utmost.design.workload import best_hierarchy, best_marginals
@@ -25,14 +24,6 @@ def make(path, rows):
     """A table that is the same in every run; every row has a listed value in every column."""
     columns = ", ".join(f"(hash(range * 6 + {i}) % {VALUES})::INT AS {name}" for i, name in enumerate(COLUMNS))
     duckdb.connect().execute(f"COPY (SELECT {columns} FROM range({rows})) TO '{path}'")
-
-
-def timed(work):
-    """Seconds, and seconds of all processors."""
-    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
-    work()
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    return time.perf_counter() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def by_hand(path):

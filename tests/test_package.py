@@ -3,6 +3,7 @@
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,17 @@ def test_the_reference_shows_the_commands():
     """docs/commands.md says of every command, argument and option what the command itself says."""
     made = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "commands.py"))
     assert made["PAGE"].read_text(encoding="utf-8") == made["page"](), "run `python tools/commands.py`"
+
+
+def test_one_version_everywhere():
+    """The package, its metadata, the citation and the newest section of the changelog."""
+    root = Path(__file__).parents[1]
+    stated = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
+    assert um.__version__ == stated
+    assert f"\nversion: {stated}\n" in (root / "CITATION.cff").read_text()
+    assert next(line for line in (root / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")).startswith(
+        (f"## {stated} - ", "## Unreleased")
+    )
 
 
 def test_the_map_shows_the_house():

@@ -81,6 +81,9 @@ COVERED = {
         "release/questions/test_questions",
     ),
     "mechanism/lattice": ("mechanism/test_lattice", "design/noise/test_lattice", "design/noise/test_vectors"),
+    "mechanism/moves": ("mechanism/test_lattice", "design/noise/test_vectors"),
+    "mechanism/layers": ("mechanism/test_line_noise", "design/noise/test_discrete"),
+    "solution/solution_file": ("solution/test_solution",),
     "mechanism/blocks": ("mechanism/test_blocks", "design/binary/test_line"),
     "mechanism/line_noise": ("mechanism/test_line_noise", "mechanism/test_line_noise_at_the_ends"),
     "mechanism/canonical": ("design/noise/test_canonical",),
@@ -130,7 +133,7 @@ BY_HAND = [
     ("mechanism/sampling", "if len(drawn) != size:", "if False:"),
     ("mechanism/lattice", "implies_level(level, self.decay, steps)", "implies_level(level, self.decay, 1)"),
     ("mechanism/lattice", "implies_level(level, single.decay, far)", "implies_level(level, single.decay, 1)"),
-    ("mechanism/lattice", "return rows * space.reach**2", "return rows * space.reach"),
+    ("mechanism/moves", "return rows * space.reach**2", "return rows * space.reach"),
     (
         "mechanism/choices",
         "keeps_level(self.pure, self.decay, self.steps)",

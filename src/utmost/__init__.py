@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from utmost.space.results import query
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ZCDP",

@@ -1,6 +1,6 @@
 """Composition against enumeration: every bound brackets the truth, and is close to it.
 
-Covers `accounting/events`, `accounting/gaussian`, `accounting/inversion`, `accounting/outcomes`,
+Covers `accounting/events`, `accounting/fitting`, `accounting/gaussian`, `accounting/inversion`, `accounting/outcomes`,
 `accounting/privacy_losses`.
 """
 

@@ -47,6 +47,7 @@ def honest():
     yield um.local.for_testing(p0, p1, 3.0)
     yield um.local.for_testing(p0, p1, 6.0, outputs=3)
     yield um.local.for_information(p0, 1.0)
+    yield um.local.for_records(um.hamming(2, 2), p0, p1, 1.0)
     yield um.local.linear_program(lambda column: column.max(axis=-1), 3, 1.0)
     yield um.local.linear_program([lambda c: c.max(axis=-1), lambda c: c[..., 0] * 0.5], 3, 1.0)
     yield um.binary.uniformly_most_powerful(8, 0.5, 1.0, 0.05).solution

@@ -9,6 +9,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from oracles.programs import private_rows
 from scipy.optimize import linprog
 
 import utmost as um
@@ -57,22 +58,7 @@ def best_by_lp(space, level, data):
     border = sorted({a for a, b in arcs if names[a] != names[b]})
     growth, delta = float(np.exp(level.log_growth)), float(level.delta)
     size = n * k + len(arcs) * k
-    upper, limits, equal, totals = [], [], [], []
-    for e, (a, b) in enumerate(arcs):
-        for o in range(k):
-            row = np.zeros(size)
-            row[a * k + o], row[b * k + o], row[n * k + e * k + o] = 1, -growth, -1
-            upper.append(row)
-            limits.append(0)
-        row = np.zeros(size)
-        row[n * k + e * k : n * k + (e + 1) * k] = 1
-        upper.append(row)
-        limits.append(delta)
-    for v in range(n):
-        row = np.zeros(size)
-        row[v * k : (v + 1) * k] = 1
-        equal.append(row)
-        totals.append(1)
+    upper, limits, equal, totals = private_rows(n, k, arcs, growth, delta)
     for v in border:
         first = next(u for u in border if names[u] == names[v])
         for o in range(k if first != v else 0):

@@ -9,6 +9,9 @@ from oracles.command import utmost
 
 import utmost as um
 from utmost.cli.problem_file import solve_file
+from utmost.design.noise.line import best_on_line
+from utmost.errors import InvalidInput
+from utmost.space.integers import Line
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SPACE = '[space]\nfamily = "path"\nn = 8\n[privacy]\nepsilon = 1\n'
@@ -113,3 +116,44 @@ def test_mistakes_are_named(text, words, tmp_path):
     """Each wrong file says which rule it breaks."""
     with pytest.raises(um.errors.InvalidInput, match=words):
         solved(tmp_path, text)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_files_without_a_space_say_what_python_says(seed, tmp_path):
+    """Noise, testing and information: the same values as by hand, at random laws, lines and levels."""
+    rng = np.random.default_rng(seed)
+    epsilon, last, reach = round(float(rng.uniform(0.3, 2)), 2), int(rng.integers(3, 40)), int(rng.integers(1, 3))
+    p0, p1 = (np.round(rng.dirichlet(np.ones(3) * 4), 3) for _ in range(2))
+    p0[-1], p1[-1] = round(1 - p0[:-1].sum(), 3), round(1 - p1[:-1].sum(), 3)
+    level = f"[privacy]\nepsilon = {epsilon}\n"
+    noise = solved(tmp_path, f'design = "noise"\nloss = "squared"\n[line]\nlast = {last}\nreach = {reach}\n{level}')
+    assert noise.value == best_on_line(Line(0, last, reach), epsilon, "squared").value
+    laws = f"p0 = {p0.tolist()}\np1 = {p1.tolist()}\n"
+    testing = solved(tmp_path, f'design = "testing"\n{laws}divergence = "tv"\n{level}')
+    assert testing.value == um.local.for_testing(p0, p1, epsilon, "tv").value
+    information = solved(tmp_path, f'design = "information"\nprior = {p0.tolist()}\n{level}')
+    assert information.value == um.local.for_information(p0, epsilon).value
+
+
+def test_noise_is_designed_verified_and_drawn_by_the_command(tmp_path):
+    file, saved = tmp_path / "noise.toml", tmp_path / "noise.json"
+    file.write_text('design = "noise"\n[line]\nlast = 50\n[privacy]\nepsilon = 5\n', encoding="utf-8")
+    designed = utmost("design", file, "--out", saved)
+    assert "probability at 25" in designed.stdout
+    assert json.loads(utmost("design", file, "--json").stdout)["mechanism"]["points"] == 51
+    drawn = utmost("sample", saved, "--size", "3", "--json", given="20\n")
+    assert all(0 <= int(answer) <= 50 for answer in json.loads(drawn.stdout)["answers"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('design = "noise"\n', "needs line"),
+        ('design = "testing"\np0 = [0.5, 0.5]\n', "needs p1"),
+        ('design = "information"\nprior = [0.5, 0.5]\n' + SPACE.replace("[privacy]\nepsilon = 1\n", ""), "drop it"),
+        ('design = "balanced"\n', "needs space"),
+    ],
+)
+def test_what_is_missing_without_a_space_is_named(text, words, tmp_path):
+    with pytest.raises(InvalidInput, match=words):
+        solved(tmp_path, text + "[privacy]\nepsilon = 1\n")

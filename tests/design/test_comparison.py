@@ -58,5 +58,5 @@ def test_what_cannot_be_compared_is_refused():
         um.compare(truthful, um.path(3))
     with pytest.raises(CannotCertify):
         um.compare(truthful, um.path(3), privacy=1)
-    with pytest.raises(InvalidInput, match="a row per point"):
+    with pytest.raises(InvalidInput, match="a row for every point"):
         um.compare("noise", um.path(3))

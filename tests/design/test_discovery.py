@@ -20,7 +20,7 @@ from utmost.design.discovery import best_border, best_keys, best_law, require_de
 from utmost.errors import BadFile, UnsupportedLevel
 from utmost.mechanism.keeping import KeepLaw, KeptKeys
 from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, PureDP
-from utmost.solution.solution import solution_from_json, solution_to_json
+from utmost.solution.solution_file import solution_from_json, solution_to_json
 from utmost.space.integers import Holders, Lattice
 
 LEVEL = ApproxDP(1, 1e-6)

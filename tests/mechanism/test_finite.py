@@ -1,4 +1,7 @@
-"""Mechanisms against the definitions: every guess, every subset of outputs, every edge in both directions."""
+"""Mechanisms against the definitions: every guess, every subset of outputs, every edge in both directions.
+
+Covers `mechanism/loss_tables`.
+"""
 
 import math
 from fractions import Fraction

@@ -1,6 +1,6 @@
 """Noise on lattices: counts of balls by listing them, laws in rationals, draws by chi-square.
 
-Covers `mechanism/integer_balls`, `mechanism/gaussian`.
+Covers `mechanism/integer_balls`, `mechanism/gaussian`, `mechanism/moves`.
 """
 
 import math
@@ -14,7 +14,7 @@ from oracles.lattices import moves_of
 from scipy.stats import chi2
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
+from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian, keeps_gaussian
 from utmost.mechanism.integer_balls import (
     choose_many,
     count_above,
@@ -25,16 +25,8 @@ from utmost.mechanism.integer_balls import (
     sum_absolute,
     sum_squared,
 )
-from utmost.mechanism.lattice import (
-    BallLaw,
-    GeometricLaw,
-    IndependentLaw,
-    NoisyVector,
-    keeps_gaussian,
-    norm_of_moves,
-    square_of_moves,
-    sum_of_moves,
-)
+from utmost.mechanism.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.moves import norm_of_moves, square_of_moves, sum_of_moves
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 from utmost.space.integers import Lattice

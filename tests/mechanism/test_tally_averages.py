@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles.programs import right_by_enumeration
 
 import utmost as um
 from utmost.design.rainbow.candidates import _closed_forms
@@ -201,18 +202,6 @@ def test_wide_promises_look_far_enough():
 
 
 # ---- Bayes' rule ----
-
-
-def right_by_enumeration(law, prior):
-    """Pr[winner = j | j is named], from single rows of the mechanism and the definition of the winner."""
-    named, right = np.zeros(law.contest.size), np.zeros(law.contest.size)
-    for tally, weight in prior.items():
-        here = np.array([tally])
-        chances = law.probabilities(here)[0]
-        winner = int(law.contest.winners(here)[0])
-        named += weight * chances
-        right[winner] += weight * chances[winner]
-    return right / named
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=str)

@@ -1,5 +1,10 @@
 """Changing one plain value of a JSON object: what a forger would do."""
 
+import json
+
+from utmost.errors import BadFile
+from utmost.release.proof import load_answers
+
 
 def leaves(value, path=()):
     """Every plain value of a JSON object, by its path."""
@@ -39,3 +44,15 @@ def get(content, path):
     for step in path:
         content = content[step]
     return content
+
+
+def is_refused(report, change):
+    """Whether a report's JSON file is refused, or not verified, once `change` was made to what it holds."""
+    content = json.loads(report.read_text())
+    change(content)
+    forged = report.with_name("forged.json")
+    forged.write_text(json.dumps(content))
+    try:
+        return not all(found for _, found in load_answers(forged))
+    except BadFile:
+        return True

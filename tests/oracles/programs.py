@@ -48,16 +48,16 @@ def extension_by_iteration(n, edges, truth, known, uppers):
     return bounds[np.arange(n), np.asarray(truth, dtype=int)]
 
 
-def ranked_lp(n, k, edges, orders, fixed, epsilon, delta):
-    """Probabilities of the j best outputs at every point: one LP per position, earlier positions held; dense and plain.
+def private_rows(n, k, arcs, growth, delta):
+    """What a private mechanism on n points with k outputs obeys, as rows of a dense LP, with their limits.
 
-    `orders[v]` lists the columns of v's outputs, best first; `fixed` gives whole rows.
+    Variables are the probabilities, and for each arc and output by how much its first end's exceeds `growth` times its
+    second's. Returned are the inequalities and the equalities: the excesses of an arc add up to at most delta, a
+    point's probabilities to one.
     """
-    growth = np.exp(epsilon)
-    ordered = [(u, v) for a, b in edges for u, v in ((a, b), (b, a))]
-    size = n * k + len(ordered) * k
-    rows, limits = [], []
-    for e, (u, v) in enumerate(ordered):
+    size = n * k + len(arcs) * k
+    rows, limits, equal = [], [], []
+    for e, (u, v) in enumerate(arcs):
         for o in range(k):
             row = np.zeros(size)
             row[u * k + o], row[v * k + o], row[n * k + e * k + o] = 1, -growth, -1
@@ -67,12 +67,22 @@ def ranked_lp(n, k, edges, orders, fixed, epsilon, delta):
         row[n * k + e * k : n * k + (e + 1) * k] = 1
         rows.append(row)
         limits.append(delta)
-    equal, ones = [], []
     for v in range(n):
         row = np.zeros(size)
         row[v * k : (v + 1) * k] = 1
         equal.append(row)
-        ones.append(1.0)
+    return rows, limits, equal, [1.0] * n
+
+
+def ranked_lp(n, k, edges, orders, fixed, epsilon, delta):
+    """Probabilities of the j best outputs at every point: one LP per position, earlier positions held; dense and plain.
+
+    `orders[v]` lists the columns of v's outputs, best first; `fixed` gives whole rows.
+    """
+    ordered = [(u, v) for a, b in edges for u, v in ((a, b), (b, a))]
+    size = n * k + len(ordered) * k
+    rows, limits, equal, ones = private_rows(n, k, ordered, np.exp(epsilon), delta)
+    for v in range(n):
         if v in fixed:
             for o in range(k):
                 row = np.zeros(size)
@@ -175,3 +185,15 @@ def least_loss_by_lines(n, reach, lines, prior, table):
     result = linprog(cost, np.array(rows), np.array(limits), equal, np.ones(n), bounds=(0, None))
     assert result.status == 0, result.message
     return result.fun
+
+
+def right_by_enumeration(law, prior):
+    """Pr[winner = j | j is named], from single rows of the mechanism and the definition of the winner."""
+    named, right = np.zeros(law.contest.size), np.zeros(law.contest.size)
+    for tally, weight in prior.items():
+        here = np.array([tally])
+        chances = law.probabilities(here)[0]
+        winner = int(law.contest.winners(here)[0])
+        named += weight * chances
+        right[winner] += weight * chances[winner]
+    return right / named

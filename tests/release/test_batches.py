@@ -94,7 +94,7 @@ def test_the_budget_as_text_html_and_picture():
     assert "epsilon 4 of 10 left" in shown
     assert "batch of 2" in shown
     assert "2 slots of 1-DP" in shown
-    assert "     1-DP  count: n > 1\n     1-DP  quantile: x" in shown
+    assert "     1-DP  count: n > 1\n     1-DP  median: x" in shown
     page = s.budget._repr_html_()
     assert "&lt;b&gt;" in page
     assert "<b>'" not in page

@@ -16,7 +16,7 @@ import utmost as um
 from utmost.release import engines
 from utmost.release.accuracy import BY_LAW
 from utmost.release.holders import Found
-from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL
+from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL, TIERED
 from utmost.release.questions.top import TopDiscovered
 
 FAILS = 1e-7
@@ -43,6 +43,7 @@ NUMBERS = {
     "histogram": lambda a, e: a.histogram("g", ["a", "c", "nobody"], e),
     "complete histogram": lambda a, e: a.histogram("g", ["a", "b"], e, other="rest"),
     "cdf": lambda a, e: a.cdf("x", range(12), e),
+    "ranges": lambda a, e: a.ranges("x", [0, 3, 5, 11, 20], e),
     "variance of few": lambda a, e: a.variance("x", 0, 10, e, where="g = 'c'"),
     "share": lambda a, e: a.share("x > 3", e, among=ROWS),
     "clamped": lambda a, e: a.clamped("x", 1, 5, e),
@@ -73,9 +74,15 @@ TRUE_KEYS = {
 PEOPLE = um.people("id", rows_each=1, at_most=ROWS // 2)
 OF_PEOPLE = {
     "left out": lambda a, e: a.left_out("x > 3", e),
+    "rows left out": lambda a, e: a.left_out(None, e, up_to=3),
     "people": lambda a, e: a.count("x > 3", e, of="people"),
     "rows of people": lambda a, e: a.count("x > 3", e),
     "rows of people by keys": lambda a, e: a.sum("x", 0, 10, e, by=KEYS),
+}
+TIERS = um.rows(at_most=ROWS, tiers={"g = 'c'": ("0.2", 20)}).within(um.PureDP(1))
+IN_TIERS = {
+    "count in tiers": lambda a, e: a.count("x > 3", e),
+    "unbiased count in tiers": lambda a, e: a.count("x > 3", e, unbiased=True),
 }
 WITHOUT = {
     "majority": lambda a, e: a.majority("x > 3", e),
@@ -104,11 +111,13 @@ def opened():
 
 def test_every_question_is_among_those_asked():
     """Each states intervals, whose coverage is tested here, or none."""
-    every = {question for those in (QUESTIONS, BY_KEYS, SEVERAL, DISCOVERED) for question in those.values()}
+    every = {question for those in (QUESTIONS, BY_KEYS, SEVERAL, DISCOVERED, TIERED) for question in those.values()}
     level = LEVELS["approx"]
     stating = [make(asked, level) for asked in (*NUMBERS.values(), *SLOW.values(), *SHOWN.values())]
     stating += [make(asked, level, unit=PEOPLE) for asked in OF_PEOPLE.values()]
+    stating += [make(asked, LEVELS["pure"], unit=TIERS) for asked in IN_TIERS.values()]
     others = [make(asked, level) for asked in WITHOUT.values()]
+    others += [make(WITHOUT[name], LEVELS["pure"], unit=TIERS) for name in ("majority", "threshold")]
     with_ends, without = ({type(made.question) for made in those} for those in (stating, others))
     assert with_ends | without == every
     assert not with_ends & without
@@ -122,11 +131,11 @@ def test_names_state_no_interval(name):
     assert isinstance(made.question, TopDiscovered) or not known.intervals
 
 
-def check(made, draws):
+def check(made, draws, exact=None):
     """Over draws at this table, each interval holds the truth in 95 % of the times that it is stated, or more."""
     question, point = made.question, made.private_point(SECRET)
-    shown = isinstance(point, Found)
-    exact = TRUE_KEYS[question.name] if shown else question.value(question.released(point))  # without noise
+    if exact is None:  # without noise
+        exact = TRUE_KEYS[question.name] if isinstance(point, Found) else question.value(question.released(point))
     truths = exact if isinstance(exact, dict) else {question.name: exact}
     stated, held = dict.fromkeys(truths, 0), dict.fromkeys(truths, 0)
     for _ in range(draws):
@@ -150,6 +159,12 @@ def test_intervals_hold_what_people_have(name):
     check(make(OF_PEOPLE[name], LEVELS["pure"], "add-remove", PEOPLE), 20)
 
 
+@pytest.mark.parametrize("name", IN_TIERS)
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_intervals_of_tiers_hold_the_truth(name, neighbours):
+    check(make(IN_TIERS[name], LEVELS["pure"], neighbours, TIERS), 60, int((X > 3).sum()))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 @pytest.mark.parametrize("level", LEVELS)
@@ -160,4 +175,4 @@ def test_intervals_hold_the_truth_in_hundreds_of_draws(name, level, neighbours):
         return  # refused: keys need a delta, and a share a public number of rows
     asked = (NUMBERS | SLOW | SHOWN | OF_PEOPLE)[name]
     unit = PEOPLE if name in OF_PEOPLE else None
-    check(make(asked, LEVELS[level], neighbours, unit), 40 if name in SLOW else 300)
+    check(make(asked, LEVELS[level], neighbours, unit), 25 if name in SLOW else 150)

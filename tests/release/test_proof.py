@@ -22,6 +22,7 @@ TABLE = pyarrow.table(
         "town": [("Ash", "Briar", "Cole", None)[i % 4] for i in range(120)],
     }
 )
+TOWNS, WITH_DELTA = um.keys(town=["Ash", "Briar", "Cole"]), um.ApproxDP(4, 0.01)
 QUESTIONS = {
     "count": lambda s: s.count("age >= 40", 1),
     "unbiased count": lambda s: s.count("age >= 40", 1, unbiased=True),
@@ -40,17 +41,40 @@ QUESTIONS = {
     "plurality": lambda s: s.plurality("town", ["Ash", "Briar", "Cole"], 1),
     "quantile": lambda s: s.quantile("age", 0.5, range(20, 81, 20), 1),
     "clamped": lambda s: s.clamped("age", 20, 60, 1),
-    "count by town": lambda s: s.count("age >= 40", 1, by=um.keys(town=["Ash", "Briar", "Cole"])),
-    "sum by town": lambda s: s.sum("age", 0, 100, 1, grid=5, by=um.keys(town=["Ash", "Briar", "Cole"])),
-    "mean by town": lambda s: s.mean("age", 0, 100, 1, by=um.keys(town=["Ash", "Briar", "Cole"])),
+    "count by town": lambda s: s.count("age >= 40", 1, by=TOWNS),
+    "sum by town": lambda s: s.sum("age", 0, 100, 1, grid=5, by=TOWNS),
+    "mean by town": lambda s: s.mean("age", 0, 100, 1, by=TOWNS),
+    "variance": lambda s: s.variance("age", 0, 100, 1),
+    "covariance": lambda s: s.covariance("age", "who", (0, 100), (0, 40), 1),
+    "share": lambda s: s.share("age >= 40", 1, among=120),
+    "quantiles": lambda s: s.quantile("age", [0.25, 0.5, 0.75], range(20, 81, 20), 1),
+    "top": lambda s: s.top("town", 2, ["Ash", "Briar", "Cole"], 1),
+    "variance by town": lambda s: s.variance("age", 0, 100, 1, by=TOWNS),
+    "majority by town": lambda s: s.majority("age >= 40", 1, by=TOWNS),
+    "threshold by town": lambda s: s.threshold("age >= 40", 10, 1, by=TOWNS),
+    "quantile by town": lambda s: s.quantile("age", 0.5, range(20, 81, 20), 1, by=TOWNS),
+    "marginals": lambda s: s.marginals(um.keys(town=["Ash", "Briar"], who=[1, 2, 3]), 1, 1),
+    "hierarchy": lambda s: s.hierarchy(["town", "who"], um.keys(town=["Ash", "Briar"], who=[1, 2, 3]), 1),
+    "keys": lambda s: s.keys("town", WITH_DELTA),
+    "count of found towns": lambda s: s.count("age >= 40", WITH_DELTA, by=um.discover("town")),
+    "sum of found towns": lambda s: s.sum("age", 0, 100, WITH_DELTA, by=um.discover("town")),
+    "mean of found towns": lambda s: s.mean("age", 0, 100, WITH_DELTA, by=um.discover("town")),
+    "top found towns": lambda s: s.top("town", 2, privacy=WITH_DELTA),
 }
+SLOW = ("variance", "covariance", "variance by town", "quantile by town", "mean of found towns", "quantiles")
+"""Questions whose numbers take a tenth of a second to recompute: few forgeries in `make test`, all in the long test."""
 EXTREME = ("0", "1e-300", "inf", "9" * 400, "1/" + "9" * 400, 0, -1, 10**30, 1e300, None, True, [], "x")
 """What a forger writes to make a checker fail instead of refuse."""
 
 
 def opened(neighbours="add-remove", people=False):
     unit = um.people("who", rows_each=2, at_most=60) if people else um.rows(at_most=120)
-    return um.Session(TABLE, "survey", unit, neighbours, budget=10**6)
+    return um.Session(TABLE, "survey", unit, neighbours, budget=um.ApproxDP(10**6, 0.99))
+
+
+def asked(name, neighbours="add-remove"):
+    """An answer; a share is of a public number of rows, so rows are replaced there."""
+    return QUESTIONS[name](opened("replace" if name == "share" else neighbours))
 
 
 def is_believed(path):
@@ -62,20 +86,20 @@ def is_believed(path):
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 def test_every_answer_verifies(name, neighbours, tmp_path):
     """The answer itself, and its report's file."""
-    answer = QUESTIONS[name](opened(neighbours))
+    answer = asked(name, neighbours)
     assert answer.verify(), answer.verify()
     page = answer.report(tmp_path / "a.html")
     ((again, found),) = load_answers(page.with_suffix(".json"))
     assert found, found
     assert again.value == answer.value
-    assert again.details == json.loads(json.dumps(answer.details))
+    assert json.loads(json.dumps(again.details)) == json.loads(json.dumps(answer.details))
 
 
 def test_people_verify():
     """The same where a person with several rows is protected."""
     s = opened(people=True)
     for ask in (*QUESTIONS.values(), lambda s: s.left_out("age >= 40", 1)):
-        if ask is not QUESTIONS["count with a prior"]:
+        if ask not in (QUESTIONS["count with a prior"], QUESTIONS["share"]):
             answer = ask(s)
             assert answer.verify(), answer.verify()
 
@@ -84,8 +108,7 @@ def test_a_report_verifies_in_a_fresh_process(tmp_path):
     """`utmost verify` needs the file alone; several answers in one report are all proved."""
     from utmost.release.report import write_report
 
-    s = opened()
-    page = write_report([ask(s) for ask in QUESTIONS.values()], tmp_path / "all.html")
+    page = write_report([asked(name) for name in QUESTIONS], tmp_path / "all.html")
     command = [sys.executable, "-m", "utmost", "verify", str(page.with_suffix(".json"))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -95,10 +118,10 @@ def test_a_report_verifies_in_a_fresh_process(tmp_path):
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_forged_reports_are_refused(name):
     """A probability, a bound, a level, a move or a value changed: not verified, or nothing that is shown changes."""
-    answer, rng = QUESTIONS[name](opened()), np.random.default_rng(7)
+    answer, rng = asked(name), np.random.default_rng(7)
     content = json.loads(answer.to_json())
     places = [(path, value) for path, value in leaves(content) if not is_believed(path)]
-    spread = rng.permutation(len(places))[:20]
+    spread = rng.permutation(len(places))[: 4 if name in SLOW else 20]
     for place in spread:
         path, value = places[place]
         changed = copy.deepcopy(content)
@@ -127,11 +150,18 @@ def test_forged_reports_are_refused(name):
         ("majority", ("solution", "problem", "space", "last"), 10**30),
         ("plurality", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
         ("plurality", ("released", "place"), -1),
+        ("counts", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
+        ("plurality", ("solution", "mechanism", "pure", "epsilon"), "9" * 400),
+        ("quantile", ("solution", "problem", "data", "candidates", "labels", 0), "1/" + "9" * 400),
+        ("top", ("solution", "problem", "space", "rows"), 10**30),
+        ("keys", ("solution", "problem", "privacy", "epsilon"), "inf"),
+        ("keys", ("solution", "mechanism", "spent", 0, "epsilon"), "inf"),
+        ("marginals", ("solution", "problem", "privacy", "epsilon"), "0"),
     ],
 )
 def test_extreme_forgeries_are_refused_in_words(name, path, value):
     """No checker divides by zero, runs out of floats or of memory over what a file says: it refuses."""
-    answer = QUESTIONS[name](opened())
+    answer = asked(name)
     content = json.loads(answer.to_json())
     put(content, path, value)
     assert not is_verified(content)
@@ -141,7 +171,7 @@ def test_extreme_forgeries_are_refused_in_words(name, path, value):
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_no_extreme_forgery_makes_a_checker_fail(name):
     """Every place of a report (the ends and the middle of lists) with every extreme value: refused, or harmless."""
-    answer = QUESTIONS[name](opened())
+    answer = asked(name)
     content, alike = json.loads(answer.to_json()), {}
     for path, _ in leaves(content):
         if not is_believed(path):
@@ -169,7 +199,7 @@ def is_verified(content):
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_many_forged_reports_are_refused(name):
     """The same, two hundred times for every question."""
-    answer, rng = QUESTIONS[name](opened()), np.random.default_rng(11)
+    answer, rng = asked(name), np.random.default_rng(11)
     content = json.loads(answer.to_json())
     places = [(path, value) for path, value in leaves(content) if not is_believed(path)]
     for _ in range(200):
@@ -200,7 +230,7 @@ def test_what_is_no_report_is_refused_in_words(tmp_path):
         file.write_text(text)
         with pytest.raises(BadFile):
             load_answers(file)
-    content = json.loads(QUESTIONS["count"](opened()).to_json())
+    content = json.loads(asked("count").to_json())
     for part in ("privacy", "unit", "question", "solution", "ledger", "released"):
         with pytest.raises(BadFile):
             answer_from_json({name: value for name, value in content.items() if name != part})
@@ -226,7 +256,7 @@ def test_the_solution_of_another_threshold_by_keys_is_refused():
 
 def test_a_mistake_of_ours_is_an_error(monkeypatch):
     """It is not reported as numbers that do not fit, which would blame the report."""
-    content = json.loads(QUESTIONS["count"](opened()).to_json())
+    content = json.loads(asked("count").to_json())
     monkeypatch.setattr("utmost.release.questions.count.Count.compared", lambda question: question.no_such_thing)
     with pytest.raises(AttributeError):
         _proved(content)

@@ -1,6 +1,6 @@
 """Sessions: what is asked, spent, recorded, shown and refused; and that nothing else about a table gets out.
 
-Covers `release/answers`, `release/audits`, `release/source`, `release/units`.
+Covers `release/answers`, `release/audits`, `release/least_level`, `release/source`, `release/units`.
 """
 
 import json

@@ -85,6 +85,7 @@ ASKED = {
     "complete counts": lambda s: counts(s, ["ok", "NOT ok", "ok IS NULL"], 1),
     "nested counts": lambda s: counts(s, ["x <= 2.5", "x < 0", "x <= 4 OR x IS NULL", "NOT (x > 1)"], 1),
     "cdf": lambda s: cdf(s, "x", range(-5, 15), 1),
+    "ranges": lambda s: Asking(s).ranges("x", [-5, 0, 2.5, 4], 1, where="ok OR ok IS NULL"),
     "cells": lambda s: histogram(s, "n", [1, -1, 0], 1),
     "all cells": lambda s: histogram(s, "id", ["a", "b", "c"], 1, "elsewhere"),
     "cells of two columns": lambda s: histogram(s, ["ok", "n"], [[True, False], [1, 2]], 1, where="x > 0"),
@@ -108,6 +109,7 @@ OF_PEOPLE = {
     "people in cells": lambda s: histogram(s, "n", [1, -1, 0], 1, of="people"),
     "people at once": lambda s: counts(s, ["n >= 0", "x > 1", "ok"], 1, "people"),
     "left out": lambda s: left_out(s, "n >= 0", 1),
+    "rows left out": lambda s: Asking(s).left_out("n >= 0", 1, up_to=3),
 }
 ELSEWHERE = {
     **dict.fromkeys((CountBy, SumBy, MeanBy), "test_by_keys: moves of cells that are sums, and keys of two columns"),
@@ -198,6 +200,9 @@ def test_counts_of_people_against_python(listed):
     having = Counter(who for who, _, n, _ in listed if who is not None and n is not None and n >= 0)
     assert point(count(setting, "n >= 0", 1)) == {"count": sum(min(2, k) for k in having.values())}
     assert point(count(setting, "n >= 0", 1, "people", "absolute", None)) == {"count": len(having)}
+    assert point(left_out(setting, "n >= 0", 1)) == {"left_out": sum(k > 2 for k in having.values())}
+    beyond = sum(min(max(k - 2, 0), 3) for k in having.values())
+    assert point(Asking(setting).left_out("n >= 0", 1, up_to=3)) == {"left_out": beyond}
 
 
 def test_how_far_one_neighbour_moves():

@@ -1,6 +1,7 @@
 """Solutions are saved without loss, and what is wrong with one is found: by its checksum, or by the proof.
 
-Covers `checking/binary`, `checking/bounds`, `checking/chains`, `checking/finite`, `checking/local`, `exact/saved`.
+Covers `checking/binary`, `checking/bounds`, `checking/chains`, `checking/finite`, `checking/local`, `exact/saved`,
+`solution/solution_file`.
 """
 
 import hashlib
@@ -20,7 +21,8 @@ from utmost.errors import BadFile, CannotCertify, InvalidInput
 from utmost.exact import as_fmpq
 from utmost.exact.saved import canonical
 from utmost.solution import Solution
-from utmost.solution.solution import MOST_CHECKED, _within_reason
+from utmost.solution.solution import MOST_CHECKED
+from utmost.solution.solution_file import _within_reason
 from utmost.space.edge_levels import on_edges
 
 PATH = um.Space.from_edges([("a", "b"), ("b", "c"), ("c", (1, "d"))])

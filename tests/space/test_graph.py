@@ -1,6 +1,6 @@
 """Spaces given by their edges: what is merged, what is refused, and distances against networkx.
 
-Covers `space/sparse`.
+Covers `space/morphisms`, `space/sparse`.
 """
 
 import json

@@ -2,8 +2,9 @@
 
 from utmost.accounting import events, filters, theorems
 from utmost.accounting.account import Account, Schedule
-from utmost.accounting.composition import Composition, compose, how_many, largest_epsilon
+from utmost.accounting.composition import Composition, compose
 from utmost.accounting.entries import Entry, LedgerCheck
+from utmost.accounting.fitting import how_many, largest_epsilon
 from utmost.accounting.hypotheses import composed_levels, region_between_sets, region_of
 from utmost.accounting.ledger import Ledger
 from utmost.accounting.pricing import Price, cheapest

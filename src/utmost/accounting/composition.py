@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from utmost.accounting.amounts import BITS, Amount, downward, enclose_epsilon, epsilon_of, rounded_down, upward
+from utmost.accounting.amounts import BITS, Amount, downward, epsilon_of, upward
 from utmost.accounting.concentrated import moment_delta
 from utmost.accounting.gaussian import gaussian_delta, mixed_delta
 from utmost.accounting.inversion import Transform, bounds_of
@@ -34,8 +34,7 @@ from utmost.accounting.outcomes import Outcomes, few_outcomes, list_outcomes
 from utmost.accounting.privacy_losses import ULP, Loss, loss_of
 from utmost.accounting.regions import Region
 from utmost.errors import InvalidInput
-from utmost.exact import Number, as_fmpq, as_rational, as_whole, endpoints, to_float
-from utmost.exact.bisection import first_between, narrow
+from utmost.exact import Number, as_fmpq, as_rational, endpoints, to_float
 from utmost.exact.citations import cites
 from utmost.mechanism import Rows
 from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, as_level
@@ -351,62 +350,6 @@ class Composition:
         return f"Composition of {self.count} release{'s' if self.count != 1 else ''} ({what})"
 
 
-def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> float:
-    """The largest epsilon that each of so many releases may have within a total level, rounded down; maybe infinite.
-
-    Parameters
-    ----------
-    times : how many releases
-    total : the level they must keep together
-    delta : the delta of each release
-
-    Examples
-    --------
-    >>> round(largest_epsilon(100, ApproxDP(1, 1e-6)), 5)         # basic composition allows 0.01
-    0.02401
-    """
-    whole = _total(total)
-    times = as_whole(times, "times", 1)
-    share = as_rational(delta, "delta")
-
-    def fits(epsilon: float) -> bool:
-        return _within(ApproxDP(epsilon, share), times, whole)
-
-    if not fits(0):
-        raise InvalidInput(f"{times} deltas of {delta} exceed the total delta of {whole}; give a smaller delta.")
-    if whole.delta == 1 or whole.exponent == math.inf:
-        return math.inf
-    if whole.delta == 0:
-        return downward(Fraction(_exponent(whole)) / times)
-    low, high = 0.0, float(epsilon_of(whole)) + 1.0
-    while fits(high):
-        low, high = high, 2 * high
-    return narrow(lambda epsilon: not fits(epsilon), low, high, relative=1e-12)[0]
-
-
-def how_many(level: Level | Number, total: Level | Number) -> int:
-    """How many releases at a level fit within a total level.
-
-    Examples
-    --------
-    >>> how_many(0.1, 1), how_many(0.1, ApproxDP(1, 1e-6))
-    (10, 10)
-    >>> how_many(0.01, 1), how_many(0.01, ApproxDP(1, 1e-6))
-    (100, 562)
-    """
-    whole, one = _total(total), as_level(level)
-    if one in (GaussianDP(0), ZCDP(0)):
-        one = as_level(0)
-    if not _within(one, 1, whole):
-        return 0
-    low, high = 1, 2
-    while _within(one, high, whole):
-        low, high = high, 2 * high
-        if high > MOST_COUNT:
-            raise InvalidInput(f"more than {MOST_COUNT} releases of {one} fit within {whole}; count them differently.")
-    return first_between(lambda count: not _within(one, count, whole), low, high) - 1
-
-
 def _release(item: Any) -> Any:
     return item if isinstance(item, Level | Rows | Loss | Solution) or _is_pair(item) else as_level(item)
 
@@ -473,13 +416,6 @@ def _is_pair(item: Any) -> bool:
     return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Rows)
 
 
-def _total(total: Level | Number) -> ApproxDP:
-    level = as_level(total)
-    if not isinstance(level, ApproxDP):
-        raise InvalidInput(f"the total is {level}; give PureDP or ApproxDP.")
-    return level
-
-
 def _at_least_one(chances: Iterable[tuple[Fraction, int]]) -> tuple[Fraction, Fraction]:
     """Bounds on 1 - prod (1 - chance)^count: exact unless that has too many digits."""
     listed = list(chances)
@@ -498,19 +434,6 @@ def _probability(delta: Number) -> Fraction:
     if not 0 <= target <= 1:
         raise InvalidInput(f"delta is {delta!r}; it is a probability, so give a number between 0 and 1.")
     return target
-
-
-def _within(level: Level, times: int, whole: ApproxDP) -> bool:
-    """Whether so many releases at a level surely keep a total."""
-    if whole.delta == 0:
-        pure = isinstance(level, ApproxDP) and level.delta == 0
-        return pure and epsilon_of(level).fits(times, epsilon_of(whole))  # type: ignore[arg-type]
-    return as_rational(compose(level, times).delta(_exponent(whole))) <= whole.delta
-
-
-def _exponent(level: ApproxDP) -> Fraction | float:
-    """Epsilon as a number that is not above it."""
-    return level.exponent if level.ratio == 1 else rounded_down(enclose_epsilon(level))
 
 
 def _solve(value: Callable[[float], float], delta: float, start: float, most: float, precision: float) -> float:

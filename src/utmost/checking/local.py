@@ -22,6 +22,7 @@ from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism.certification import Check
+from utmost.mechanism.extremes import extreme_columns
 from utmost.mechanism.patterns import divergence_between, information_between, offset
 from utmost.privacy import ApproxDP, require_pure
 from utmost.privacy.divergences import Divergence, as_divergence
@@ -85,6 +86,33 @@ def _patterns(problem: Problem, solved: Solved, utilities: Floats, bound: float)
     value = float((utilities[:, sets] @ shares).min())
     made = Check("columns", off <= 1e-12, f"every column is a share of a pattern (within {off:.1g})")
     return (near(solved.value, value), made, _keeps_to(solved, value, bound)), max(bound - value, 0.0)
+
+
+def check_records(problem: Problem, solved: Solved) -> Outcome:
+    """Prices of records bound every private mechanism, checked on all extreme columns of the graph of records."""
+    k = len(problem.space.points)
+    p0, p1 = (read_distribution(problem.data, name, k) for name in ("p0", "p1"))
+    value = divergence_between(solved.mechanism.matrix, p0, p1, as_divergence(problem.data.get("divergence", "")))
+    bound = max(priced_records(problem, solved.certificate.evidence), value)
+    return (near(solved.value, value, 1e-15), bounded(solved, value, bound)), max(bound - value, 0.0)
+
+
+def priced_records(problem: Problem, evidence: Evidence) -> float:
+    """The divergence that no private mechanism on records exceeds: what prices lack on some column is added.
+
+    Shares of columns add up to at most 1 over the least entry of a column, since they add up to 1 at every record.
+    """
+    k, level = len(problem.space.points), problem.privacy.single
+    if level is None:
+        raise InvalidInput("records have one level for all neighbours.")
+    p0, p1 = (read_distribution(problem.data, name, k) for name in ("p0", "p1"))
+    prices = read(evidence, "prices", "f", (k,))
+    columns = extreme_columns(problem.space, require_pure(level))
+    worth = as_divergence(problem.data.get("divergence", "")).perspective(
+        columns @ p0, columns @ p1, columns @ (p0 - p1)
+    )
+    lacking = max(0.0, float((worth - columns @ prices).max())) + k * float(np.abs(prices).max(initial=0.0)) * ROUNDED
+    return math.fsum(prices) + lacking / float(columns.min())
 
 
 def priced_testing(problem: Problem, evidence: Evidence) -> float:

@@ -295,7 +295,7 @@ def _staircase(line: Line, level: Level, loss: str, mechanism: LineMechanism) ->
 
 def _decay_below(level: ApproxDP) -> Fraction:
     """A rational at or just below e^-epsilon: private mechanisms keep the weaker promise it stands for."""
-    if level.exponent == 0 or math.isinf(level.exponent):
+    if level.exponent == 0 or level.exponent == math.inf:
         return 1 / level.ratio if level.exponent == 0 else Fraction(0)
     bits = 192 + 2 * math.ceil(level.log_growth)
     low = endpoints(enclose_decay(level, bits))[0]

@@ -11,6 +11,8 @@ from utmost.mechanism.certification import Check
 from utmost.mechanism.top_lists import TopByNoise, TopByPeeling, missed
 from utmost.space.integers import Tallies
 
+MOST_ROWS = 2**53
+
 
 def check_top(problem: Any, solved: Any) -> Outcome:
     """What is missed, on the same public sample of tallies; nothing is claimed about better mechanisms."""
@@ -19,6 +21,8 @@ def check_top(problem: Any, solved: Any) -> Outcome:
         raise InvalidInput("the most frequent candidates are named from a tally.")
     if mechanism.k != problem.data.get("k") or not 1 <= mechanism.k <= space.cells:
         raise InvalidInput("as many candidates are named as are asked for.")
+    if space.rows >= MOST_ROWS:
+        raise InvalidInput("tallies of more rows than that are not averaged over.")
     if isinstance(mechanism, TopByNoise) and mechanism.noise.noise.dimension != space.cells:
         raise InvalidInput("the noise and the tallies differ in length.")
     checks = (stated(solved.value, missed(mechanism, space)[0]),)

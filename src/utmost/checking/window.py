@@ -41,6 +41,8 @@ from utmost.space.integers import Lattice, Moves
 MOST_PLACES = {1: 10**5, 2: 10**5, 3: 3 * 10**5, 4: 3 * 10**5}
 """Up to how many places a window has, by its integers, in a wedge of all orders."""
 MOST_FREE = 4
+LEAST_EPSILON = 1e-6
+"""Below it, across one step of the window, weights differ by rounding alone."""
 UNITS = 2**30
 """Of how many units all flow consists: SciPy's flows are 32-bit integers."""
 ROUNDING = 1e-12
@@ -81,6 +83,8 @@ def window_bound(space: Lattice, level: Level, loss: str, evidence: Mapping[str,
     wrong = steps < 1 or epsilon > 50 or (steps > 1 and level.delta) or (slack and shape == "cube")
     if wrong or (wide > 1 and loss != "absolute"):
         raise InvalidInput("wider steps are for absolute errors and epsilons below 50, and cubes have no slack.")
+    if epsilon < LEAST_EPSILON:
+        return 0.0  # nothing flows in floats, and nothing is claimed
     size = min(d, MOST_FREE)
     if wide < 1:
         raise InvalidInput("where nobody moves anything, no window bounds a loss.")

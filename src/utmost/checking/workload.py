@@ -81,7 +81,10 @@ def least_variance(level: Level) -> float:
     >>> round(least_variance(PureDP(1)), 3)                                      # geometric noise has 1.841
     1.483
     """
-    found, start, length = 1 / largest_divergence(level), 1, 512
+    divergence = largest_divergence(level)
+    if divergence == 0:
+        return math.inf  # where nothing may be told, nothing is said
+    found, start, length = 1 / divergence, 1, 512
     total = 0.0
     while start < MOST_MOVES:
         moves = np.arange(start, start + length)

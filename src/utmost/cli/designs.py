@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from utmost.cli.output import Json, ask_private, checks_of, print_json, working
-from utmost.errors import InvalidInput
+from utmost.errors import CannotCertify, InvalidInput
 from utmost.exact.saved import format_of
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _verify_report(file: Path, as_json: bool) -> None:
             print(f"{answer.question.words}\n{verification}")
         print(
             "Not proved here: that these integers were drawn, from this table, for this question. What the ledger says "
-            "(entry, time, spent, head) only the ledger can confirm: `utmost budget check`."
+            "(entry, time, spent, head) only the ledger can confirm: `utmost budget check LEDGER --report FILE`."
         )
     if not all(verification for _, verification in found):
         raise typer.Exit(1)
@@ -131,6 +131,9 @@ def sample(
     from utmost.solution import Solution
 
     solution = Solution.load(file)
+    if not hasattr(solution.mechanism, "outputs"):
+        _sample_number(solution, size, as_json)
+        return
     certified = solution.certified
     text = ask_private("point (not shown)")
     names = {str(point): point for point in certified.points}
@@ -141,6 +144,21 @@ def sample(
     answers = [str(answer) for answer in certified.sample(names[text], size)]
     if as_json:
         print_json({"answers": answers, "privacy": str(certified.levels), "draws": size})
+    else:
+        print("\n".join(answers))
+
+
+def _sample_number(solution: Solution, size: int, as_json: bool) -> None:
+    """Draw private answers about a whole number, proved private first."""
+    check = solution.mechanism.prove(solution.problem.space, solution.problem.privacy)
+    if not check.passed:
+        raise CannotCertify(f"the mechanism is not proved private ({check.detail}).")
+    text = ask_private("number (not shown)")
+    if not text.strip().lstrip("-").isdecimal():
+        raise InvalidInput("that is not a whole number.")
+    answers = [str(solution.mechanism.sample(int(text))) for _ in range(size)]
+    if as_json:
+        print_json({"answers": answers, "privacy": str(solution.problem.privacy), "draws": size})
     else:
         print("\n".join(answers))
 
@@ -192,6 +210,8 @@ def _table(solution: Solution, most: int = 12) -> Table:
     from rich.table import Table
 
     mechanism = solution.mechanism
+    if not hasattr(mechanism, "outputs"):
+        return _law(mechanism, most)
     outputs = _ends(len(mechanism.outputs), most // 2)
     table = Table("point", *("..." if o is None else escape(f"Pr[{mechanism.outputs[o]}]") for o in outputs))
     for i in _ends(len(mechanism.points), most):
@@ -200,6 +220,22 @@ def _table(solution: Solution, most: int = 12) -> Table:
             continue
         row = mechanism.row(mechanism.points[i])
         table.add_row(escape(str(mechanism.points[i])), *("..." if o is None else f"{row[o]:.6g}" for o in outputs))
+    return table
+
+
+def _law(mechanism: Any, most: int) -> Table:
+    """What is released in the middle of a line, around it: noise lists no points."""
+    from rich.table import Table
+
+    line = mechanism.line
+    middle = (line.first + line.last) // 2
+    released, chances = mechanism.law(middle)
+    together: dict[int, float] = {}
+    for value, chance in zip(released.tolist(), chances.tolist(), strict=True):
+        together[value] = together.get(value, 0.0) + chance
+    table = Table("released", f"probability at {middle}")
+    for value in sorted(sorted(together, key=lambda value: abs(value - middle))[:most]):
+        table.add_row(str(value), f"{together[value]:.6g}")
     return table
 
 
@@ -212,6 +248,8 @@ def _summary(solution: Solution, verification: Verification) -> dict[str, Any]:
     from utmost.mechanism import FiniteMechanism
 
     mechanism = solution.mechanism
+    if not hasattr(mechanism, "outputs"):
+        return {**_proof(solution, verification), "mechanism": {"points": mechanism.line.points, "law": mechanism.name}}
     shown: dict[str, Any] = {"points": len(mechanism.points), "outputs": len(mechanism.outputs)}
     if isinstance(mechanism, FiniteMechanism):
         shown = {

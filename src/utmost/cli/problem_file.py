@@ -23,7 +23,8 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from utmost.design import binary, finite, rainbow
+from utmost.design import binary, finite, local, rainbow
+from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
 from utmost.privacy import ApproxDP, Level, PureDP
@@ -32,6 +33,7 @@ from utmost.solution import Solution
 from utmost.space import Space, label_from_json
 from utmost.space.edge_levels import EdgeLevels, per_edge
 from utmost.space.families import space_from_json
+from utmost.space.integers import Line
 
 LEVEL_ENTRIES = ("epsilon", "ratio", *NAMED_LEVELS)
 """By what a level is named, one of them at a time."""
@@ -184,6 +186,19 @@ def _boundaries(tables: list[RankingTable]) -> dict[tuple[Any, ...], Any]:
     return stated
 
 
+class LineTable(_Strict):
+    """Where a whole number lies, and how far one neighbour moves it."""
+
+    first: int = 0
+    last: int
+    reach: int = 1
+    unbiased: bool = False
+
+    def on(self) -> Line:
+        """The line these entries name."""
+        return Line(self.first, self.last, self.reach)
+
+
 class KnownValue(_Strict):
     """The mechanism at one point."""
 
@@ -203,9 +218,16 @@ class ProblemFile(_Strict):
         "rainbow.best_boundary",
         "rainbow.extend",
         "rainbow.lexicographic",
+        "noise",
+        "testing",
+        "information",
     ] = "balanced"
     outputs: tuple[Any, Any] | None = None
-    space: dict[str, Any]
+    space: dict[str, Any] | None = None
+    line: LineTable | None = None
+    p0: list[float] | None = None
+    p1: list[float] | None = None
+    divergence: str | None = None
     truth: TruthTable | None = None
     privacy: PrivacyTable
     rankings: list[RankingTable] | None = None
@@ -218,6 +240,8 @@ class ProblemFile(_Strict):
     def solve(self) -> Solution:
         """The solution of the problem."""
         self._require_what_belongs()
+        if self.space is None:
+            return self._solve_without_space()
         space = _space(self.space)
         privacy, criterion = self.privacy.on(space), self.criterion or "average"
         if self.design == "tight_constraints":
@@ -238,6 +262,17 @@ class ProblemFile(_Strict):
             return binary.best_boundary(space, truth, privacy, self.prior, criterion, outputs)
         return binary.extend(space, truth, known, privacy, outputs)
 
+    def _solve_without_space(self) -> Solution:
+        """The solution of a question about a number, or about people's letters: no graph is named."""
+        level = self.privacy.level()
+        if self.privacy.edges:
+            raise InvalidInput(f"design = {self.design!r} has one level; drop privacy.edges.")
+        if self.line is not None:
+            return best_on_line(self.line.on(), level, self.loss or "absolute", self.prior, self.line.unbiased)
+        if self.design == "information":
+            return local.for_information(self.prior, level)
+        return local.for_testing(self.p0, self.p1, level, self.divergence or "kl")
+
     def _solve_ranked(self, space: Space, privacy: Level | EdgeLevels, known: dict[Any, Any]) -> Solution:
         """The solution of a question with ranked answers."""
         assert self.rankings is not None
@@ -253,7 +288,7 @@ class ProblemFile(_Strict):
     def _require_what_belongs(self) -> None:
         """Refuse entries that this design does not use, and the lack of those it needs."""
         needed, allowed = ENTRIES[self.design]
-        for name in ("truth", "outputs", "rankings", "known", "weights", "prior", "loss", "criterion"):
+        for name in ENTRY_NAMES:
             given = getattr(self, name) is not None
             if given and name not in needed | allowed:
                 owners = ", ".join(d for d, (a, b) in ENTRIES.items() if name in a | b)
@@ -263,16 +298,20 @@ class ProblemFile(_Strict):
 
 
 ENTRIES: dict[str, tuple[set[str], set[str]]] = {
-    "balanced": ({"truth"}, {"outputs"}),
-    "best_boundary": ({"truth"}, {"outputs", "prior", "criterion"}),
-    "extend": ({"truth", "known"}, {"outputs"}),
-    "optimal": (set(), {"prior", "loss", "criterion"}),
-    "tight_constraints": (set(), set()),
-    "rainbow.best_boundary": ({"rankings"}, {"weights", "prior"}),
-    "rainbow.extend": ({"rankings"}, set()),
-    "rainbow.lexicographic": ({"rankings", "known"}, set()),
+    "balanced": ({"space", "truth"}, {"outputs"}),
+    "best_boundary": ({"space", "truth"}, {"outputs", "prior", "criterion"}),
+    "extend": ({"space", "truth", "known"}, {"outputs"}),
+    "optimal": ({"space"}, {"prior", "loss", "criterion"}),
+    "tight_constraints": ({"space"}, set()),
+    "rainbow.best_boundary": ({"space", "rankings"}, {"weights", "prior"}),
+    "rainbow.extend": ({"space", "rankings"}, set()),
+    "rainbow.lexicographic": ({"space", "rankings", "known"}, set()),
+    "noise": ({"line"}, {"loss", "prior"}),
+    "testing": ({"p0", "p1"}, {"divergence"}),
+    "information": ({"prior"}, set()),
 }
-"""What each design needs beside space and privacy, and what it may have."""
+"""What each design needs beside privacy, and what it may have."""
+ENTRY_NAMES = tuple(sorted({name for both in ENTRIES.values() for names in both for name in names}))
 
 
 def solve_file(path: Path) -> Solution:

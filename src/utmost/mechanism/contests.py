@@ -38,8 +38,24 @@ class TallyLine:
     tallies: Callable[[Integers], Integers]
 
 
+class OfTallies:
+    """A question about tallies, whose answer is one of their cells."""
+
+    tallies: Tallies
+
+    @property
+    def size(self) -> int:
+        """How many candidates there are."""
+        return self.tallies.cells
+
+    @property
+    def most(self) -> int:
+        """How many rows a tally has at most."""
+        return self.tallies.rows
+
+
 @dataclass(frozen=True)
-class Votes:
+class Votes(OfTallies):
     """Who won: the first, in public order, of the cells that hold most rows.
 
     One unit added or removed adds up to k votes, or takes them: scores move by up to k in one direction, a lead by up
@@ -58,16 +74,6 @@ class Votes:
 
     def __post_init__(self) -> None:
         require_candidates(self.tallies)
-
-    @property
-    def size(self) -> int:
-        """How many candidates there are."""
-        return self.tallies.cells
-
-    @property
-    def most(self) -> int:
-        """How many rows a tally has at most."""
-        return self.tallies.rows
 
     @property
     def lead_reach(self) -> int:
@@ -189,7 +195,7 @@ class Votes:
 
 
 @dataclass(frozen=True)
-class Ranks:
+class Ranks(OfTallies):
     """Where a quantile lies among candidates in increasing order; every row is rounded to the nearest candidate.
 
     The q-quantile is the lowest candidate with at least q of the n rows at or below it. With q = a/b, F_j the rows at
@@ -219,16 +225,6 @@ class Ranks:
             raise InvalidInput("a candidate is no finite number; give numbers in increasing order.")
         if len(self.values) != self.tallies.cells or any(not a < b for a, b in pairwise(self.values)):
             raise InvalidInput(f"a quantile needs {self.tallies.cells} candidates, one a cell, in increasing order.")
-
-    @property
-    def size(self) -> int:
-        """How many candidates there are."""
-        return self.tallies.cells
-
-    @property
-    def most(self) -> int:
-        """How many rows a tally has at most."""
-        return self.tallies.rows
 
     @property
     def lead_reach(self) -> int:

@@ -31,7 +31,7 @@ def decay_above(level: ApproxDP, steps: int = 1) -> Fraction:
     >>> decay_above(PureDP.from_ratio(3)), keeps_level(PureDP(1), decay_above(PureDP(1)), steps=1)
     (Fraction(1, 3), True)
     """
-    if math.isinf(level.exponent):
+    if level.exponent == math.inf:
         return Fraction(0)
     if level.exponent == 0 and steps == 1:
         return 1 / level.ratio
@@ -48,7 +48,7 @@ def decay_above(level: ApproxDP, steps: int = 1) -> Fraction:
 
 def keeps_level(level: ApproxDP, decay: Fraction, steps: int) -> bool:
     """Whether decay^steps is at least e^-epsilon: decided in exact arithmetic."""
-    if math.isinf(level.exponent):
+    if level.exponent == math.inf:
         return True
     if decay <= 0:
         return False

@@ -16,7 +16,8 @@ import numpy as np
 from utmost.errors import InvalidInput
 from utmost.exact import held
 from utmost.exact.arrays import Floats
-from utmost.mechanism.finite import Law, Loss, RecipeMechanism
+from utmost.mechanism.finite import Law, RecipeMechanism
+from utmost.mechanism.loss_tables import Loss
 from utmost.privacy import ApproxDP
 from utmost.space import Space
 from utmost.space.family import Cycle, Grid, Row

@@ -11,20 +11,20 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnknownPoint
-from utmost.exact import Number, as_rational, is_number
+from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
+from utmost.mechanism.loss_tables import Loss, loss_table
 from utmost.privacy import Level
 from utmost.space import MOST_ENTRIES, Space
 from utmost.space.points import Computed
 
-Loss: TypeAlias = str | ArrayLike | Callable[[Any, Any], float]
 ROWS_AT_ONCE = 2**18
 
 
@@ -395,71 +395,6 @@ class Profile:
         return f"Profile of {len(self.epsilons)} epsilons from {self.epsilons[0]:g} to {self.epsilons[-1]:g}"
 
 
-def average(told: Floats, weights: Floats | None = None) -> float:
-    """The average of probabilities of the truth, under weights or plainly; 1 over no points at all."""
-    if not len(told):
-        return 1.0
-    return float(told.mean() if weights is None else weights @ told)
-
-
-def loss_table(loss: Loss, points: Sequence[Any], guesses: Sequence[Any]) -> Floats:
-    """The loss of each guess (column) at each point (row)."""
-    n, k = len(points), len(guesses)
-    if n * k > MOST_ENTRIES:
-        raise TooLarge(f"a table of {n} x {k} losses does not fit; use a smaller space.")
-    if isinstance(loss, str):
-        if loss == "zero-one":
-            columns: dict[Any, list[int]] = {}
-            for j, guess in enumerate(guesses):
-                columns.setdefault(guess, []).append(j)
-            table = np.ones((n, k))
-            for i, point in enumerate(points):
-                table[i, columns.get(point, [])] = 0
-            return table
-        reach = _within(loss)
-        if reach is None and loss not in ("absolute", "squared"):
-            raise InvalidInput(
-                f"loss is {loss!r}; say 'zero-one', 'absolute', 'squared' or 'within 2', or give a table or callable."
-            )
-        here, there = _coordinates(points), _coordinates(guesses)
-        if here.shape[1] != there.shape[1]:
-            raise InvalidInput("points and guesses have different dimensions; give a loss table or callable.")
-        apart = np.abs(here[:, None, :] - there[None, :, :])
-        if reach is not None:
-            return np.asarray((apart.max(axis=2, initial=0.0) > reach).astype(float))
-        return np.asarray((apart if loss == "absolute" else apart**2).sum(axis=2))
-    if callable(loss):
-        table = np.array([[loss(p, g) for g in guesses] for p in points], dtype=float).reshape(n, k)
-    else:
-        table = np.asarray(loss, dtype=float)
-    if table.shape != (n, k):
-        raise InvalidInput(f"the loss has shape {table.shape} for {n} points and {k} guesses; give a loss for each.")
-    if not np.isfinite(table).all():
-        raise InvalidInput("the loss holds an infinity or NaN; give finite numbers.")
-    return table
-
-
-def grows_with_distance(table: Floats) -> bool:
-    """Whether, in each row i of a square table, entry k depends on |i - k| and does not fall as that grows."""
-    n = len(table)
-    for i in range(n):
-        order = np.argsort(np.abs(np.arange(n) - i), kind="stable")
-        apart, losses = np.abs(np.arange(n) - i)[order], table[i, order]
-        step = np.diff(losses)
-        if (step < 0).any() or (step[np.diff(apart) == 0] != 0).any():
-            return False
-    return True
-
-
-def _within(loss: str) -> float | None:
-    """K in a loss such as "within k": nothing is lost if every coordinate is at most k off, else 1."""
-    word, _, number = loss.partition(" ")
-    try:
-        return float(as_rational(number)) if word == "within" else None
-    except InvalidInput:
-        return None
-
-
 def require_points(mechanism: Any, space: Space) -> None:
     """Refuse a mechanism that is not defined on the points of a space."""
     if mechanism.points is space.points or mechanism.points == space.points:
@@ -494,12 +429,3 @@ def _position(names: Sequence[Any], name: Hashable, what: str) -> int:
         return names.index(name)
     except ValueError:
         raise UnknownPoint(f"{name!r} is not {what} ({', '.join(map(repr, names[:4]))}, ...).") from None
-
-
-def _coordinates(names: Sequence[Any]) -> Floats:
-    rows = [name if isinstance(name, tuple) else (name,) for name in names]
-    if not all(is_number(x) for row in rows for x in row):
-        raise InvalidInput(
-            "absolute and squared loss need points that are numbers or tuples; give a table or callable."
-        )
-    return np.array(rows, dtype=float) if rows else np.zeros((0, 1))

@@ -21,10 +21,11 @@ from flint import arb, ctx
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge
-from utmost.exact import as_fmpq, as_rational
+from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare
 from utmost.exact.arrays import Floats
 from utmost.mechanism.line import cost, tolerance
 from utmost.mechanism.tails import SymmetricDraws
+from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 
 FAR = 9.5
 """Standard deviations beyond which expectations leave out what is less likely than 2^-68; draws leave out nothing."""
@@ -197,3 +198,35 @@ class DiscreteGaussian(GaussianLaw):
             masses = np.exp(-(np.arange(far + 1.0) ** 2) / (2 * float(self.variance)))
         sums = np.append(np.cumsum(masses[::-1])[::-1], 0.0)
         return np.asarray(sums[np.minimum(t, far + 1)] / (2 * sums[1] + 1))
+
+
+def keeps_gaussian(kind: str, ratio: Fraction, level: Level) -> bool:
+    """Whether Gaussian noise keeps a level where moves squared over its variance are `ratio` = mu^2 at most.
+
+    mu-Gaussian, mu^2/2-zCDP, and (epsilon, delta) for delta >= Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 -
+    epsilon/mu) (Balle and Wang 2018). The discrete Gaussian keeps zCDP alone.
+    """
+    if ratio == 0:
+        return True
+    if isinstance(level, ZCDP):
+        return bool(ratio <= 2 * level.rho)
+    if kind != "rounded Gaussian":
+        return False
+    if isinstance(level, GaussianDP):
+        return bool(ratio <= level.mu**2)
+    if not isinstance(level, ApproxDP):
+        return False
+    if level.exponent == float("inf"):
+        return True
+    if level.delta == 0:
+        return False
+    return compare(Enclosed(lambda bits: gaussian_delta(ratio, level, bits)), ExpSum.rational(level.delta)) <= 0
+
+
+def gaussian_delta(ratio: Fraction, level: ApproxDP, bits: int) -> arb:
+    """The delta of the Gaussian mechanism with mu^2 = ratio at a level's epsilon."""
+    with ctx.workprec(bits + 128):
+        mu = arb(as_fmpq(ratio)).sqrt()
+        growth = arb(as_fmpq(level.ratio)) * arb(as_fmpq(Fraction(level.exponent))).exp()
+        shift, root = growth.log() / mu, arb(2).sqrt()
+        return ((shift - mu / 2) / root).erfc() / 2 - growth * ((shift + mu / 2) / root).erfc() / 2

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import Check
-from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
-from utmost.mechanism.lattice import keeps_gaussian
+from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian, keeps_gaussian
 from utmost.privacy import Level
 
 LAWS: dict[str, Any] = {"rounded": RoundedGaussian, "discrete": DiscreteGaussian}

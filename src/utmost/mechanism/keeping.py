@@ -42,7 +42,8 @@ from utmost.exact.bisection import first_integer
 from utmost.exact.citations import cites
 from utmost.mechanism.certification import Check
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.lattice import IndependentLaw, NoisyVector, gaussian_delta
+from utmost.mechanism.gaussian import gaussian_delta
+from utmost.mechanism.lattice import IndependentLaw, NoisyVector
 from utmost.mechanism.tails import TailDraws
 from utmost.privacy import ApproxDP, ApproxGaussianDP, GaussianDP, Level, level_from_json
 from utmost.space.integers import Holders
@@ -455,6 +456,8 @@ def _within(parts: tuple[Any, ...], level: Any) -> bool:
             return False
         squares = sum(Fraction(part.mu) ** 2 for part in parts)
         return squares <= Fraction(level.mu) ** 2 and parts[0].delta <= level.delta
+    if math.inf in (level.exponent, *(part.exponent for part in parts)):
+        return False
     total = ExpSum.rational(1)
     for part in parts:
         total = total.times(part.ratio, Fraction(part.exponent))

@@ -31,7 +31,7 @@ from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import implies_level
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian
+from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
 from utmost.mechanism.integer_balls import (
     count_above,
     count_ball,
@@ -43,8 +43,9 @@ from utmost.mechanism.integer_balls import (
 )
 from utmost.mechanism.layers import IntegerDraws, LayerLaw, draw_point
 from utmost.mechanism.line import require_line_loss, tolerance
+from utmost.mechanism.moves import norm_of_moves, square_of_moves, sum_of_moves
 from utmost.mechanism.tails import TailDraws
-from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
+from utmost.privacy import Level
 from utmost.space.integers import Lattice, Moves, Strategy
 
 MOST_DIMENSION = 1000
@@ -490,48 +491,6 @@ def _newton(values: list[int], b: Any) -> Any:
     return found / (1 - b)
 
 
-# ---- how far one neighbour moves a vector ----
-
-
-def norm_of_moves(shape: Moves, space: Lattice) -> int | None:
-    """The largest norm of a shape that one neighbour's move has; None if the noise cannot hide it at any price.
-
-    Norms are sums at most, so `reach` rows move by `reach` times what one row does.
-    """
-    d, moves = space.dimension, space.moves
-    if moves == "sum-zero" and d == 1:
-        return 0  # one cell that holds every row never changes
-    if shape == "sum-zero":
-        return space.reach if moves == "sum-zero" else None
-    if d == 1 or moves == "any" or shape == "cube":
-        return space.reach
-    if shape == "one-way":
-        return space.reach * (1 if moves == "one-way" else 2)
-    if moves in ("exchange", "sum-zero"):
-        return space.reach * (1 if shape == "exchange" else 2)
-    return space.reach * d
-
-
-def sum_of_moves(space: Lattice | Strategy) -> int:
-    """How far one neighbour moves all integers together (l1)."""
-    if isinstance(space, Strategy):
-        return space.farthest
-    found = norm_of_moves("any", space)
-    assert found is not None
-    return found
-
-
-def square_of_moves(space: Lattice | Strategy) -> int:
-    """The largest squared Euclidean length of what one neighbour does."""
-    if isinstance(space, Strategy):
-        return space.square
-    d, moves = space.dimension, space.moves
-    if moves == "sum-zero" and d == 1:
-        return 0
-    rows = 1 if d == 1 or moves == "any" else d if moves in ("one-way", "cube") else 2
-    return rows * space.reach**2
-
-
 def half_width(enclose: Callable[[int, int], arb], confidence: Any) -> int:
     """The least n with 2 Pr[X >= n + 1] <= 1 - confidence, decided by balls of Pr[X >= t]."""
     chance = as_rational(confidence, "the confidence")
@@ -553,35 +512,3 @@ def _prove_gaussian(law: GaussianLaw, space: Lattice | Strategy, level: Level) -
         f"one neighbour moves the vector by at most the square root of {length}, variance {float(law.variance):.6g}"
     )
     return Check("privacy", keeps_gaussian(law.kind, ratio, level), f"{level}: {detail}, exactly")
-
-
-def keeps_gaussian(kind: str, ratio: Fraction, level: Level) -> bool:
-    """Whether Gaussian noise keeps a level where moves squared over its variance are `ratio` = mu^2 at most.
-
-    mu-Gaussian, mu^2/2-zCDP, and (epsilon, delta) for delta >= Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 -
-    epsilon/mu) (Balle and Wang 2018). The discrete Gaussian keeps zCDP alone.
-    """
-    if ratio == 0:
-        return True
-    if isinstance(level, ZCDP):
-        return bool(ratio <= 2 * level.rho)
-    if kind != "rounded Gaussian":
-        return False
-    if isinstance(level, GaussianDP):
-        return bool(ratio <= level.mu**2)
-    if not isinstance(level, ApproxDP):
-        return False
-    if level.exponent == float("inf"):
-        return True
-    if level.delta == 0:
-        return False
-    return compare(Enclosed(lambda bits: gaussian_delta(ratio, level, bits)), ExpSum.rational(level.delta)) <= 0
-
-
-def gaussian_delta(ratio: Fraction, level: ApproxDP, bits: int) -> arb:
-    """The delta of the Gaussian mechanism with mu^2 = ratio at a level's epsilon."""
-    with ctx.workprec(bits + 128):
-        mu = arb(as_fmpq(ratio)).sqrt()
-        growth = arb(as_fmpq(level.ratio)) * arb(as_fmpq(Fraction(level.exponent))).exp()
-        shift, root = growth.log() / mu, arb(2).sqrt()
-        return ((shift - mu / 2) / root).erfc() / 2 - growth * ((shift + mu / 2) / root).erfc() / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import lru_cache
@@ -197,3 +198,24 @@ def require_line_loss(loss: Any) -> str:
     if isinstance(loss, str) and (loss in ("absolute", "squared", "zero-one") or within(loss) is not None):
         return str(loss)
     raise InvalidInput(f"loss is {shown(loss)}; say 'absolute', 'squared', 'zero-one' or such as 'within 5'.")
+
+
+def line_prior(line: Line, prior: Any) -> Floats | None:
+    """A distribution over the points of a line, in order, as it was given; None is uniform."""
+    if prior is None:
+        return None
+    if line.points > MOST_LISTED:
+        raise TooLarge(f"a prior over {line.points} points is too long a list; leave it out (uniform).")
+    try:
+        if type(prior).__module__.startswith("ibis."):  # it would be read from the table
+            raise TypeError
+        weights = np.asarray(prior, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"the prior is {shown(prior)}; give one probability for each point, in order.") from None
+    if weights.shape != (line.points,):
+        raise InvalidInput(
+            f"the prior has shape {weights.shape}; give one probability for each of {line.points} points."
+        )
+    if not (weights >= 0).all() or not abs(math.fsum(weights) - 1) <= 1e-9:  # no value is shown: is it public?
+        raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")
+    return weights

@@ -20,8 +20,9 @@ from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import implies_level
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian
-from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, keeps_gaussian, square_of_moves, sum_of_moves
+from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
+from utmost.mechanism.lattice import GeometricLaw, IndependentLaw
+from utmost.mechanism.moves import square_of_moves, sum_of_moves
 from utmost.privacy import Level
 from utmost.space.integers import CentredTables, Tables
 

@@ -64,7 +64,7 @@ def find_violation(weights: Weights, bits: int, levels: EdgeLevels) -> str | Non
 def is_complete(levels: EdgeLevels) -> bool:
     """Whether every two points are neighbours at one pure level, so that outputs can be looked at one by one."""
     level, space = levels.single, levels.space
-    pure = isinstance(level, ApproxDP) and level.delta == 0 and not math.isinf(level.exponent)
+    pure = isinstance(level, ApproxDP) and level.delta == 0 and level.exponent != math.inf
     return pure and space.is_complete and len(space.points) > 2
 
 
@@ -107,7 +107,7 @@ def most_weight(level: Level, weight: int, total: int) -> int:
 @lru_cache(maxsize=2**16)
 def growth_floor(level: ApproxDP) -> Fraction | None:
     """A rational at or just below e^epsilon, from ball arithmetic; None for infinity."""
-    if math.isinf(level.exponent):
+    if level.exponent == math.inf:
         return None
     if level.exponent > MOST_BITS:  # beyond any ratio of weights
         return Fraction(2**MOST_BITS)

@@ -29,7 +29,7 @@ from utmost.release.questions.share import ShareFinding
 from utmost.release.words import cell_name, compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
 from utmost.solution.card import card
-from utmost.solution.solution import solution_to_json
+from utmost.solution.solution_file import solution_to_json
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,7 +39,36 @@ FORMAT = "utmost-answer"
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Asked:
+    """What a plan and an answer share: the question and whose budget it is about.
+
+    Attributes
+    ----------
+    question : what is asked, with its solution
+    dataset : whose budget it spends
+    """
+
+    question: Question
+    dataset: str
+
+    @property
+    def privacy(self) -> Level:
+        """What asking spends."""
+        return self.question.privacy
+
+    @property
+    def solution(self) -> Solution:
+        """The mechanism that answers, with its proof."""
+        return self.question.solution
+
+    @cached_property
+    def before(self) -> Before:
+        """How accurate an answer is, from the mechanism alone: on average under the prior, and at the worst point."""
+        return self.question.accuracy
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Asked):
     """What an answer would be like, from public parameters alone: nothing was read and nothing spent.
 
     Attributes
@@ -49,26 +78,9 @@ class Plan:
     left : what is left of that budget, in words
     """
 
-    question: Question
-    dataset: str
     left: str
     source: Any = field(repr=False)
     """The table it would be asked of."""
-
-    @property
-    def privacy(self) -> Level:
-        """What asking would spend."""
-        return self.question.privacy
-
-    @property
-    def solution(self) -> Solution:
-        """The mechanism that would answer, with its proof."""
-        return self.question.solution
-
-    @cached_property
-    def before(self) -> Before:
-        """How accurate an answer would be: on average under the prior, and at the worst point."""
-        return self.question.accuracy
 
     @property
     def accuracy(self) -> dict[str, dict[str, Any]]:
@@ -111,7 +123,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Answer(Asked):
     """A private answer with everything that defends it.
 
     Attributes
@@ -123,8 +135,6 @@ class Answer:
     recorded : whether the identical question had been answered before: then nothing was spent now
     """
 
-    question: Question
-    dataset: str
     released: Mapping[str, Any]
     ledger: LedgerState
     recorded: bool = False
@@ -135,21 +145,6 @@ class Answer:
     def value(self) -> Any:
         """The answer: a number, True or False, a candidate, or a dict of them."""
         return self.question.value(self.released)
-
-    @property
-    def privacy(self) -> Level:
-        """What the answer spent, when it was drawn."""
-        return self.question.privacy
-
-    @property
-    def solution(self) -> Solution:
-        """The mechanism that answered, with its proof."""
-        return self.question.solution
-
-    @cached_property
-    def before(self) -> Before:
-        """How accurate it was to be: on average under the prior, and at the worst point."""
-        return self.question.accuracy
 
     @cached_property
     def after(self) -> After:
@@ -179,7 +174,7 @@ class Answer:
             found: pyarrow.Table = self.question.table(self.released)
             return found
         if not isinstance(self.value, Mapping):
-            raise InvalidInput("only answers with several numbers are tables; this one is a single answer.value.")
+            raise InvalidInput("only several numbers are a table: ask with by=um.keys(...), or use answer.value.")
         import pyarrow
 
         ends = [self.intervals.get(name, (None, None)) for name in self.value] if self.intervals else []
@@ -339,7 +334,8 @@ def proved_private(question: Question) -> Check:
 
 def plain_after(question: Question, after: After) -> dict[str, Any]:
     """What is known after an answer, as plain data."""
-    return {**vars(after), "intervals": question.plain_intervals(after.intervals)}
+    plain = {name: list(part) if isinstance(part, tuple) else part for name, part in vars(after).items()}
+    return {**plain, "intervals": question.plain_intervals(after.intervals)}
 
 
 def fits(question: Question) -> tuple[Check, ...]:

@@ -16,13 +16,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel, shown
+from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import as_rational
-from utmost.exact.arrays import Floats
 from utmost.mechanism.line import within
 from utmost.privacy import ApproxDP, Level, require_pure
 from utmost.space.families import Neighbours as Neighbours
-from utmost.space.integers import Line, Tallies
+from utmost.space.integers import Tallies
 
 Condition: TypeAlias = str | Callable[[Any], Any] | Any | None
 """Which rows: SQL text such as "age >= 65", an Ibis condition, or a function of the Ibis table; None is every row."""
@@ -40,7 +39,6 @@ LIBRARIES = ("numpy", "pandas", "polars", "pyarrow")
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 500
 """Between which epsilons answers are released: below, a million people are not told from none; above, e^-epsilon has
 more digits than anybody can use."""
-MOST_LISTED = 10**7
 """How long a list a prior may be."""
 SHOWN = ("absolute", "squared", "zero-one")
 """The losses that every report shows, whichever was asked for."""
@@ -118,27 +116,6 @@ def require_pure_release(level: Level, what: str) -> ApproxDP:
         raise UnsupportedLevel(
             f"{what} are released at pure levels, not {level}; give an epsilon, such as PureDP(1)."
         ) from None
-
-
-def line_prior(line: Line, prior: Any) -> Floats | None:
-    """A distribution over the points, in order; None is uniform."""
-    if prior is None:
-        return None
-    if line.points > MOST_LISTED:
-        raise TooLarge(f"a prior over {line.points} points is too long a list; leave it out (uniform).")
-    try:
-        if type(prior).__module__.startswith("ibis."):  # it would be read from the table
-            raise TypeError
-        weights = np.asarray(prior, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"the prior is {shown(prior)}; give one probability for each point, in order.") from None
-    if weights.shape != (line.points,):
-        raise InvalidInput(
-            f"the prior has shape {weights.shape}; give one probability for each of {line.points} points."
-        )
-    if not (weights >= 0).all() or not abs(math.fsum(weights) - 1) <= 1e-9:  # no value is shown: is it public?
-        raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")
-    return weights
 
 
 def tally_prior(prior: Any, space: Tallies) -> dict[tuple[int, ...], float] | None:

@@ -230,15 +230,23 @@ def outside(source: Source, column: str, grid: Grid, where: Any) -> Contribution
     return Contribution(out if where is None else as_condition(where, source) & out, 1, 1, 1)
 
 
-def people_with_more(source: Source, unit: Unit, where: Any, name: str) -> Statement:
-    """How many people have more than `rows_each` rows with a condition: one person moves it by one."""
+def people_with_more(source: Source, unit: Unit, where: Any, name: str, up_to: int | None = None) -> Statement:
+    """How many people have more than `rows_each` rows with a condition, or how many rows that is too many.
+
+    One person moves the number of people by one, that of rows by `up_to`: no more of a person's are counted.
+    """
+    import ibis
+
     require_id(source, unit.id)
     table = source.table if where is None else source.table.filter(as_condition(where, source))
     rows = table.select(who=table[unit.id])
     rows = rows.filter(rows.who.notnull())
     people = rows.group_by("who").aggregate(rows=rows.count())
     more = people.filter(people.rows > unit.rows_each)
-    return source.statement(more.aggregate(**{name: more.count()}))
+    if up_to is None:
+        return source.statement(more.aggregate(**{name: more.count()}))
+    beyond = ibis.ifelse(more.rows > unit.rows_each + up_to, up_to, more.rows - unit.rows_each)
+    return source.statement(more.aggregate(**{name: beyond.sum()}))
 
 
 def number_column(source: Source, column: str) -> Any:

@@ -6,9 +6,9 @@ before) is left as a question to whoever publishes: a blank that says so is bett
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
-from utmost import __version__
 from utmost.accounting import Account
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
@@ -50,8 +50,8 @@ def checklist(account: Account) -> str:
         [
             f"# Checklist for {account.dataset}, after NIST SP 800-226",
             "",
-            f"Filled from the ledger by Utmost {__version__}; the head of its chain is `{account.head}`. What is in "
-            "italics is not in a ledger.",
+            f"Filled from the ledger by Utmost {version('utmost')}; the head of its chain is `{account.head}`. "
+            "What is in italics is not in a ledger.",
             "",
             "| part of the guarantee | what is known | where it comes from |",
             "|---|---|---|",
@@ -167,7 +167,7 @@ def registry_entry(account: Account, **stated: str | None) -> dict[str, Any]:
                 "mechanisms": "Optimal or near-optimal mechanisms, certified in exact arithmetic: "
                 + "; ".join(questions),
                 "justification": "Every answer has a report that proves itself again: `utmost verify report.json`.",
-                "software": f"Utmost {__version__}",
+                "software": f"Utmost {version('utmost')}",
             },
             "administrative": {"status": "Draft", "ledger_head": account.head},
         },

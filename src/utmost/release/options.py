@@ -193,5 +193,6 @@ SHARE = Option(
     required=True,
 )
 KEYS_EACH = Option("keys_each", "So many keys of a person take part at most; 1 without it.", read=read_whole)
+UP_TO = Option("up_to", "Count rows left out, of a person at most so many; people without it.", read=read_whole)
 OF = Option("of", "Count rows or people; rows without it.")
 UNBIASED = Option("unbiased", "The noisy number itself instead of the best guess.", is_switch=True)

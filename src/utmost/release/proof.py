@@ -30,7 +30,7 @@ from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL, TI
 from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours
 from utmost.solution import Verification
-from utmost.solution.solution import solution_from_json
+from utmost.solution.solution_file import solution_from_json
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -57,7 +57,7 @@ def load_answers(path: str | os.PathLike[str]) -> list[tuple[Answer, Verificatio
 def _proved(content: Any) -> tuple[Answer, Verification]:
     answer = answer_from_json(content)
     found = answer.verify()
-    if not found.private:  # what it says of accuracy follows from a mechanism that is not to be trusted
+    if not found:  # what it says of accuracy follows from a mechanism, or a claim, that is not to be trusted
         return answer, found
     stated = {name: value for name, value in content.items() if name not in ("solution", "format")}
     try:

@@ -9,10 +9,7 @@ spend. After it, one fixed sentence.
 from __future__ import annotations
 
 import copy
-import math
-from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +17,7 @@ from utmost.accounting import Account, Ledger, Price, Schedule
 from utmost.accounting.entries import Left, Spent
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
-from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP, as_level
+from utmost.privacy import Level, as_level
 from utmost.release.allotment import Allotment, allot, price
 from utmost.release.answers import Answer, Plan, describe
 from utmost.release.arguments import require_releasable
@@ -30,15 +27,13 @@ from utmost.release.contributions import require_id
 from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.engines import open_table
 from utmost.release.engines.embedded import Engine
+from utmost.release.least_level import TRIED, least_that_suffices, with_epsilon
 from utmost.release.public_tables import with_public
 from utmost.release.questions import Question, Questions, Terms
 from utmost.release.source import Statement
 from utmost.release.units import Unit, require_neighbours
 from utmost.solution.card import card
 
-TRIED = tuple(float(f"{d}e{e}") for e in range(-6, 0) for d in range(100, 1000) if (e, d) <= (-1, 500))
-FIRST, SOON = 0.1, 5
-"""Where a search over these levels begins, and after how many of them it halves what is left."""
 """The levels `smallest_privacy` tries: numbers of three digits from 0.0001 to 50."""
 A_BATCH = "give a list of plans, such as [s.plan.count('age >= 65', privacy=0.1), ...]."
 
@@ -198,15 +193,15 @@ class Session(Questions[Answer]):
             )
 
         def loss(epsilon: float) -> float:
-            return float(question.question.at(_with_epsilon(question.privacy, epsilon)).average)
+            return float(question.question.at(with_epsilon(question.privacy, epsilon)).average)
 
-        high = _least_that_suffices(loss, wanted)
+        high = least_that_suffices(loss, wanted)
         if high == len(TRIED):
             raise InvalidInput(
                 f"no epsilon (or mu) up to {TRIED[-1]:g} has an expected loss of {float(wanted):g}; ask for less "
                 "accuracy."
             )
-        return _with_epsilon(question.privacy, TRIED[high])
+        return with_epsilon(question.privacy, TRIED[high])
 
     def price(self, plans: Sequence[Plan], delta: Number | None = None) -> Price:
         """What several plans would cost if they were asked together, under the cheapest accounting that is valid.
@@ -447,43 +442,6 @@ def _require_fresh(fresh: Any) -> bool:
     if not isinstance(fresh, bool):
         raise InvalidInput(f"fresh is {shown(fresh)}; say True to draw and spend again, or leave it out.")
     return fresh
-
-
-def _least_that_suffices(loss: Callable[[float], float], wanted: Fraction) -> int:
-    """The place in TRIED of the least level whose loss is at most as wanted; losses fall. Past the end for none.
-
-    A loss is nearly a power of the level, and each one is a design: the next level tried is where the power through the
-    nearest two would meet what is wanted. If that does not end it soon, what is left is halved.
-    """
-    low, high = -1, len(TRIED)  # the least that suffices lies above low, and at or below high
-    found: dict[float, float] = {}
-    middle = bisect_left(TRIED, FIRST)
-    while high - low > 1:
-        middle = min(max(middle, low + 1), high - 1)
-        reached = loss(TRIED[middle])
-        low, high = (low, middle) if reached <= wanted else (middle, high)
-        aim = math.log(wanted.numerator) - math.log(wanted.denominator)  # it may be larger than any float
-        found[math.log(TRIED[middle])] = math.log(max(reached, 1e-300)) - aim
-        if len(found) >= SOON:
-            middle = (low + high) // 2
-            continue
-        (x, y), *others = sorted(found.items(), key=lambda each: abs(each[1]))[:2]
-        slope = min((y - others[0][1]) / (x - others[0][0]), -0.2) if others else -1.0
-        middle = bisect_left(TRIED, math.exp(min(max(x - y / slope, -30.0), 30.0)))
-    return high
-
-
-def _with_epsilon(level: Level, epsilon: float) -> Level:
-    """A level of the same kind with another epsilon, mu or rho."""
-    if isinstance(level, GaussianDP):
-        return GaussianDP(epsilon)
-    if isinstance(level, ApproxGaussianDP):
-        return ApproxGaussianDP(epsilon, level.delta)
-    if isinstance(level, ZCDP):
-        return ZCDP(epsilon)
-    if isinstance(level, ApproxDP) and level.delta > 0:
-        return ApproxDP(epsilon, level.delta)
-    return PureDP(epsilon)
 
 
 class Planner(Questions[Plan]):

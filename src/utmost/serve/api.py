@@ -26,7 +26,7 @@ from utmost.serve.guard import Gate, Rates, Work, require_same_site
 from utmost.serve.problems import Refused
 from utmost.serve.settings import Visitor
 from utmost.serve.wire import METHODS, parameters_of, read_asked, read_json, write_budget, write_entry
-from utmost.solution.solution import solution_to_json
+from utmost.solution.solution_file import solution_to_json
 
 Handler = Callable[["Api", Request, Visitor], Awaitable[Response]]
 

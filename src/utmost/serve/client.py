@@ -33,7 +33,7 @@ from utmost.release.units import as_unit, require_neighbours
 from utmost.serve.problems import Refused, problem_again
 from utmost.serve.settings import is_loopback
 from utmost.serve.wire import METHODS, read_budget, read_json, write_asked
-from utmost.solution.solution import solution_from_json
+from utmost.solution.solution_file import solution_from_json
 
 if TYPE_CHECKING:
     Asking = Questions

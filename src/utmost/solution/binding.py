@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -114,6 +114,30 @@ def _chain(
 
     A bound is compared by p where that is small and by q = 1 - p where p is close to 1, so that both keep their digits.
     """
+
+    def tight(v: int, tails: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.bool_]:
+        higher, lower = levels.move(edges, p[tails], q[tails])
+        reached = higher <= p[v] * (1 + TIGHT) if p[v] <= 0.5 else lower >= q[v] * (1 - TIGHT)
+        return np.asarray(reached & passable[tails])
+
+    return chain_to(levels, anchors, end, tight)
+
+
+def chain_to(
+    levels: EdgeLevels,
+    anchors: NDArray[np.bool_],
+    end: int,
+    carries: Callable[[int, NDArray[Any], NDArray[Any]], NDArray[np.bool_]],
+) -> tuple[int, ...] | None:
+    """The fewest positions from an anchor to `end`, each carrying its bound to the next; None if there are none.
+
+    Parameters
+    ----------
+    levels : the graph, and what is promised across its edges
+    anchors : where a chain may begin
+    end : where it ends
+    carries : which neighbours, by edges that lead to them, carry their bound to a position
+    """
     arcs = levels.space.arcs
     before: dict[int, int] = {}
     queue = [end]
@@ -125,9 +149,7 @@ def _chain(
             return tuple(chain)
         out = slice(arcs.starts[v], arcs.starts[v + 1])
         tails, edges = arcs.heads[out], arcs.edges[out]
-        higher, lower = levels.move(edges, p[tails], q[tails])
-        tight = higher <= p[v] * (1 + TIGHT) if p[v] <= 0.5 else lower >= q[v] * (1 - TIGHT)
-        for u in tails[tight & passable[tails]].tolist():
+        for u in tails[carries(v, tails, edges)].tolist():
             if u != end and u not in before:
                 before[u] = v
                 queue.append(u)

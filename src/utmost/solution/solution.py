@@ -19,10 +19,9 @@ from typing import Any, Literal
 import numpy as np
 
 from utmost.checking import BOUNDED, CHECKERS, ON_GRAPHS, bound_of, checker_of
-from utmost.errors import BadFile, CannotCertify, InvalidInput, UtmostError
-from utmost.exact import MOST_BITS
-from utmost.exact.saved import NONSENSE, read_checked, write_checked
-from utmost.mechanism import FiniteMechanism, Rows
+from utmost.errors import CannotCertify, InvalidInput, UtmostError
+from utmost.exact.saved import read_checked, write_checked
+from utmost.mechanism import Rows
 from utmost.mechanism.certification import (
     MOST_MOVED,
     CertifiedMechanism,
@@ -33,17 +32,13 @@ from utmost.mechanism.certification import (
     require_private,
 )
 from utmost.mechanism.decaying import REASON, DecayingMechanism
-from utmost.mechanism.exact_law import ExactMechanism, law_from_json, law_to_json
+from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.rounding import Weights
-from utmost.mechanism.sampling import WORD
 from utmost.mechanism.violations import promise_excess
-from utmost.privacy import ApproxDP, level_from_json
 from utmost.solution.binding import Binding, find_binding
 from utmost.solution.card import card
-from utmost.space import Space, label_from_json, label_to_json
-from utmost.space.edge_levels import EdgeLevels, levels_from_json
-from utmost.space.families import space_from_json
-from utmost.space.integers import unlisted_from_json, unlisted_to_json
+from utmost.space import Space
+from utmost.space.edge_levels import EdgeLevels
 
 FORMAT, VERSION = "utmost-solution", 1
 CLAIMS = ("theorem", "bound", "unproved")
@@ -292,11 +287,15 @@ class Solution:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the solution as one JSON file; the file is complete or not there at all."""
+        from utmost.solution.solution_file import solution_to_json
+
         return write_checked(path, solution_to_json(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:
         """Read a solution written by `save`; `BadFile` if it was changed, cut short or is of another version."""
+        from utmost.solution.solution_file import solution_from_json
+
         return solution_from_json(read_checked(path, FORMAT, VERSION, "solution"))
 
     def __str__(self) -> str:
@@ -329,138 +328,3 @@ class Solution:
 
     def _repr_html_(self) -> str:
         return card(str(self), getattr(self.mechanism, "_repr_html_", lambda: "")())
-
-
-def solution_to_json(solution: Solution) -> dict[str, Any]:
-    """Plain data that `solution_from_json` reads back: what a file holds."""
-    p, m, c = solution.problem, solution.mechanism, solution.certificate
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "problem": {
-            "question": p.question,
-            "space": p.space.to_json() if isinstance(p.space, Space) else unlisted_to_json(p.space),
-            "privacy": p.privacy.to_json(),
-            "data": {name: _value_to_json(value) for name, value in p.data.items()},
-        },
-        "mechanism": {"peaks": m.peaks.tolist()}
-        if isinstance(m, DecayingMechanism)
-        else law_to_json(m)
-        if isinstance(m, ExactMechanism)
-        else {"outputs": [label_to_json(o) for o in m.outputs], "matrix": m.matrix.tolist()},
-        "certified": _weights_to_json(solution),
-        "value": solution.value,
-        "certificate": {
-            "claim": c.claim,
-            "reason": c.reason,
-            "quantity": c.quantity,
-            "method": c.method,
-            "bound": c.bound,
-            "gap": c.gap,
-            "evidence": {name: _value_to_json(value) for name, value in c.evidence.items()},
-            "notes": list(c.notes),
-        },
-    }
-
-
-def solution_from_json(content: dict[str, Any]) -> Solution:
-    """The solution that plain data describe; `BadFile` for what cannot be one."""
-    try:
-        p, m, c = content["problem"], content["mechanism"], dict(content["certificate"])
-        data = {name: _value_from_json(value) for name, value in p["data"].items()}
-        if "integers" in p["space"]:
-            level = _within_reason(level_from_json(p["privacy"]))
-            problem = Problem(p["question"], unlisted_from_json(p["space"]), level, data)
-        else:
-            space = space_from_json(p["space"])
-            problem = Problem(p["question"], space, levels_from_json(space, p["privacy"]), data)
-        if problem.question not in CHECKERS:
-            raise BadFile(f"the file asks {problem.question!r}, which this version cannot check; update Utmost.")
-        c["evidence"] = {name: _value_from_json(value) for name, value in c["evidence"].items()}
-        c["notes"] = tuple(str(note) for note in c["notes"])
-        for name in ("bound", "gap"):
-            c[name] = None if c[name] is None else float(c[name])
-        for name in ("claim", "reason", "quantity", "method"):
-            if not isinstance(c[name], str):
-                raise BadFile(f"the certificate's {name} is not text; save the solution again.")
-        mechanism = _mechanism_from_json(problem, m)
-        weights = None
-        if isinstance(mechanism, FiniteMechanism):
-            weights = _weights_from_json(content["certified"], mechanism)
-        return Solution(problem, mechanism, float(content["value"]), Certificate(**c), weights, from_file=True)
-    except InvalidInput as reason:
-        raise (
-            reason if isinstance(reason, BadFile) else BadFile(f"the file holds an impossible solution: {reason}")
-        ) from None
-    except NONSENSE as wrong:
-        raise BadFile(f"the file lacks a part of a solution, or holds nonsense ({wrong}); save it again.") from None
-
-
-def _within_reason(level: Any) -> Any:
-    """Refuse a level so weak that proving it would fill the memory: exact laws are proved with all their digits."""
-    sizes = [getattr(level, name, 0) for name in ("exponent", "mu", "rho")]  # rationals of any size, or infinity
-    if any(size > MOST_CHECKED and size != math.inf for size in (*sizes, getattr(level, "log_growth", 0.0))):
-        raise BadFile(f"the file promises {level}: beyond {MOST_CHECKED:g} nothing is protected, and nothing checked.")
-    return level
-
-
-def _mechanism_from_json(problem: Problem, data: Mapping[str, Any]) -> Any:
-    if not isinstance(problem.space, Space):
-        return law_from_json(data)
-    level = problem.privacy.single
-    if "peaks" in data:
-        if not isinstance(level, ApproxDP) or level.delta:
-            raise BadFile("columns that decay need one pure level on all edges; save the solution again.")
-        return DecayingMechanism(problem.space, level, data["peaks"])
-    outputs = [label_from_json(o) for o in data["outputs"]]
-    matrix = np.array(data["matrix"], dtype=float).reshape(len(problem.space.points), len(outputs))
-    return FiniteMechanism(matrix, problem.space.points, outputs)
-
-
-def _weights_to_json(solution: Solution) -> dict[str, Any] | None:
-    """The certified integers as decimal strings, since other readers' numbers are floats; None without them."""
-    if isinstance(solution.mechanism, ExactMechanism):
-        return None
-    try:
-        certified = solution.certified
-    except CannotCertify:
-        return None
-    if isinstance(certified, CertifiedRecipe):
-        return None
-    return {"bits": certified.bits, "weights": [[str(w) for w in row] for row in certified.weights.tolist()]}
-
-
-def _weights_from_json(data: Any, mechanism: FiniteMechanism) -> tuple[Weights, int] | None:
-    if data is None:
-        return None
-    bits = int(data["bits"])
-    rows = [[int(w) for w in row] for row in data["weights"]]
-    if not 0 < bits <= MOST_BITS or [len(row) for row in rows] != [len(mechanism.outputs)] * len(mechanism.points):
-        raise BadFile("the certified weights do not fit the mechanism; save the solution again.")
-    if any(not 0 <= w <= 1 << bits for row in rows for w in row):
-        raise BadFile(f"a certified weight is not between 0 and 2^{bits}; save the solution again.")
-    kind = np.int64 if bits <= WORD else object
-    return np.array(rows, dtype=kind).reshape(len(mechanism.points), len(mechanism.outputs)), bits
-
-
-def _value_to_json(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        shape = {"shape": list(value.shape)} if not value.size and value.ndim > 1 else {}  # [] does not tell it
-        return {"array": value.tolist(), "type": value.dtype.kind, **shape}
-    if isinstance(value, tuple):
-        return {"labels": [label_to_json(part) for part in value]}
-    if value is not None and not isinstance(value, str | int | float | list | dict):
-        raise InvalidInput(
-            f"this solution depends on a {type(value).__name__} of your own, which no file can hold; keep it in memory."
-        )
-    return value
-
-
-def _value_from_json(data: Any) -> Any:
-    match data:
-        case {"array": values, "type": kind}:
-            array = np.array(values, dtype={"b": bool, "i": np.int64, "f": float}[kind])
-            return array.reshape(data["shape"]) if "shape" in data else array
-        case {"labels": labels}:
-            return tuple(label_from_json(label) for label in labels)
-    return data

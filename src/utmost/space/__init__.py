@@ -1,6 +1,7 @@
 """Who neighbours whom: spaces, their families, levels per edge, and maps between them."""
 
-from utmost.space.graph import MOST_ENTRIES, Morphism, Space, as_distribution, label_from_json, label_to_json
+from utmost.space.graph import MOST_ENTRIES, Space, as_distribution, label_from_json, label_to_json
+from utmost.space.morphisms import Morphism
 
 __all__ = [
     "MOST_ENTRIES",

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, TooLarge, UnknownPoint
 from utmost.exact.arrays import Floats, Integers
-from utmost.exact.citations import cites
 from utmost.space.family import Complete, Family
 from utmost.space.points import Histograms, Tuples
 from utmost.space.sparse import connected_components, coo_array, csr_array, dijkstra
@@ -379,52 +378,6 @@ class Edges(Sequence[tuple[Any, Any]]):
 # ---- morphisms ----
 
 
-@cites("RAIN-theorem-1")
-class Morphism:
-    """A map between spaces that takes neighbours to neighbours or to one point.
-
-    A mechanism on the target, read through the map (`pull_back`), is as private on the source.
-
-    Examples
-    --------
-    >>> from utmost.space.families import counts, hamming
-    >>> total = Morphism(hamming(3, 2), counts(3), sum)
-    >>> total(total.source.points[-1])
-    3
-    """
-
-    privacy: Any = None
-    """Levels on the edges of the target that keep those of the source, where `query` was given them."""
-
-    def __init__(self, source: Space, target: Space, mapping: Any) -> None:
-        self.source, self.target = source, target
-        self.indices = np.array(
-            [target.index(p) for p in source.align(mapping, "the mapping")], dtype=np.int64
-        ).reshape(-1)
-        a, b = self.indices[source.edge_indices].T
-        torn = (a != b) & ~_adjacent(target, a, b)
-        if torn.any():
-            e = int(np.argmax(torn))
-            (u, v), (x, y) = source.edges[e], (target.points[int(a[e])], target.points[int(b[e])])
-            raise InvalidInput(
-                f"the neighbours {u!r} and {v!r} are mapped to {x!r} and {y!r}, which are not neighbours; "
-                "a morphism keeps neighbours together."
-            )
-
-    def __call__(self, point: Point) -> Any:
-        """Where a point of the source goes."""
-        return self.target.points[int(self.indices[self.source.index(point)])]
-
-    def pull_back(self, mechanism: Any) -> Any:
-        """The mechanism on the source that answers as `mechanism` does at the image of each point."""
-        if list(mechanism.points) != list(self.target.points):
-            raise InvalidInput("the mechanism's points are not those of the morphism's target.")
-        return mechanism.select(self.indices, self.source.points)
-
-    def __repr__(self) -> str:
-        return f"Morphism({self.source!r} -> {self.target!r})"
-
-
 # ---- small things used above and by the modules over this one ----
 
 
@@ -461,15 +414,6 @@ def label_from_json(data: Any) -> Any:
     if isinstance(data, dict):
         data = data["tuple"]
     return tuple(label_from_json(part) for part in data) if isinstance(data, list) else data
-
-
-def _adjacent(space: Space, a: Integers, b: Integers) -> NDArray[np.bool_]:
-    """Whether points at these positions are neighbours."""
-    if space.family:
-        return np.asarray(space.family.distances(a, b) == 1)
-    n = len(space.points)
-    keys = np.sort(space.edge_indices, axis=1) @ np.array([n, 1])
-    return np.asarray(np.isin(np.minimum(a, b) * n + np.maximum(a, b), keys))
 
 
 def edge_positions(space: Space, pairs: Iterable[tuple[Point, Point]]) -> Integers:

@@ -21,7 +21,8 @@ from utmost.exact.citations import cites
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges, per_edge
 from utmost.space.families import complete, cycle, path, sums
-from utmost.space.graph import Morphism, Space
+from utmost.space.graph import Space
+from utmost.space.morphisms import Morphism
 
 
 @cites("REG-lemma-1")

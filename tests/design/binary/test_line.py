@@ -17,7 +17,7 @@ from utmost.checking.yes_or_no import _by_pairs, check_yes_or_no
 from utmost.design.binary.line import best_yes_or_no
 from utmost.errors import InvalidInput
 from utmost.release.alternatives import choice_alternatives
-from utmost.solution.solution import solution_from_json, solution_to_json
+from utmost.solution.solution_file import solution_from_json, solution_to_json
 from utmost.space.integers import Line
 
 ACCURACY = 1e-8

@@ -1,4 +1,7 @@
-"""Conversations of one's own: against brute force over rationals, the published examples, and raw linear programs."""
+"""Conversations of one's own: against brute force over rationals, the published examples, and raw linear programs.
+
+Covers `mechanism/extremes`.
+"""
 
 import itertools
 from fractions import Fraction
@@ -8,8 +11,9 @@ import pytest
 
 import utmost as um
 from utmost.design.multiparty import worst
-from utmost.design.multiparty.talk import automorphisms, extreme_columns
+from utmost.design.multiparty.talk import automorphisms
 from utmost.errors import InvalidInput, TooLarge
+from utmost.mechanism.extremes import extreme_columns
 
 RNG = np.random.default_rng(27)
 ONE, TWO = um.path(2), um.hamming(2, (0, 1))

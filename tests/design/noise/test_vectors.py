@@ -17,7 +17,7 @@ import utmost as um
 from utmost.checking.coordinate import coordinate_bound
 from utmost.design.noise.vectors import best_vector
 from utmost.errors import InvalidInput
-from utmost.mechanism.lattice import sum_of_moves
+from utmost.mechanism.moves import sum_of_moves
 from utmost.space.integers import Lattice
 
 N = 20_000

@@ -74,16 +74,17 @@ def test_a_server_connects_again(server, tmp_path):
     text = write_settings(tmp_path, budget=200, own=200).read_text()
     text = text.replace("people.csv", f"{server[1]}#survey", 1).replace('type = "int"\n', "")
     (tmp_path / "utmost.toml").write_text(text)
-    end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+    others = [pid for (pid,) in server[0].execute("SELECT pid FROM pg_stat_activity").fetchall()]
+    end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> ALL(%s)"
     with (
         serving(read_settings(tmp_path / "utmost.toml")) as url,
         um.Client(url, KEYS["ada"][0], "survey") as client,
     ):
         planned = client.plan.count("n > 1", privacy=50)
         assert client.count("n > 1", privacy=50).value == 5
-        server[0].execute(end)
+        server[0].execute(end, [others])
         assert client.batch([planned, client.plan.count("n > 0", privacy=50)])[1].value == 10
-        server[0].execute(end)
+        server[0].execute(end, [others])
         assert client.count(privacy=20).value == 10
         server[0].execute("DROP TABLE survey")
         with pytest.raises(InvalidInput, match="is gone, or not the table that was opened"):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow
 import pytest
+from oracles.programs import right_by_enumeration
 
 import utmost as um
 from utmost.mechanism.tally_averages import EVERY
@@ -122,18 +123,6 @@ def test_lines_too_long_for_the_rainbow_leave_it_out():
 # ---- how likely a named candidate is right ----
 
 
-def by_enumeration(law, prior):
-    """Pr[winner = j | j is named], from single rows of the mechanism and the definition of the winner."""
-    named, right = np.zeros(law.contest.size), np.zeros(law.contest.size)
-    for tally, weight in prior.items():
-        here = np.array([tally])
-        chances = law.probabilities(here)[0]
-        winner = int(law.contest.winners(here)[0])
-        named += weight * chances
-        right[winner] += weight * chances[winner]
-    return right / named
-
-
 @pytest.mark.parametrize("prior", [None, {(5, 0, 1): 0.7, (0, 5, 1): 0.2, (1, 1, 4): 0.1}], ids=["uniform", "listed"])
 def test_an_answer_states_the_posterior_of_the_candidate_named(prior):
     s = opened(6)
@@ -143,7 +132,7 @@ def test_an_answer_states_the_posterior_of_the_candidate_named(prior):
     ):
         weights = prior or dict.fromkeys(map(tuple, tallies_of(3, 6).tolist()), 1.0)
         found = [question.after({"place": j}).probability_right for j in range(3)]
-        assert found == pytest.approx(by_enumeration(question.solution.mechanism, weights))
+        assert found == pytest.approx(right_by_enumeration(question.solution.mechanism, weights))
 
 
 @pytest.mark.long

@@ -68,5 +68,5 @@ def test_histograms_and_cdfs_are_tables(session):
     below = session.cdf("age", [30, 75], 200)
     assert below.table.column("value").to_pylist() == list(below.value.values())
     assert below.to_pandas().shape == (2, 4)
-    with pytest.raises(InvalidInput, match="single"):
+    with pytest.raises(InvalidInput, match="ask with by="):
         _ = session.count("age > 30", 1).table

@@ -13,8 +13,10 @@ import pytest
 from scipy import stats
 
 import utmost as um
+from utmost.errors import InvalidInput
 from utmost.release.accuracy import BY_LAW
 from utmost.release.proof import load_answers
+from utmost.space.integers import Line
 
 TABLE = pyarrow.table({"x": [1.0, 2.0, 3.0], "id": [1, 1, 2], "town": ["a", "b", "a"]})
 FAILS = 1e-9
@@ -262,6 +264,13 @@ def test_who_has_more_rows_than_take_part_is_seen_in_all_rows():
     """Nothing is cut off in the question that says how much is."""
     question = opened(rows_each=10).plan.left_out("x > 1", 1).question
     assert "took part" not in question.after({"left_out": 3}).given
+    rows = opened(rows_each=10).plan.left_out("x > 1", 1, up_to=5, unbiased=True).question
+    assert rows.words == (
+        "How many rows with x > 1 are left out beyond 10 per id, at most 5 of each counted, as an unbiased number?"
+    )
+    assert rows.space == Line(0, 1000, 5)
+    with pytest.raises(InvalidInput, match="up_to is 0"):
+        opened(rows_each=10).plan.left_out("x > 1", 1, up_to=0)
 
 
 def test_people_who_are_counted_are_not_said_to_be_cut():

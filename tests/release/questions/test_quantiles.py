@@ -1,12 +1,11 @@
 """Several quantiles at once, and CDFs that increase: against NumPy, isotonic regression and simulated releases."""
 
-import json
-
 import numpy as np
 import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.forging import is_refused
 from scipy.optimize import isotonic_regression
 
 import utmost as um
@@ -69,22 +68,13 @@ def test_reports_prove_themselves(tmp_path):
     ((again, found),) = load_answers(tmp_path / "r.json")
     assert found
     assert again.value == answer.value
-    for change in ("value", "released", "short", "share"):
-        forged = json.loads((tmp_path / "r.json").read_text())
-        if change == "value":
-            forged["value"]["0.5"] += 10
-        elif change == "released":
-            forged["released"]["cell 1"] += 1000
-        elif change == "short":
-            forged["released"]["cell 1"] = 0.5
-        else:
-            forged["question"]["shares"][0] = "1/5"
-        (tmp_path / "forged.json").write_text(json.dumps(forged))
-        try:
-            ((_, found),) = load_answers(tmp_path / "forged.json")
-        except um.errors.BadFile:
-            continue
-        assert not found, change
+    changes = (
+        lambda c: c["value"].update({"0.5": c["value"]["0.5"] + 10}),
+        lambda c: c["released"].update({"cell 1": c["released"]["cell 1"] + 1000}),
+        lambda c: c["released"].update({"cell 1": 0.5}),
+        lambda c: c["question"]["shares"].__setitem__(0, "1/5"),
+    )
+    assert all(is_refused(tmp_path / "r.json", change) for change in changes)
 
 
 @pytest.mark.parametrize(

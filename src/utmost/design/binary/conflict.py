@@ -21,6 +21,7 @@ from utmost.errors import NoExtension
 from utmost.exact import ExpSum, Real, compare, show_rational
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
+from utmost.solution.binding import chain_to
 from utmost.space.edge_levels import EdgeLevels
 
 
@@ -113,24 +114,13 @@ def _chain(
     levels: EdgeLevels, truth: NDArray[np.int64], known: NDArray[np.bool_], matrix: Floats, end: int
 ) -> tuple[int, ...]:
     """The points from a known one to `end` along which the bound at `end` was carried, the fewest there are."""
-    arcs, output = levels.space.arcs, int(truth[end])
-    before: dict[int, int] = {}
-    queue, seen = [end], {end}
-    for v in queue:
-        if known[v]:
-            chain = [v]
-            while chain[-1] != end:
-                chain.append(before[chain[-1]])
-            return tuple(chain)
-        out = slice(arcs.starts[v], arcs.starts[v + 1])
-        tails, edges = arcs.heads[out], arcs.edges[out]
+    output = int(truth[end])
+
+    def carries(v: int, tails: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.bool_]:
         carried = levels.upper(edges, matrix[tails, output])
-        for u in tails[carried <= matrix[v, output] * (1 + 1e-9) + 1e-12].tolist():
-            if u not in seen:
-                seen.add(u)
-                before[u] = v
-                queue.append(u)
-    return (end,)
+        return np.asarray(carried <= matrix[v, output] * (1 + 1e-9) + 1e-12)
+
+    return chain_to(levels, known, end, carries) or (end,)
 
 
 def _search(

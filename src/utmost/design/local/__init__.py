@@ -25,6 +25,7 @@ from utmost.design.local.dual_prices import (
 from utmost.design.local.estimation import Estimate
 from utmost.design.local.information import for_information, information
 from utmost.design.local.pattern_program import linear_program
+from utmost.design.local.records import for_hypotheses, for_records
 from utmost.design.local.responses import Responses
 from utmost.design.local.shuffle import Shuffled, shuffled
 from utmost.design.local.simple import (
@@ -64,7 +65,9 @@ __all__ = [
     "dual_for_divergence",
     "dual_for_information",
     "dual_for_total_variation",
+    "for_hypotheses",
     "for_information",
+    "for_records",
     "for_testing",
     "for_worst_testing",
     "geometric",

@@ -27,13 +27,14 @@ from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import CertifiedMechanism, Check, certify_on
 from utmost.mechanism.decay import decay_above
+from utmost.mechanism.extremes import extreme_columns
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
 from utmost.solution import Verification
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
 
-MOST_INPUTS, MOST_TRANSCRIPTS, MOST_COLUMNS, MOST_WORST = 2**12, 2**16, 5000, 2 * 10**6
-"""Joint inputs and transcripts of a conversation; columns that a first message may have; entries of a worst case."""
+MOST_INPUTS, MOST_TRANSCRIPTS, MOST_WORST = 2**12, 2**16, 2 * 10**6
+"""Joint inputs and transcripts of a conversation; entries of the program for a worst case."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,50 +294,6 @@ def best_talk(
     first = _private(np.array([shares[c] * columns[c] for c in used]).T, spaces[0], promised[0])
     reply = {number: replies[c][0] for number, c in enumerate(used.tolist())}
     return converse(spaces, promised, function, [(0, first), (1, lambda heard: reply[heard[0]])], accuracy)
-
-
-def extreme_columns(space: Space, privacy: Level | float) -> Floats:
-    """All columns that a pure mechanism may be a mixture of, up to a factor: e^(ε h), one in each row, largest entry 1.
-
-    h changes by 0 or 1 between neighbours, and the edges at which it changes join all points: any other column that
-    keeps the level is a sum of such ones.
-
-    Examples
-    --------
-    >>> import utmost as um
-    >>> len(extreme_columns(um.complete(3), 1.0)), len(extreme_columns(um.hamming(2, 2), 1.0))
-    (6, 6)
-    """
-    level, n = require_pure(as_level(privacy)), len(space.points)
-    edges = space.edge_indices
-    near: list[list[int]] = [[] for _ in range(n)]
-    for a, b in edges.tolist():
-        near[a].append(b)
-        near[b].append(a)
-    found: set[tuple[int, ...]] = set()
-    stack = [(0, *[None] * (n - 1))] if n else []
-    seen = set(stack)
-    while stack:  # give one more point, next to one that has a height, a height one above or below it
-        heights = stack.pop()
-        if None not in heights:
-            low = min(heights)  # type: ignore[type-var]
-            found.add(tuple(h - low for h in heights))  # type: ignore[operator]
-            if len(found) > MOST_COLUMNS:
-                raise TooLarge(f"a party with {n} inputs has more than {MOST_COLUMNS} extreme messages.")
-            continue
-        for point in range(n):
-            if heights[point] is not None:
-                continue
-            for height in {h + step for q in near[point] if (h := heights[q]) is not None for step in (-1, 1)}:
-                fits = all(heights[q] is None or abs(heights[q] - height) <= 1 for q in near[point])  # type: ignore[operator]
-                new = (*heights[:point], height, *heights[point + 1 :])
-                if fits and new not in seen:
-                    seen.add(new)
-                    stack.append(new)
-    raised = np.array(sorted(found), dtype=float).reshape(len(found), n)
-    if not found:
-        raise InvalidInput("a party's inputs must hang together by neighbours; else there is nothing to protect.")
-    return np.asarray(np.exp(level.log_growth * (raised - raised.max(axis=1, keepdims=True))))
 
 
 def _mixture(columns: Floats, values: Floats) -> Floats:

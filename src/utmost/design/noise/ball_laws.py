@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from utmost.errors import TooLarge
 from utmost.mechanism.decay import decay_above
-from utmost.mechanism.lattice import MOST_SLACK, BallLaw, norm_of_moves
+from utmost.mechanism.lattice import MOST_SLACK, BallLaw
+from utmost.mechanism.moves import norm_of_moves
 from utmost.privacy import ApproxDP
 from utmost.space.integers import Lattice, Moves
 

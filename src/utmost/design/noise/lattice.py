@@ -21,8 +21,8 @@ from utmost.design.noise.vectors import gaussian_law, require_level
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import Number, as_whole
 from utmost.mechanism.certification import Check
-from utmost.mechanism.gaussian import GaussianLaw
-from utmost.mechanism.lattice import MOST_SLACK, BallLaw, IndependentLaw, keeps_gaussian
+from utmost.mechanism.gaussian import GaussianLaw, keeps_gaussian
+from utmost.mechanism.lattice import MOST_SLACK, BallLaw, IndependentLaw
 from utmost.mechanism.line import require_line_loss
 from utmost.privacy import Level, as_level
 from utmost.privacy.pure_part import pure_within

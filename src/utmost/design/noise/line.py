@@ -28,7 +28,7 @@ from utmost.design.finite import optimal
 from utmost.design.noise.best_step import best_step, exact_cost
 from utmost.design.noise.threshold_chains import line_chains
 from utmost.design.noise.vectors import gaussian_law
-from utmost.errors import InvalidInput, TooLarge, UtmostError, shown
+from utmost.errors import TooLarge, UtmostError
 from utmost.exact import Number, as_fmpq, endpoints, write_rational
 from utmost.exact.arrays import Floats
 from utmost.mechanism.canonical import CanonicalLaw, require_canonical
@@ -36,7 +36,7 @@ from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
 from utmost.mechanism.gaussian_noise import GaussianNoise
 from utmost.mechanism.layers import LayerLaw, LayerNoise
-from utmost.mechanism.line import LineMechanism, require_line_loss, tolerance
+from utmost.mechanism.line import LineMechanism, line_prior, require_line_loss, tolerance
 from utmost.mechanism.line_chains import ChainLine, chain_reach
 from utmost.mechanism.line_noise import MOST_GUESSED, MOST_TABLE, NoisyLine
 from utmost.mechanism.line_table import TableLine
@@ -48,7 +48,6 @@ MOST_POINTS, MOST_PAIRS = 150, 600
 """Up to how many points and pairs of neighbours the linear program is solved."""
 MOST_CHAINS, MOST_WEIGHTED = 4 * 10**6, 10**8
 """Up to how many thresholds times steps chains are optimised one by one: few of them differ, or all, by a prior."""
-MOST_LISTED = 10**7
 QUANTITY = "expected {loss} loss under the prior"
 REASONS = {
     "geometric": "Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows",
@@ -127,25 +126,6 @@ def _best(line: Line, level: Level, loss: str, prior: Floats | None, unbiased: b
 def best_line_noise(line: Line, level: Level, loss: str) -> Any:
     """The law of the best noise for an unbiased answer, with no proof: for a search over many levels."""
     return min(_noises(level, max(line.reach, 1), loss), key=lambda law: law.mean(loss))
-
-
-def line_prior(line: Line, prior: Any) -> Floats | None:
-    """A distribution over the points of a line, in order; None is uniform."""
-    if prior is None:
-        return None
-    if line.points > MOST_LISTED:
-        raise TooLarge(f"a prior over {line.points} points is too long a list; leave it out (uniform).")
-    try:
-        weights = np.asarray(prior, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"the prior is {shown(prior)}; give one probability for each point, in order.") from None
-    if weights.shape != (line.points,):
-        raise InvalidInput(
-            f"the prior has shape {weights.shape}; give one probability for each of {line.points} points."
-        )
-    if not (weights >= 0).all() or not abs(math.fsum(weights) - 1) <= 1e-9:
-        raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")
-    return weights
 
 
 # ---- candidates ----

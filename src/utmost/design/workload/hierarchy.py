@@ -22,7 +22,8 @@ from utmost.errors import UnsupportedLevel
 from utmost.exact.arrays import Floats
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import RoundedGaussian
-from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, square_of_moves, sum_of_moves
+from utmost.mechanism.lattice import GeometricLaw, IndependentLaw
+from utmost.mechanism.moves import square_of_moves, sum_of_moves
 from utmost.mechanism.tables import NoisyTables
 from utmost.mechanism.trees import Tree, sizes, up_and_down, write_tree
 from utmost.mechanism.workloads import hierarchy_of, hierarchy_variance

@@ -26,7 +26,7 @@ from utmost.errors import TooLarge, UnsupportedLevel
 from utmost.exact.arrays import Floats
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import GaussianLaw, RoundedGaussian
-from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, square_of_moves, sum_of_moves
+from utmost.mechanism.lattice import GeometricLaw, IndependentLaw
 from utmost.mechanism.margins import (
     Columns,
     Released,
@@ -38,6 +38,7 @@ from utmost.mechanism.margins import (
     write_strategy,
     write_workload,
 )
+from utmost.mechanism.moves import square_of_moves, sum_of_moves
 from utmost.mechanism.tables import NoisyTables
 from utmost.mechanism.workloads import margins_of, mean_variance
 from utmost.privacy import ApproxDP, Level, PureDP

@@ -7,10 +7,9 @@
 from __future__ import annotations
 
 import inspect
-from functools import wraps
 from typing import Any
 
-from utmost.errors import InvalidInput, shown
+from utmost.errors import shown
 from utmost.release.questions.by import CountBy, MeanBy, SumBy
 from utmost.release.questions.cdf import AsksCdf, Cdf
 from utmost.release.questions.clamped import AsksClamped, Clamped
@@ -27,7 +26,7 @@ from utmost.release.questions.mean import AsksMean, Mean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
 from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
 from utmost.release.questions.quantiles import Quantiles
-from utmost.release.questions.question import Made, Question, Terms
+from utmost.release.questions.question import Asks, Made, Question, Terms, with_own_errors
 from utmost.release.questions.ranges import AsksRanges, Ranges
 from utmost.release.questions.share import AsksShare, Share
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
@@ -88,25 +87,6 @@ class Questions(
     """All questions, each with the same arguments in `session`, in `session.plan` and in a schedule."""
 
 
-def _with_own_errors(name: str) -> None:
-    """Let a method say in our words, and not in Python's, which argument is missing or unknown."""
-    method = getattr(Questions, name)
-    signature = inspect.signature(method)
-
-    @wraps(method)
-    def asked(*given: Any, **named: Any) -> Any:
-        try:
-            return method(*given, **named)
-        except TypeError:
-            try:
-                signature.bind(*given, **named)
-            except TypeError:
-                raise InvalidInput(misused(name, signature, given, named)) from None
-            raise  # a mistake of ours
-
-    setattr(Questions, name, asked)
-
-
 def misused(name: str, signature: inspect.Signature, given: tuple[Any, ...], named: dict[str, Any]) -> str:
     """What an error says of arguments that do not fit: which the question lacks, or does not take, and what to do."""
     known = [each for each in signature.parameters if each != "self"]
@@ -129,5 +109,5 @@ def misused(name: str, signature: inspect.Signature, given: tuple[Any, ...], nam
     return f"{name} needs {', '.join(words)}: give what is public knowledge, never what the table says; {taken}."
 
 
-for _name in [name for name in dir(Questions) if not name.startswith("_")]:
-    _with_own_errors(_name)
+for _name in {*dir(Questions)} - {*dir(Asks)}:
+    setattr(Questions, _name, with_own_errors(getattr(Questions, _name), misused))

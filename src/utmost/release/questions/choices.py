@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from utmost.errors import InvalidInput
+from utmost.mechanism.line import line_prior
 from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.alternatives import choice_alternatives
-from utmost.release.arguments import as_loss, line_prior
+from utmost.release.arguments import as_loss
 from utmost.release.bins import labels_of
 from utmost.release.questions.numbers import prior_name, prior_text
 from utmost.release.questions.question import Question

@@ -1,7 +1,7 @@
-"""The question: how many people have more rows than take part.
+"""The question: how many people have more rows than take part, or how many rows are left out.
 
 Of every person at most `rows_each` rows take part in an answer. That keeps one person's influence small, and leaves
-rows out; how many people that touches is itself a private number, and is released like any other.
+rows out; how many people that touches, or how many rows, is itself a private number, and is released like any other.
 """
 
 from __future__ import annotations
@@ -10,27 +10,37 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput
+from utmost.exact import as_whole
 from utmost.release.arguments import Condition, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import people_with_more
-from utmost.release.options import ANY_CONDITION, UNBIASED
+from utmost.release.options import ANY_CONDITION, UNBIASED, UP_TO
 from utmost.release.questions.numbers import Number
 from utmost.release.questions.question import Asks, Made
 from utmost.release.source import Source, Statement
+from utmost.release.units import MOST_ROWS
 from utmost.space.integers import Line
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LeftOut(Number):
-    """How many people have more rows with a condition than take part in an answer."""
+    """How many people have more rows with a condition than take part in an answer, or how many rows that leaves out.
+
+    Attributes
+    ----------
+    up_to : of each person so many rows that are left out are counted, at most; None counts people
+    """
 
     name = "left_out"
     summary = "how many people have more rows than take part"
-    options: ClassVar = (ANY_CONDITION, UNBIASED)
+    options: ClassVar = (ANY_CONDITION, UP_TO, UNBIASED)
 
     where: Where = EVERY_ROW
+    up_to: int | None = None
 
     def __post_init__(self) -> None:
+        if self.up_to is not None:
+            self.settle(up_to=as_whole(self.up_to, "up_to", 1, MOST_ROWS // self.terms.unit.at_most))
         super().__post_init__()
         if self.terms.unit.id is None:
             raise InvalidInput("every row takes part where the unit is a row; rows are left out of people's only.")
@@ -41,20 +51,25 @@ class LeftOut(Number):
 
     @property
     def words(self) -> str:
-        unit = self.terms.unit
-        rows = f"{unit.rows_each} rows{f' with {self.where}' if self.where else ''}"
+        unit, having = self.terms.unit, f" with {self.where}" if self.where else ""
+        if self.up_to is not None:
+            beyond = f"are left out beyond {unit.rows_each} per {unit.id}, at most {self.up_to} of each counted"
+            return f"How many rows{having} {beyond}{self.told}?"
+        rows = f"{unit.rows_each} rows{having}"
         return f"How many people by {unit.id} have more than {rows}, of which the rest is left out{self.told}?"
 
     @property
     def public(self) -> dict[str, Any]:
-        return {"question": self.name, "where": self.where.text, **self.judged_by}
+        rows = {} if self.up_to is None else {"up_to": self.up_to}
+        return {"question": self.name, "where": self.where.text, **rows, **self.judged_by}
 
     @property
     def space(self) -> Line:
-        return Line(0, self.terms.unit.at_most, 1)
+        each = self.up_to or 1
+        return Line(0, each * self.terms.unit.at_most, each)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        return people_with_more(source, self.terms.unit, self.where.given, self.name)
+        return people_with_more(source, self.terms.unit, self.where.given, self.name, self.up_to)
 
 
 class AsksLeftOut(Asks[Made]):
@@ -65,6 +80,7 @@ class AsksLeftOut(Asks[Made]):
         where: Condition = None,
         privacy: Privacy = None,
         *,
+        up_to: int | None = None,
         loss: str = "absolute",
         unbiased: bool = False,
         fresh: bool = False,
@@ -80,6 +96,9 @@ class AsksLeftOut(Asks[Made]):
             The condition of the answer in question; every row without it.
         privacy : level or number
             What this answer may spend, as for `count`: it is a spend of its own.
+        up_to : int, optional
+            Counts the rows that are left out instead of the people, of each person at most so many: somebody may have
+            any number of rows, and the noise must hide all that are counted of one.
         loss : "absolute", "squared", "zero-one" or such as "within 5"
             What the mechanism is best for.
         unbiased : bool
@@ -98,5 +117,8 @@ class AsksLeftOut(Asks[Made]):
         >>> s = um.Session(table, "flights", um.people("who", rows_each=3, at_most=10), "add-remove", budget=20)
         >>> s.left_out("late > 15", privacy=20).value
         1
+        >>> s = um.Session(table, "flights", um.people("who", rows_each=3, at_most=10), "add-remove", budget=200)
+        >>> s.left_out("late > 15", privacy=200, up_to=10).value  # nine of the first person, of which three take part
+        6
         """
-        return self.pose(LeftOut, privacy, where, fresh, loss=loss, unbiased=unbiased)
+        return self.pose(LeftOut, privacy, where, fresh, up_to=up_to, loss=loss, unbiased=unbiased)

@@ -21,10 +21,10 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_plain
-from utmost.mechanism.line import LineMechanism, cost
+from utmost.mechanism.line import LineMechanism, cost, line_prior
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.alternatives import noise_alternatives, number_alternatives
-from utmost.release.arguments import SHOWN, Of, as_loss, in_units, line_prior, scaled, shown_with
+from utmost.release.arguments import SHOWN, Of, as_loss, in_units, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, ones, statement
 from utmost.release.questions.question import Question, as_of

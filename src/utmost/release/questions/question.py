@@ -16,11 +16,12 @@ class in `QUESTIONS` of this package: nothing else changes.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from utmost.errors import InvalidInput, shown
@@ -328,3 +329,27 @@ class Asks(ABC, Generic[Made]):
         """Ask a question of this kind about the rows of a condition, with all else that it was given."""
         asked = of_tiers(kind, self.terms)
         return self.ask(asked(terms=self.terms, privacy=self.level(privacy), where=self.where(where), **given), fresh)
+
+
+def with_own_errors(method: Callable[..., Any], say: Callable[..., str]) -> Callable[..., Any]:
+    """A question's method that says in our words, and not in Python's, which argument is missing or unknown.
+
+    Parameters
+    ----------
+    method : what asks the question
+    say : the words, from its name, its signature, and the arguments given by position and by name
+    """
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def asked(*given: Any, **named: Any) -> Any:
+        try:
+            return method(*given, **named)
+        except TypeError:
+            try:
+                signature.bind(*given, **named)
+            except TypeError:
+                raise InvalidInput(say(method.__name__, signature, given, named)) from None
+            raise  # a mistake of ours
+
+    return asked
