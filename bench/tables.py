@@ -74,7 +74,7 @@ def in_postgres(url):
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "CREATE TABLE utmost_bench AS SELECT i % 300000 AS person, (i * 7919) % 1200 AS a, "
-            "'k' || (i * 104729) % 100 AS b FROM generate_series(1, 1000000) AS i"
+            "'k' || (i * 104729) % 100 AS b FROM generate_series(1, 1000000::bigint) AS i"
         )
     try:
         keys = um.keys(a=range(1000), b=[f"k{i}" for i in range(100)])

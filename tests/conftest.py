@@ -80,6 +80,7 @@ def spark(java, tmp_path_factory):
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": port,
+        "spark.connect.progress.reportInterval": "20ms",
         "spark.test.connect": f"sc://127.0.0.1:{port}",
     }
     building = SparkSession.builder.master("local[2]").appName("utmost tests")

@@ -31,13 +31,14 @@ def start_server(settings):
         stderr=subprocess.DEVNULL,
     )
     url = f"http://127.0.0.1:{port}"
-    for _ in range(600):
+    for _ in range(3000):
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
             return process, url
         except OSError:
             assert process.poll() is None, "the server did not start"
             time.sleep(0.05)
+    process.kill()
     raise TimeoutError("the server did not answer")
 
 
@@ -78,8 +79,11 @@ class Load:
             thread.join()
 
 
-def under_load(settings, clients, seconds, kills, privacy):
-    """Ask for so many seconds, with `kill -9` and a restart so many times in between; what clients were told."""
+def under_load(settings, clients, seconds, kills, privacy, until_refused=False):
+    """Ask for so many seconds, with `kill -9` and a restart so many times in between; what clients were told.
+
+    With `until_refused` they go on, for up to twenty times as long, until the budget has refused somebody.
+    """
     process, url = start_server(settings)
     load = Load(url, clients, privacy)
     try:
@@ -89,6 +93,9 @@ def under_load(settings, clients, seconds, kills, privacy):
             process.wait()
             process, load.url = start_server(settings)
         time.sleep(seconds / (kills + 1))
+        end = time.monotonic() + 20 * seconds
+        while until_refused and not load.refused and time.monotonic() < end:
+            time.sleep(0.2)
     finally:
         load.end()
         process.terminate()

@@ -1,6 +1,7 @@
 """Questions by themselves, without a session: what the engine is asked, and the private point it leads to."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,11 @@ class Asked:
 
     question: Question
     source: Any
+
+    def reader(self, secret) -> Callable[[Any], Any]:
+        """The private point as a function of the table, of those with the same columns: it is compiled only once."""
+        made = self.statement(secret)
+        return lambda table: self.question.point(replace(self.source, frame=table).found(made))
 
     def statement(self, secret):
         """What the engine is asked."""

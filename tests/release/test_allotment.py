@@ -131,6 +131,21 @@ def test_a_budget_in_equal_relative_errors_out():
             assert plan.question.average <= target.error
 
 
+def test_best_guesses_on_short_lines_are_searched_for_by_their_noise(monkeypatch):
+    """Few designs, each of which takes long at Gaussian levels, and errors as wanted all the same."""
+    from utmost.design.noise import line
+
+    made, best = [], line._best
+    monkeypatch.setattr(line, "_best", lambda *given: made.append(given) or best(*given))
+    s = opened(um.GaussianDP(1), at_most=300)
+    sizes = {s.plan.count(f"n > {i}", privacy=um.GaussianDP(1)): size for i, size in enumerate((40, 70, 90))}
+    found = s.allot(sizes, level=None, budget=um.GaussianDP("0.5"))
+    assert len(made) < 40
+    assert 0.98 * 0.25 < float(found.price.cost["mu²"]) <= 0.25
+    for plan, target in zip(found.plans, found.targets, strict=True):
+        assert 0.99 * target.error < plan.question.average <= target.error
+
+
 def test_tables_take_the_noise_that_the_budget_likes():
     """Marginal tables by their mean variance: Gaussian noise in a zCDP budget, a variance just below the target."""
     s = opened(um.ZCDP(1))

@@ -6,6 +6,7 @@ Covers `release/keys`, `release/questions/by`, `release/conditions/reading`.
 import datetime
 import json
 import time
+from functools import lru_cache
 from unittest import mock
 
 import duckdb
@@ -115,8 +116,14 @@ def test_a_single_column_has_bare_keys():
 SMALL = um.keys(ok=[True, False], n=[0, 1, -5])
 
 
-def asked_by(kind, listed, unit, neighbours):
-    ask = Asking(Setting(engines.open_table(as_table(listed)), unit, neighbours))
+@lru_cache
+def asked_by(kind, which, neighbours):
+    """A question, and its private point as a function of the table."""
+    asked = made(kind, Asking(Setting(engines.open_table(as_table([])), UNITS[which], neighbours)))
+    return asked.question, asked.reader(b"s" * 32)
+
+
+def made(kind, ask):
     if kind == "count":
         return ask.count("x > 0 OR x IS NULL", 1, by=SMALL)
     if kind == "people":
@@ -133,16 +140,16 @@ def moved(space, change):
 
 
 def check_neighbours(data):
-    unit = data.draw(st.sampled_from(UNITS))
+    which = data.draw(st.integers(0, len(UNITS) - 1))
+    unit = UNITS[which]
     kinds = ["count", "sum", "mixed", "negative", "mean"] + ["people"] * (unit.id is not None)
     kind, neighbours = data.draw(st.sampled_from(kinds)), data.draw(st.sampled_from(["replace", "add-remove"]))
     few = st.sampled_from([0, 1, -5])
     listed = [(i, x, data.draw(few), ok) for i, x, _, ok in data.draw(tables)]
     other = neighbour_of(listed, unit, neighbours, data)
     other = [(i, x, n if n in (None, 0, 1, -5) else data.draw(few), ok) for i, x, n, ok in other]
-    first, second = (asked_by(kind, rows, unit, neighbours) for rows in (listed, other))
-    space = first.question.space
-    points = [asked.private_point(b"s" * 32) for asked in (first, second)]
+    question, point = asked_by(kind, which, neighbours)
+    space, points = question.space, [point(as_table(rows)) for rows in (listed, other)]
     assert space.moves == ("any" if neighbours == "add-remove" or kind == "mixed" else "exchange")
     assert moved(space, points[1] - points[0]) <= space.reach
     assert len(points[0]) == space.dimension == (12 if kind == "mean" else 6)

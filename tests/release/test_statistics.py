@@ -10,6 +10,7 @@ import os
 import warnings
 from collections import Counter
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -131,6 +132,13 @@ def asked(name, listed, unit, neighbours):
     return kinds(unit, neighbours)[name](Setting(engines.open_table(as_table(listed)), unit, neighbours))
 
 
+@lru_cache
+def read_by(name, which, neighbours):
+    """The space of a question, and its private point as a function of the table."""
+    found = asked(name, [], UNITS[which], neighbours)
+    return found.question.space, found.reader(SECRET)
+
+
 def questions(listed, unit, neighbours):
     """Every kind of question about a table, by name."""
     setting = Setting(engines.open_table(as_table(listed)), unit, neighbours)
@@ -152,8 +160,8 @@ def check_neighbours(listed, which, neighbours, data):
     unit = UNITS[which]
     near = neighbour_of(listed, unit, neighbours, data)
     for name in data.draw(st.permutations([*kinds(unit, neighbours)]))[:3]:
-        here, there = (asked(name, some, unit, neighbours).private_point(SECRET) for some in (listed, near))
-        space = asked(name, [], unit, neighbours).question.space
+        space, point = read_by(name, which, neighbours)
+        here, there = (point(as_table(some)) for some in (listed, near))
         assert one_neighbour_apart(space, here, there), (name, listed, near)
 
 

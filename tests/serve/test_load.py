@@ -9,9 +9,10 @@ from oracles.served import write_settings
 from utmost.accounting import Ledger
 
 
-def never_overspends(folder, clients, seconds, kills, privacy, budget):
+def never_overspends(folder, clients, seconds, kills, privacy, budget, until_refused=False):
     """Ask until the budget is out; then read the ledger that is left, which knows nothing of the server."""
-    load = under_load(write_settings(folder, budget=budget, own=budget), clients, seconds, kills, privacy)
+    file = write_settings(folder, budget=budget, own=budget)
+    load = under_load(file, clients, seconds, kills, privacy, until_refused)
     ledger = Ledger(folder / "budget.db")
     accounts = {name: ledger.account(name) for name in ledger.datasets()}
     assert all(account.check() for account in accounts.values())
@@ -43,6 +44,6 @@ def test_clients_and_a_kill(tmp_path):
 @pytest.mark.long
 def test_fifty_clients_for_a_minute(tmp_path):
     """Fifty clients for a minute, three kills, and a budget that runs out."""
-    load, entries = never_overspends(tmp_path, 50, 60, 3, "0.01", 3)
+    load, entries = never_overspends(tmp_path, 50, 60, 3, "0.01", 3, until_refused=True)
     assert len(entries) == 300
     assert load.refused.keys() == {409}

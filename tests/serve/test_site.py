@@ -14,6 +14,7 @@ import utmost as um
 from utmost.cli.serve import studio_settings
 from utmost.release.proof import load_answers
 from utmost.release.questions import QUESTIONS
+from utmost.serve.drawings import curve
 from utmost.serve.explore import TOPICS
 
 
@@ -111,6 +112,15 @@ def test_the_python_of_a_topic_runs_and_says_what_the_page_says(name, capsys):
     printed = capsys.readouterr().out
     number = re.search(r"\d+\.\d+", shown.facts[0][1])[0]
     assert re.search(re.escape(number[:5]), printed), (number, printed)
+
+
+def test_pictures_have_room_for_large_numbers():
+    """A number too long to stand beside its axis stands above it."""
+    for top, words in ((99_999.0, ">1e+05<"), (398_868.0, "error, up to 398,868")):
+        drawn = curve({"": ([1, 2], [top, 1.0])}, "ε", "error", "The error.")
+        assert words in drawn
+        beside = re.findall(r'x="52.0"[^>]*>([^<]*)<', drawn)
+        assert all(len(word) * 8 <= 52 for word in beside)
 
 
 def test_sliders_take_no_nonsense():

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from utmost.accounting import Price, cheapest
@@ -34,6 +35,9 @@ CLOSE = 1e-3
 """How close a batch made for a budget comes to it, or its errors to those that do, relatively: whole numbers jump."""
 NEAR = 10.0**-DIGITS / 8
 MOST_TRIED = 40
+SPARED, NEARLY, MOST_SHIFTED = 2e-3, 2e-4, 6
+"""By how much a level may be more than suffices, relatively: in the end, and before it is rounded; how often a shift is
+tried."""
 A_TARGET = "give the error you can live with, such as {s.plan.count('age >= 65', privacy=1): 20}."
 
 
@@ -46,14 +50,23 @@ class Target:
 
     def excess(self, plan: Plan, privacy: Level) -> float:
         """Above 0 if a level does not suffice; near to linear in the level's logarithm."""
+        quick = self.roughly(plan, privacy)
+        if quick is not None and plan.question.errs_as_its_noise:
+            return quick
+        question: Any = plan.question.at(privacy)
+        if self.level is None:
+            return math.log(max(question.average, 1e-300) / self.error)
+        return math.log(_digits(1 - float(self.level)) / _digits(question.off_by_more(self.error)))
+
+    def roughly(self, plan: Plan, privacy: Level) -> float | None:
+        """The same by what is known quickly of the question, such as its noise alone; None where nothing is."""
         question: Any = plan.question.at(privacy)
         if self.level is None:
             quick = question.searched(question.loss)
-            return math.log(max(question.average if quick is None else quick, 1e-300) / self.error)
+            return None if quick is None else math.log(max(quick, 1e-300) / self.error)
         likely = isinstance(question, Numbers) and self.level >= Fraction(1, 2)
         quick = question.searched(f"within {self.error // question.step}") if likely else None
-        missed = question.off_by_more(self.error) if quick is None else quick
-        return math.log(_digits(1 - float(self.level)) / _digits(missed))
+        return None if quick is None else math.log(_digits(1 - float(self.level)) / _digits(quick))
 
     def times(self, factor: Fraction) -> Target:
         """The same for an error larger by a factor."""
@@ -244,18 +257,20 @@ KINDS: dict[str, tuple[Callable[[float], Level], ...]] = {
 """The levels that each filter can pay for; discrete Gaussian noise is the better one where rho is counted."""
 
 
-def _alternatives(wanted: Mapping[Plan, Target], filter: Filter) -> list[list[Level]]:
+def _alternatives(wanted: Mapping[Plan, Target], filter: Filter, roughly: bool = False) -> list[list[Level]]:
     """For every question the least level of each kind; where the last one of its sort ended, the next one begins."""
     found: list[list[Level]] = []
-    seen: dict[tuple[type, int], float] = {}
+    seen: dict[tuple[type, int], tuple[float, float]] = {}
     for plan, target in wanted.items():
         known = []
         for place, kind in enumerate(_kinds(plan, filter)):
             sort = (type(plan.question), place)
-            size = _least(plan, target, kind, seen.get(sort, 1.0) / float(target.error))
-            if size is not None:
+            times, shift = seen.get(sort, (1.0, 0.0))
+            found_at = _least(plan, target, kind, times / float(target.error), shift, roughly)
+            if found_at is not None:
+                size, shift = found_at
                 known.append(kind(size))
-                seen[sort] = size * float(target.error)
+                seen[sort] = size * float(target.error), shift
         if not known:
             raise InvalidInput(
                 f"no level up to {LARGEST:g} meets {target} for: {plan.question.words} Ask for less accuracy."
@@ -276,18 +291,57 @@ def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
     return kinds
 
 
-def _least(plan: Plan, target: Target, kind: Callable[[float], Level], guess: float) -> float | None:
-    """The least size of a level that suffices, to a few digits; None if there is none, or no noise of that kind."""
+def _least(
+    plan: Plan, target: Target, kind: Callable[[float], Level], guess: float, shift: float, roughly: bool
+) -> tuple[float, float] | None:
+    """The least size of a level that suffices, to a few digits; None if there is none, or no noise of that kind.
+
+    Where a question errs a little less than its noise alone, which is known quickly, the sizes at which the noise
+    suffices, more or less by a `shift`, are tried: the shift hardly depends on the size, and the next question of its
+    sort begins with it. With `roughly` the noise alone decides.
+    """
+
+    def quick(x: float) -> float:
+        found = target.roughly(plan, kind(math.exp(x)))
+        assert found is not None
+        return found
+
+    def exact(x: float) -> float:
+        return target.excess(plan, kind(math.exp(x)))
+
+    guess = min(max(guess, SMALLEST), LARGEST)
     try:
-        size = _root(lambda x: target.excess(plan, kind(math.exp(x))), math.log(guess))
-        while size is not None:
-            digits = DIGITS - 1 - math.floor(math.log10(size))
-            size = float(math.ceil(size * 10.0**digits - 1e-6) / 10.0**digits)
-            if target.excess(plan, kind(size)) <= 0:
-                return size
-            size *= 1 + 10.0**-DIGITS
+        if target.roughly(plan, kind(guess)) is None:
+            return _settled(exact, _root(exact, math.log(guess)))
+        if roughly or plan.question.errs_as_its_noise:
+            return _settled(quick, _root(quick, math.log(guess)))
+        for _ in range(MOST_SHIFTED):
+            shifted = partial(_shifted, quick, shift)
+            tried = _settled(shifted, _root(shifted, math.log(guess)))
+            if tried is None:
+                break
+            guess = tried[0]
+            over = exact(math.log(guess))
+            if -SPARED < over <= 0:
+                return guess, shift
+            shift = over - quick(math.log(guess)) + (0 if over > 0 else SPARED / 4)
+        return _settled(exact, _root(exact, math.log(guess)))
     except UnsupportedLevel:
-        pass
+        return None
+
+
+def _shifted(excess: Callable[[float], float], shift: float, x: float) -> float:
+    return excess(x) + shift
+
+
+def _settled(excess: Callable[[float], float], size: float | None) -> tuple[float, float] | None:
+    """A size near to which an excess falls to 0, rounded up to a few digits until it has; with no shift."""
+    while size is not None:
+        digits = DIGITS - 1 - math.floor(math.log10(size))
+        size = float(math.ceil(size * 10.0**digits - 1e-6) / 10.0**digits)
+        if excess(math.log(size)) <= 0:
+            return size, 0.0
+        size *= 1 + 10.0**-DIGITS
     return None
 
 
@@ -318,6 +372,8 @@ def _root(excess: Callable[[float], float], guess: float) -> float | None:
         middle = (low * at_high - high * at_low) / (at_high - at_low)
         middle = min(max(middle, low + NEAR), high - NEAR)
         found = excess(middle)
+        if -NEARLY < found <= 0:
+            return math.exp(middle)
         if found > 0:
             low, at_low, at_high, last = middle, found, at_high / 2 if last > 0 else at_high, 1
         else:
@@ -328,16 +384,28 @@ def _root(excess: Callable[[float], float], guess: float) -> float | None:
 def _scaled(wanted: Mapping[Plan, Target], filter: Filter, delta: Fraction | None) -> tuple[dict[Plan, Target], Price]:
     """Targets larger or smaller by one factor, such that their price is just within a budget."""
 
-    def at(log_factor: float) -> tuple[dict[Plan, Target], Price]:
+    def at(log_factor: float, roughly: bool) -> tuple[dict[Plan, Target], Price]:
         factor = Fraction(math.exp(log_factor)).limit_denominator(10**12)
         scaled = {plan: target.times(factor) for plan, target in wanted.items()}
-        return scaled, cheapest(_alternatives(scaled, filter), filter, delta)
+        return scaled, cheapest(_alternatives(scaled, filter, roughly), filter, delta)
 
     limit = float(filter.limits[0])
     if not 0 < limit < math.inf:
         raise InvalidInput(f"budget is {filter.budget}; give what the questions may spend, above 0 and finite.")
     steep = 1.0 if filter.name in ("pure", "basic") else 2.0  # how fast a price falls as errors grow
-    x, low, high, best = 0.0, -math.inf, math.inf, None
+    start, best = _within(lambda x: at(x, True), 0.0, limit, steep, CLOSE)
+    if not all(plan.question.errs_as_its_noise for plan in wanted):
+        _, best = _within(lambda x: at(x, False), start, limit, steep, 5 * CLOSE)
+    if best is None:
+        raise InvalidInput(f"no errors were found that {filter.budget} pays for; give a larger budget.")
+    return best
+
+
+def _within(
+    at: Callable[[float], tuple[dict[Plan, Target], Price]], x: float, limit: float, steep: float, close: float
+) -> tuple[float, tuple[dict[Plan, Target], Price] | None]:
+    """Where prices come close to a limit from below, as targets grow by e^x; and the targets and price there."""
+    low, high, best = -math.inf, math.inf, None
     for _ in range(MOST_TRIED):
         found = at(x)
         over = math.log(max(float(next(iter(found[1].cost.values()))), 1e-300) / limit)
@@ -345,11 +413,9 @@ def _scaled(wanted: Mapping[Plan, Target], filter: Filter, delta: Fraction | Non
             high, best = x, found
         else:
             low = x
-        if best is not None and (-CLOSE < over <= 0 or high - low < CLOSE):
-            return best
-        x += over / steep + CLOSE / 4
+        if best is not None and (-close < over <= 0 or high - low < close):
+            return high, best
+        x += over / steep + close / 4
         if not low < x < high:
             x = (low + high) / 2
-    if best is None:
-        raise InvalidInput(f"no errors were found that {filter.budget} pays for; give a larger budget.")
-    return best
+    return x, best

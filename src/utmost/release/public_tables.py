@@ -32,7 +32,7 @@ def with_public(source: Source, frame: Any, on: Any) -> Source:
     """
     import ibis
 
-    if source.connection.name not in ("duckdb", "postgres"):
+    if source.connection.name not in ("duckdb", "postgres", "spark"):
         raise InvalidInput(
             f"public columns cannot be added in {source.connection.name}; join them beforehand, on a unique key."
         )

@@ -80,14 +80,16 @@ def number(value: float) -> str:
 
 def _axes(across: str, up: str, first: float | str, last: float | str, top: float, height: float) -> str:
     ends = [each if isinstance(each, str) else number(each) for each in (first, last)]
-    floor = TOP + height
+    floor, most = TOP + height, number(top)
+    if len(most) > 6:  # there is no room for it beside the axis
+        up, most = f"{up}, up to {most}", ""
     return (
         f'<line x1="{LEFT}" y1="{floor}" x2="{WIDE - RIGHT}" y2="{floor}" stroke="{INK}" opacity="0.4"/>'
         f'<line x1="{LEFT}" y1="{TOP}" x2="{LEFT}" y2="{floor}" stroke="{INK}" opacity="0.4"/>'
         + _text(LEFT, floor + 18, ends[0], "start")
         + _text(WIDE - RIGHT, floor + 18, ends[1], "end")
         + _text((LEFT + WIDE - RIGHT) / 2, floor + 34, across, "middle")
-        + _text(LEFT - 6, TOP + 12, number(top), "end")
+        + _text(LEFT - 6, TOP + 12, most, "end")
         + _text(LEFT - 6, floor, "0", "end")
         + _text(LEFT + 6, TOP - 8, up, "start")
     )

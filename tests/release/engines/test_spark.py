@@ -18,6 +18,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import duckdb
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -464,9 +465,10 @@ def test_old_calendars(spark, stored):
 # ---- jobs ----
 
 
-def test_an_interrupt_ends_the_job_and_the_spend_stands(spark):
-    """A count that would take hours."""
-    s = um.Session(spark.range(10**13), "survey", um.rows(at_most=20), "replace", budget=10)
+@pytest.mark.parametrize("client", [False, True])
+def test_an_interrupt_ends_the_job_and_the_spend_stands(spark, connect, client):
+    """A count that would take hours, classic and through Connect: the server, whose jobs are seen, ends it."""
+    s = um.Session((connect if client else spark).range(10**13), "survey", um.rows(at_most=20), "replace", budget=10)
     active, here = spark.sparkContext.statusTracker().getActiveJobsIds, ctypes.c_ulong(threading.get_ident())
 
     def interrupt():  # without a signal, at which PySpark itself would cancel every job
@@ -503,16 +505,19 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_bar_on_a_terminal_and_none_elsewhere(spark, monkeypatch):
-    source = engines.open_table(spark.range(0, 10**6, 1, 8))
+@pytest.mark.parametrize("client", [False, True])
+def test_a_bar_on_a_terminal_and_none_elsewhere(spark, connect, monkeypatch, client):
+    """Tasks that are done, of those there are; Connect tells of them now and then, so it has more to do."""
+    many = 2 * 10**8 if client else 10**6
+    source = engines.open_table((connect if client else spark).range(0, many, 1, 8))
     made = ones(source, "id > 5")
     asked = statement(source, um.rows(at_most=9), 1, {"c": made}, SECRET)
     monkeypatch.setattr(spark_jobs, "PATIENCE", 0)
     monkeypatch.setattr(spark_jobs, "LOOK", 0.01)
-    for stream in (Terminal(), io.StringIO()):
+    for stream in [Terminal(), io.StringIO()][: 1 if client else 2]:
         monkeypatch.setattr("sys.stderr", stream)
-        assert source.integers(asked) == {"c": 10**6 - 6}
-        assert ("Spark [" in stream.getvalue() and "tasks" in stream.getvalue()) == stream.isatty()
+        assert source.integers(asked) == {"c": many - 6}
+        assert bool(re.search(r"Spark \[[# ]*\] [0-9]+ of [1-9][0-9]* tasks", stream.getvalue())) == stream.isatty()
         assert stream.getvalue().rpartition("\r")[2] == ""  # nothing is left on the line
 
 
@@ -554,6 +559,28 @@ def differing_on(here, there, unit):
     """Of a few questions of every kind, those with another point."""
     pairs = list(zip(every_question(here, unit, "replace"), every_question(there, unit, "replace"), strict=True))
     return [a.question.words for a, b in pairs[::5] if a.private_point(SECRET) != b.private_point(SECRET)]
+
+
+TOWNS = pyarrow.table({"id": ["a", "b", "x"], "region": ["north", None, "south"], "area": [3, 2**40, 5]})
+LISTED = pyarrow.table({"n": [1, -9, 2**63 - 1], "named": ["one", "nine", "last"], "even": [False, False, None]})
+
+
+@pytest.mark.parametrize("client", [False, True])
+def test_public_columns(spark, connect, agreed, client):
+    """A left join on a unique key of text or whole numbers, twice: the points of DuckDB, for people and for rows."""
+    far = connect.table("agreed") if client else spark.table("agreed")
+    unit = um.rows(at_most=99) if client else um.people("id", rows_each=2, at_most=9)
+    points = []
+    for table in (agreed, far):
+        s = um.Session(table, "survey", unit, "replace", budget=10)
+        s = s.with_public(TOWNS, on="id").with_public(LISTED, on="n")
+        plans = [s.plan.count("region = 'north' AND (named IS NULL OR NOT even)", privacy=1)]
+        if not client:
+            plans.append(s.plan.sum("area", 0, 4, privacy=1, by=um.keys(region=["north", "south", None])))
+        asked = [plan.question.statement(s.source, SECRET) for plan in plans]
+        points.append([{k: np.asarray(v).tolist() for k, v in s.source.found(made).items()} for made in asked])
+    assert points[0] == points[1]
+    assert sum(points[0][0].values()) > 0
 
 
 def test_frames_of_connect_that_are_not_row_wise(connect, spark, agreed):

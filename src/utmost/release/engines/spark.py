@@ -68,7 +68,7 @@ class SparkSource(Source):
         self.require_unchanged()
         try:
             with unlogged():
-                made = Frames(self.connection, self.rows, keys).frame(query.op())
+                made = Frames(self.connection, self.rows, keys, self.public).frame(query.op())
                 sound = list(made.columns) == list(query.columns)  # Connect analyses now
             if sound:
                 return SparkStatement("", tuple(query.columns), keys, size, labels, made)

@@ -18,10 +18,11 @@ class Frames:
     spark : where they live
     rows : the frame of the private table
     keys : the public keys that a query joins under the name `KEYS`, as an Arrow table
+    public : the public tables that columns are taken from, by the names a query joins them under
     """
 
-    def __init__(self, spark: Spark, rows: Any, keys: Any = None) -> None:
-        self.spark, self.rows, self.keys, self.columns = spark, rows, keys, Columns(spark)
+    def __init__(self, spark: Spark, rows: Any, keys: Any = None, public: Mapping[str, Any] | None = None) -> None:
+        self.spark, self.rows, self.keys, self.public, self.columns = spark, rows, keys, public or {}, Columns(spark)
         self._made: dict[Any, Any] = {}
 
     def frame(self, node: Any) -> Any:
@@ -34,6 +35,8 @@ class Frames:
         return self._made[node]
 
     def _databasetable(self, node: Any) -> Any:
+        if node.name in self.public:  # its key is unique, so to every worker, rather than every row to its key
+            return self.spark.functions.broadcast(self.spark.frame(self.public[node.name]))
         return self.spark.frame(self.keys) if node.name == KEYS else self.rows
 
     def _project(self, node: Any) -> Any:

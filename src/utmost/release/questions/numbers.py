@@ -170,11 +170,16 @@ class Number(Numbers):
         """Whether the noise is so wide that no guesses are tabled: then it is cut off at the ends of the line."""
         return bool(getattr(self.solution.mechanism, "remap", "best") == "cut")
 
+    @property
+    def errs_as_its_noise(self) -> bool:
+        """On a long line a best guess errs hardly less than the noise."""
+        return self.unbiased or self.space.points >= SHORT
+
     def searched(self, loss: str) -> float | None:
-        """By the noise alone: the best guess errs less on average, and on a long line hardly so."""
+        """By the noise alone: the best guess errs less on average."""
         from utmost.design.noise.line import best_line_noise
 
-        if not self.is_released or not (self.unbiased or (self.prior is None and self.space.points >= SHORT)):
+        if not self.is_released or not (self.unbiased or self.prior is None):
             return None
         return self._scaled_as(loss, best_line_noise(self.space, self.privacy, self.loss).mean(loss))
 

@@ -152,6 +152,11 @@ class Question(ABC):
         """The expected loss under the prior, in the unit of the answer; `before` says more, and takes longer."""
         return self.solution.value
 
+    @property
+    def errs_as_its_noise(self) -> bool:
+        """Whether `searched` is the answer's own loss, or so near that a search need look no further."""
+        return True
+
     def searched(self, loss: str) -> float | None:
         """A loss quickly, with no proof, for a search over levels: at least the answer's; None where nothing is quick.
 
