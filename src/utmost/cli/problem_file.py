@@ -268,10 +268,12 @@ class ProblemFile(_Strict):
         if self.privacy.edges:
             raise InvalidInput(f"design = {self.design!r} has one level; drop privacy.edges.")
         if self.line is not None:
+            if isinstance(self.loss, list):
+                raise InvalidInput("the loss of a number goes by its name, such as 'absolute' or 'within 5'.")
             return best_on_line(self.line.on(), level, self.loss or "absolute", self.prior, self.line.unbiased)
         if self.design == "information":
-            return local.for_information(self.prior, level)
-        return local.for_testing(self.p0, self.p1, level, self.divergence or "kl")
+            return local.for_information(self.prior or [], level)
+        return local.for_testing(self.p0 or [], self.p1 or [], level, self.divergence or "kl")
 
     def _solve_ranked(self, space: Space, privacy: Level | EdgeLevels, known: dict[Any, Any]) -> Solution:
         """The solution of a question with ranked answers."""

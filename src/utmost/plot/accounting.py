@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from utmost.accounting import Account, Region, compose, region, theorems
@@ -71,6 +72,40 @@ def theorem_regions(epsilon: Number, delta: Number, times: int) -> Figure:
         "basic (Theorem 2.4.1)": region(basic),
     }
     return regions(named, f"{times} releases at {level}")
+
+
+def region_tangents(one: Region, epsilons: Sequence[float], title: str = "A region and its tangents") -> Figure:
+    """A privacy region as the lines that touch it from below (LIM Figure 2.5, right).
+
+    P_FA = 1 - d(e) - e^e P_MD touches the region where d(e) is the least delta that it keeps with epsilon e: so the
+    region is the list of these pairs.
+
+    Parameters
+    ----------
+    one : Region
+        Such as `um.compose(um.ApproxDP(0.1, 0.001), 30).region()`.
+    epsilons : sequence of numbers
+        Of the tangents; each is drawn with its mirror image.
+    title : str
+        What stands above the picture.
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> figure = um.plot.region_tangents(um.compose(um.ApproxDP(0.1, 0.001), 30).region(), [0, 0.5, 1])
+    """
+    figure = regions({"region": one}, title)
+    axes = figure.axes[0]
+    missed = [0.0, 1.0]
+    for i, epsilon in enumerate(epsilons):
+        delta, growth = one.delta(float(epsilon)), math.exp(min(float(epsilon), 700.0))
+        colour = COLOURS[(i + 1) % len(COLOURS)]
+        axes.plot(
+            missed, [1 - delta - growth * x for x in missed], color=colour, linewidth=0.9, label=f"ε = {epsilon:g}"
+        )
+        axes.plot(missed, [(1 - delta - x) / growth for x in missed], color=colour, linewidth=0.9)
+    axes.legend(frameon=False, fontsize=9)
+    return figure
 
 
 def budget(accounts: Account | Sequence[Account]) -> Figure:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from utmost.design import local
+from utmost.design.local.simple import halves
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.plot.canvas import Figure, canvas
@@ -74,23 +75,36 @@ def local_shares(
     return figure
 
 
-def scaling(instances: Instances, epsilon: float, title: str | None = None) -> Figure:
-    """The divergence (or information) that is kept against what there is, an instance a dot (LIM Figures 3.5, 3.8).
+def scaling(
+    instances: Instances, epsilon: float, title: str | None = None, against: Literal["whole", "leading"] = "whole"
+) -> Figure:
+    """The divergence (or information) that is kept against what it scales with, an instance a dot (LIM Fig. 3.5, 3.8).
 
-    Instances are pairs (p0, p1) of distributions, or priors, as in `local_shares`.
+    Parameters
+    ----------
+    instances : pairs (p0, p1) of distributions, or priors, as in `local_shares`
+    epsilon : number
+    title : str, optional
+    against : "whole" or "leading"
+        At large epsilon what is kept scales with all there is, D(P₀‖P₁) or H(X) (the right pictures); at small epsilon
+        with the leading term's own quantity, the total variation, or P(T)P(Tᶜ) for the set T nearest to one half (the
+        left pictures).
     """
+    if against not in ("whole", "leading"):
+        raise InvalidInput(f"against is {against!r}; say 'whole' or 'leading'.")
     pairs = [_instance(instance) for instance in instances]
     figure, axes = canvas(title or f"What is kept at ε = {epsilon:g}", size=(6.0, 4.6))
     rows: dict[str, list[tuple[float, float]]] = {name: [] for name in COLOURS}
     for first, second in pairs:
         values = _informations(first, epsilon) if second is None else _divergences(first, second, epsilon)
-        there = _whole(first, second)
+        there = _whole(first, second) if against == "whole" else _leading(first, second)
         for name, value in values.items():
             rows[name].append((there, value))
     for name, dots in rows.items():
         x, y = np.array(dots).T
         axes.scatter(x, y, s=14, color=COLOURS[name], label=name, alpha=0.7)
-    axes.set_xlabel("H(X)" if pairs and pairs[0][1] is None else "D(P₀‖P₁)")
+    names = {"whole": ("H(X)", "D(P₀‖P₁)"), "leading": ("P(T) P(Tᶜ)", "total variation of P₀ and P₁")}
+    axes.set_xlabel(names[against][0 if pairs and pairs[0][1] is None else 1])
     axes.set_ylabel("kept")
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
@@ -112,6 +126,14 @@ def _instance(given: Any) -> tuple[Any, Any]:
 def _whole(first: Any, second: Any) -> float:
     full = local.randomized_response(len(first), 700)
     return local.information(full, first) if second is None else local.divergence_of(full, first, second)
+
+
+def _leading(first: Any, second: Any) -> float:
+    """What the kept information, or divergence, scales with at small epsilon: (3.23) and (3.17)."""
+    if second is not None:
+        return float(np.abs(np.asarray(first) - np.asarray(second)).sum() / 2)
+    mass = float(np.asarray(first)[halves(np.asarray(first, dtype=float))].sum())
+    return mass * (1 - mass)
 
 
 def _divergences(p0: Any, p1: Any, epsilon: float) -> dict[str, float]:
