@@ -279,8 +279,9 @@ class Solution:
             certified = self.certified
         except UtmostError as reason:
             return Check("privacy", False, str(reason)), 0.0
+        edges = "the one edge" if len(levels) == 1 else f"all {len(levels)} edges"
         detail = (
-            f"{levels} proved in exact arithmetic on all {len(levels)} edges "
+            f"{levels} proved in exact arithmetic on {edges} "
             f"(integers over 2^{certified.bits}, no event moved by more than {certified.moved:.1g})"
         )
         return Check("privacy", True, detail), certified.moved
