@@ -201,7 +201,7 @@ def best_ranges(cells: Lattice, level: Level) -> Solution:
     >>> from utmost.privacy import GaussianDP
     >>> found = best_ranges(Lattice(50, "any", 1, 0, 20_000), GaussianDP(1))
     >>> round(found.value, 2), round(found.certificate.bound, 2), bool(found.verify())       # the cells: 18.78
-    (4.88, 3.29, True)
+    (4.86, 3.27, True)
     """
     law = best_vector_noise(cells, level, "squared", True)
     plain = stated_strategy(cells, NoisyVector(law), level, "squared", "ranges")
