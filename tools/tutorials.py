@@ -1,4 +1,4 @@
-"""Runs the tutorials and writes what they print: `python tools/tutorials.py [NAME ...]`.
+"""Runs the tutorials and writes what they print: `python tools/tutorials.py [--check] [NAME ...]`.
 
 A tutorial is a page of docs/tutorials: text and blocks of Python. This runs the blocks in order, in a folder of their
 own, writes what each prints below it, and makes the executed notebook of the same name. Draws come from a generator
@@ -159,9 +159,24 @@ def made(page: Path) -> tuple[str, str]:
     return page_of(cells, outputs), notebook_of(cells, outputs)
 
 
-if __name__ == "__main__":
+def main(arguments: Sequence[str]) -> int:
+    """Write the pages and notebooks that are named, or all; with --check, only say whether they are out of date."""
+    if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets decides which draw is whose
+        os.execve(sys.executable, [sys.executable, __file__, *arguments], {**os.environ, "PYTHONHASHSEED": "0"})
+    checks, names = "--check" in arguments, [name for name in arguments if name != "--check"]
+    old = []
     for page in sorted(FOLDER.glob("*.md")):
-        if len(sys.argv) == 1 or page.stem in sys.argv[1:]:
-            text, notebook = made(page)
-            page.write_text(text, encoding="utf-8")
-            page.with_suffix(".ipynb").write_text(notebook, encoding="utf-8")
+        if names and page.stem not in names:
+            continue
+        for file, text in zip((page, page.with_suffix(".ipynb")), made(page), strict=True):
+            if checks and file.read_text(encoding="utf-8") != text:
+                old.append(file.name)
+            if not checks:
+                file.write_text(text, encoding="utf-8")
+    if old:
+        print(f"{', '.join(old)}: run `python tools/tutorials.py`")
+    return 1 if old else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -80,6 +80,7 @@ def test_a_delta_lowers_the_bound_below_the_best_mechanism(moves):
         (3, "one-way", "3", 0.001),
         (2, "cube", "0.5", 0.01),
         (3, "cube", "2", 0.01),
+        (2, "exchange", "0.1", 0.015),
         (3, "exchange", "1", 0.01),
         (4, "sum-zero", "1", 0.01),
     ],

@@ -3,6 +3,7 @@
 Covers `mechanism/integer_balls`, `mechanism/gaussian`, `mechanism/moves`.
 """
 
+import math
 import time
 from fractions import Fraction
 from itertools import product
@@ -312,6 +313,31 @@ def test_draws_with_slack_have_their_law():
 
 
 def test_slack_is_for_one_way_noise():
-    for shape, slack in (("cube", 1), ("one-way", -1), ("one-way", 10**6), ("one-way", 1.0)):
+    for shape, slack in (("cube", 1), ("exchange", 1), ("one-way", -1), ("one-way", 10**6), ("one-way", 1.0)):
         with pytest.raises(InvalidInput):
             BallLaw(shape, 3, Fraction(1, 2), slack=slack)
+
+
+@pytest.mark.parametrize("slack", [1, 3])
+def test_two_that_exchange_have_slack_as_two_one_way_with_a_sign_turned(slack):
+    """Counts, tails and privacy from listed points; draws follow the law."""
+    every = [(a, b) for a in range(-12, 13) for b in range(-12, 13)]
+    for s in range(6):
+        points = [z for z in every if norm("exchange", z, slack) <= s]
+        assert count_ball("exchange", 2, s, slack) == len(points)
+        assert sum_absolute("exchange", 2, s, slack) == sum(abs(z[1]) for z in points)
+        assert sum_squared("exchange", 2, s, slack) == sum(z[1] ** 2 for z in points)
+        for t in range(1, s + 2):
+            assert count_above("exchange", 2, s, t, slack) == sum(z[1] >= t for z in points)
+    moves = [(1, 0), (0, 1), (1, -1), (-1, 0), (0, -1), (-1, 1)]
+    assert max(abs(norm("exchange", (a + x, b + y), slack) - norm("exchange", (a, b), slack))
+               for a, b in every for x, y in moves) == 1  # fmt: skip
+    assert norm("exchange", (4, 4), slack) == 8 - slack
+    law = BallLaw("exchange", 2, Fraction(1, 3), slack=slack)
+    assert law.prove(Lattice(2, "exchange", 1, 0, 100), PureDP.from_ratio(3)).passed
+    assert not law.prove(Lattice(2, "exchange", 1, 0, 100), PureDP(1)).passed
+    assert sum(law.probability(z) for z in every) == pytest.approx(1, abs=1e-4)
+    for drawn in (law.draw(20_000), np.array([law.draw(1)[0] for _ in range(2000)])):
+        same = float((drawn[:, 0] * drawn[:, 1] > 0).mean())
+        expected = float(sum(law.probability(z) for z in every if z[0] * z[1] > 0))
+        assert abs(same - expected) < 5.5 * math.sqrt(expected / len(drawn))

@@ -11,6 +11,7 @@
 One-way balls may have *slack* a: then the norm of z, with P its largest rise and M its largest fall, is max(P, M,
 P + M - a). It is no norm in the strict sense, but a one-way move still changes it by at most 1 (it changes P, M and
 P + M by at most 1 each), and that is all that privacy needs. Slack 0 is the one-way norm, endless slack the cube's.
+Two integers that exchange are two one-way integers of which one has its sign turned, so they may have slack as well.
 
 A vector that adds up to 0 is what its first d - 1 integers say, and its norm is their exchange norm: so sum-zero balls
 of d integers are exchange balls of d - 1.
@@ -51,6 +52,8 @@ def norm(shape: Moves, z: Any, slack: int = 0) -> int:
     rises, falls = [max(int(x), 0) for x in z], [max(-int(x), 0) for x in z]
     if shape == "any":
         return sum(rises) + sum(falls)
+    if shape == "exchange" and slack:
+        return norm("one-way", (z[0], -z[1]), slack)
     if shape == "one-way":
         up, down = max(rises, default=0), max(falls, default=0)
         return max(up, down, up + down - slack)
@@ -64,6 +67,11 @@ def free(shape: Moves, d: int) -> tuple[Moves, int]:
     return ("exchange", d - 1) if shape == "sum-zero" else (shape, d)
 
 
+def _counted_as(shape: Moves, slack: int) -> Moves:
+    """The shape whose balls hold as many points: two integers with slack that exchange are one-way, one sign turned."""
+    return "one-way" if shape == "exchange" and slack else shape
+
+
 def count_ball(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     """How many points a ball of radius s has.
 
@@ -75,7 +83,7 @@ def count_ball(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     >>> [count_ball(shape, 2, 1) for shape in ("any", "one-way", "cube", "exchange", "sum-zero")]
     [5, 7, 9, 7, 3]
     """
-    shape, d = free(shape, d)
+    shape, d = free(_counted_as(shape, slack), d)
     if shape == "cube" or s < slack:
         return int((2 * s + 1) ** d)
     if shape == "one-way":
@@ -103,21 +111,21 @@ def profile(shape: Moves, d: int, s: int) -> list[tuple[int, int]]:
 
 def count_above(shape: Moves, d: int, s: int, t: int, slack: int = 0) -> int:
     """How many points of a ball of radius s have a first integer of t or more, 1 <= t <= s + 1."""
-    if shape == "one-way":
+    if _counted_as(shape, slack) == "one-way":
         return _one_way_sums(d, s, slack, lambda v: comb(max(v - t + 2, 0), 2), 1)
     return sum(f * comb(s - t + 1, m) for m, f in profile(shape, d, s))
 
 
 def sum_absolute(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     """The sum of |z_1| over the points of a ball."""
-    if shape == "one-way":
+    if _counted_as(shape, slack) == "one-way":
         return _one_way_sums(d, s, slack, lambda v: comb(v + 2, 3), 2)
     return 2 * sum(f * comb(s + 1, m + 1) for m, f in profile(shape, d, s))
 
 
 def sum_squared(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     """The sum of z_1^2 over the points of a ball."""
-    if shape == "one-way":
+    if _counted_as(shape, slack) == "one-way":
         return _one_way_sums(d, s, slack, lambda v: v * (v + 1) ** 2 * (v + 2) // 12, 2)
     return 2 * sum(f * (2 * comb(s + 2, m + 2) - comb(s + 1, m + 1)) for m, f in profile(shape, d, s))
 
@@ -137,6 +145,9 @@ def _one_way_sums(d: int, s: int, slack: int, total: Callable[[int], int], sides
 
 def draw_in_ball(shape: Moves, d: int, s: int, slack: int = 0, below: Callable[[int], int] = below) -> Point:
     """A uniform point of the ball of radius s, by uniform integers `below` a bound."""
+    if shape == "exchange" and slack:
+        one, other = _draw_one_way(d, s, slack, below)
+        return one, -other
     if shape == "one-way":
         return _draw_one_way(d, s, slack, below)
     if shape == "sum-zero":
@@ -231,6 +242,8 @@ def draw_in_balls(shape: Moves, d: int, radii: Integers, slack: int = 0) -> Inte
 
     Radii are below 2^50, so that 64-bit integers hold everything.
     """
+    if shape == "exchange" and slack:
+        return np.asarray(draw_in_balls("one-way", d, radii, slack) * np.array([1, -1]))
     if shape == "sum-zero":
         point = draw_in_balls("exchange", d - 1, radii)
         return np.column_stack([point, -point.sum(axis=1)])

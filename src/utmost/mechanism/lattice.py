@@ -82,8 +82,9 @@ class BallLaw:
     decay : the factor b of one step, a rational number from 0 to below 1
     period : how many norms there are to a step
     upper : how many of a period's norms come before its step, 1..period
-    slack : of one-way noise, how many rises count nothing beside as many falls: vectors that rise here and fall there
-        are likelier with it, and they are those whose integers are smaller
+    slack : of one-way noise, and of exchange noise on two integers: how many rises count nothing beside as many falls
+        (exchange: beside as many rises); vectors that rise here and fall there (rise both) are likelier with it, and
+        they are those whose integers are smaller
 
     Examples
     --------
@@ -108,8 +109,9 @@ class BallLaw:
             1 <= self.dimension <= MOST_DIMENSION and 1 <= self.upper <= self.period <= 2**62 and 0 <= self.decay < 1
         ):
             raise InvalidInput("a law of balls needs 0 <= decay < 1, 1 <= upper <= period, dimension 1 to 1000.")
-        if self.slack and not (self.shape == "one-way" and 0 < self.slack <= MOST_SLACK):
-            raise InvalidInput(f"only one-way noise has slack, from 0 to {MOST_SLACK}.")
+        loose = self.shape == "one-way" or (self.shape == "exchange" and self.dimension == 2)
+        if self.slack and not (loose and 0 < self.slack <= MOST_SLACK):
+            raise InvalidInput(f"only one-way noise, and exchange noise on two, has slack, from 0 to {MOST_SLACK}.")
 
     @property
     def name(self) -> str:

@@ -124,7 +124,7 @@ def _drawn(
     at = layout(space) if positions is None else np.array([positions[point] for point in space.points], dtype=float)
     told = preferences if preferences is not None else truth
     answers = [None] * n if told is None else list(space.align(told, "the answers"))
-    groups = [answer if preferences is None else tuple(answer) for answer in answers]
+    groups: list[Any] = [answer if preferences is None else tuple(answer or ()) for answer in answers]
     shown = [group if preferences is None or group is None else group[0] for group in groups]
     names = list(dict.fromkeys(shown))
     a, b = space.edge_indices.T

@@ -243,3 +243,17 @@ def theorem_2_4_5(given: Given, quick: bool) -> Finding:
         lower, _ = um.compose(levels).bounds(um.accounting.theorems.closed_form_of(levels, slack))
         worst = max(worst, lower - (1 - (1 - slack) * float(np.prod(1 - deltas))))
     return Finding({"largest excess of the exact delta over (2.13)": worst})
+
+
+@reproduces("LIM-equation-2.11")
+def equation_2_11(given: Given, quick: bool) -> Finding:
+    """The list against the exact delta of the composition at each of its epsilons."""
+    off = 0.0
+    levels = [um.ApproxDP("0.1", "0.001"), um.PureDP(1), um.ApproxDP("0.5", "0.05")]
+    for level in levels:
+        for times in (1, 2, 7, 30):
+            listed = um.accounting.composed_levels(level, times)
+            exact = um.compose(level, times)
+            off = max([off, *(abs(delta - exact.delta(epsilon)) for epsilon, delta in listed)])
+    count = len(um.accounting.composed_levels(levels[0], 30))
+    return Finding({"largest difference from exact composition": off, "promises in the list for k = 30": count})

@@ -278,3 +278,33 @@ def theorem_3_6_1(given: Given, quick: bool) -> Finding:
             mine, its = (um.local.divergence_of(m, p, q, d) for m in (mechanism, best))
             divergence = max(divergence, mine - its)
     return Finding({"largest excess of a privacy profile": worst, "largest excess of a divergence": divergence})
+
+
+@reproduces("LIM-equation-B.22")
+def equation_b_22(given: Given, quick: bool) -> Finding:
+    """Each of the four dual prices on all patterns, at epsilons where the appendix says that they are feasible."""
+    rng = generator("LIM-equation-B.22")
+    held, off = [True] * 4, 0.0
+    for _ in range(10 if quick else 100):
+        k = int(rng.integers(2, 6))
+        p, q = random_prior(rng, k), random_prior(rng, k)
+        epsilon = round(float(rng.uniform(0.1, 5)), 2)
+        total = um.local.dual_for_total_variation(p, q, epsilon)
+        large = (10.0, 14.0, 18.0, 22.0)  # how large depends on how near letters are to each other
+        found = [
+            total.feasible,
+            any(um.local.dual_for_divergence(p, q, e).feasible for e in large),
+            um.local.dual_for_information(p, 0.001).feasible,
+            any(um.local.dual_for_information(p, e, "low").feasible for e in large),
+        ]
+        held = [one and other for one, other in zip(held, found, strict=True)]
+        off = max(off, abs(total.total - um.local.for_testing(p, q, epsilon, "tv").value))
+    return Finding(
+        {
+            "(B.22) feasible at all epsilons": held[0],
+            "(B.30) feasible at large epsilon": held[1],
+            "(B.40) feasible at small epsilon": held[2],
+            "(B.54) feasible at large epsilon": held[3],
+            "largest difference of (B.22) from the optimum": off,
+        }
+    )

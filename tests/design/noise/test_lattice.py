@@ -49,3 +49,12 @@ def test_what_is_refused_says_why():
         um.noise.lattice(2, 0)
     with pytest.raises(InvalidInput, match="whole number"):
         um.noise.lattice(2, 1.0).release((1.5, 2))
+
+
+def test_two_that_exchange_may_have_slack():
+    """The noise of least loss for two cells is that of two one-way integers; more than two have none."""
+    loose, one_way = (um.noise.lattice(2, 0.1, moves, slack=None) for moves in ("exchange", "one-way"))
+    assert loose.expected() == one_way.expected() < um.noise.lattice(2, 0.1, "exchange").expected()
+    assert loose.verify()
+    with pytest.raises(um.errors.InvalidInput, match="exchange noise on two"):
+        um.noise.lattice(3, 0.1, "exchange", slack=1)

@@ -34,16 +34,18 @@ class DualPrices:
     prices : α, one price for each letter
     total : Σα: what nothing private exceeds, where the prices are feasible
     slack : the least of S^(k)ᵀα − μ over all patterns; below 0 where some pattern is worth more than its price
+    largest : the largest |μ| of a pattern, beside which a slack is rounding or not
     """
 
     prices: Floats
     total: float
     slack: float
+    largest: float
 
     @property
     def feasible(self) -> bool:
         """Whether no pattern is worth more than its price, up to rounding."""
-        return self.slack >= -1e-12 * max(1.0, abs(self.total))
+        return self.slack >= -1e-12 * self.largest
 
     @property
     def bound(self) -> float:
@@ -90,7 +92,7 @@ def dual_for_total_variation(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> 
     return _priced(half * np.abs(first - second), patterns, np.abs((first - second) @ patterns) / 2)
 
 
-@cites("LIM-theorem-3.4.3")
+@cites("LIM-theorem-3.4.4")
 def dual_for_divergence(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> DualPrices:
     """(B.30), for the Kullback–Leibler divergence: feasible for large ε, where randomised response is best.
 
@@ -107,7 +109,7 @@ def dual_for_divergence(p0: ArrayLike, p1: ArrayLike, privacy: Privacy) -> DualP
     return _single_letters(m0 * np.log(m0 / m1), patterns, privacy)
 
 
-@cites("LIM-theorem-3.5.1", "LIM-theorem-3.5.2")
+@cites("LIM-theorem-3.5.1", "LIM-theorem-3.5.3")
 def dual_for_information(prior: ArrayLike, privacy: Privacy, regime: str = "high") -> DualPrices:
     """(B.40) for high privacy and (B.54) for low privacy: feasible for small, or large, ε.
 
@@ -163,4 +165,5 @@ def _single_letters(value: Floats, patterns: Floats, privacy: Privacy) -> DualPr
 
 
 def _priced(prices: Floats, patterns: Floats, value: Floats) -> DualPrices:
-    return DualPrices(prices, math.fsum(prices), float((prices @ patterns - value).min()))
+    slack = float((prices @ patterns - value).min())
+    return DualPrices(prices, math.fsum(prices), slack, float(np.abs(value).max()))

@@ -20,7 +20,7 @@ minutes to count."""
 def ball_laws(shape: Moves, space: Lattice, pure: ApproxDP, loss: str, slack: int | None = None) -> Iterator[BallLaw]:
     """Noise that falls with every step of the norm, and in larger steps after as many as one neighbour makes.
 
-    Of one-way noise with the slack given, or with that of least loss.
+    Where noise has slack, with the slack given, or with that of least loss.
     """
     reach = norm_of_moves(shape, space)
     assert reach is not None
@@ -35,11 +35,12 @@ def ball_laws(shape: Moves, space: Lattice, pure: ApproxDP, loss: str, slack: in
 
 
 def best_slack(law: BallLaw, loss: str, slack: int | None = None) -> BallLaw:
-    """One-way noise with the slack of least loss: doubled while that helps, then searched between; else the law itself.
+    """Noise that may have slack with that of least loss: doubled while that helps, then searched between.
 
-    Any slack is private. That the loss falls and then rises is seen, not proved; it only decides how good the noise is.
+    That is one-way noise, and exchange noise on two integers; other laws stay as they are. Any slack is private.
+    That the loss falls and then rises is seen, not proved; it only decides how good the noise is.
     """
-    if law.shape != "one-way" or law.dimension == 1:
+    if law.dimension == 1 or not (law.shape == "one-way" or (law.shape, law.dimension) == ("exchange", 2)):
         return law
     if slack is not None:
         return replace(law, slack=slack)

@@ -146,9 +146,10 @@ def lattice(
     loss : "absolute", "squared", "zero-one" or "within k"
         For which the steps are best where reach is more than 1, and the slack where it is None.
     slack : int or None
-        Of one-way noise alone. 0 is the K-norm mechanism. With slack a the norm of a vector whose largest rise is P and
-        whose largest fall is M is max(P, M, P + M - a), which one row changes by at most 1 as well: vectors that rise
-        here and fall there, whose numbers are smaller, become likelier. None takes the best slack, as sessions do.
+        Of one-way noise, and of exchange noise on two integers. 0 is the K-norm mechanism. With slack a the norm of a
+        vector whose largest rise is P and whose largest fall is M is max(P, M, P + M - a), which one row changes by at
+        most 1 as well: vectors that rise here and fall there, whose numbers are smaller, become likelier (of exchanges
+        with the sign of one turned). None takes the best slack, as sessions do.
 
     Examples
     --------
@@ -170,8 +171,11 @@ def lattice(
     pure = pure_within(level)
     if pure is None:
         raise UnsupportedLevel(f"no epsilon above 0 implies {level}; noise by moves needs one.")
-    if slack is not None and as_whole(slack, "slack", 0, MOST_SLACK) and moves != "one-way":
-        raise InvalidInput(f"slack is {slack} and moves is {moves!r}; only one-way noise has slack: give 0.")
+    loose = moves == "one-way" or (moves == "exchange" and dimension == 2)
+    if slack is not None and as_whole(slack, "slack", 0, MOST_SLACK) and not loose:
+        raise InvalidInput(
+            f"slack is {slack} and moves is {moves!r}; only one-way noise, and exchange noise on two, has it: give 0."
+        )
     law = min(ball_laws(moves, space, pure, require_line_loss(loss), slack), key=lambda each: each.mean(loss))
     return VectorNoise(level, law, space)
 

@@ -119,7 +119,8 @@ def _candidates(space: Lattice, level: Level, loss: str) -> Iterator[Any]:
     if pure is not None:
         yield IndependentLaw(d, GeometricLaw(decay_above(pure, sum_of_moves(space))))
         if d <= MOST_BALL[shape] and (d > 1 or space.reach > 1):
-            yield from ball_laws("any" if d == 1 else shape, space, pure, loss)
+            tight = 0 if shape == "exchange" else None  # means know the law of two that exchange without slack only
+            yield from ball_laws("any" if d == 1 else shape, space, pure, loss, tight)
     if sum_of_moves(space) == 1 and not isinstance(level, ZCDP) and not _is_pure(level):
         yield IndependentLaw(d, CanonicalLaw(level))
     gaussian = gaussian_law(level, square_of_moves(space))

@@ -20,7 +20,7 @@ RADII = {1: 150, 2: 120, 3: 55, 4: 14}
 """The largest radius of a window, by how many integers it has: flows of a second."""
 ENOUGH = {1: 14.0, 2: 12.0, 3: 11.0, 4: 12.0}
 """The radius times epsilon that is enough."""
-SHARES = (0.9995, 0.999, 0.997, 0.995, 0.99, 0.985, 0.98, 0.97, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
+SHARES = (0.9995, 0.999, 0.997, 0.995, 0.9925, 0.99, 0.985, 0.98, 0.97, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
 """Which shares of a loss are tried as bounds; where windows are large, from the third on."""
 LARGE = 40
 MOST_DELTA = 1e-3
@@ -61,18 +61,24 @@ def window_evidence(
     least, room = law.mean(loss), 0.4 + 1.1 * math.expm1(epsilon)
     first = 0 if d < 3 or radius <= LARGE else 3 if shape == "cube" else 2
     best: tuple[float, dict[str, Any]] = (0.0, {})
-    for slack in _slacks(few.moves, law.slack, epsilon):
+    for slack in _slacks(few.moves, d, law.slack, epsilon):
+        most = 0.0
         for share in SHARES[first:]:
+            if share * least * wide <= best[0]:
+                break  # more than its claim no flow proves
             evidence = {"radius": radius, "slack": slack, "steps": steps, "least": share * least, "room": room}
             found = proved(evidence)
-            if found < best[0]:
+            if found < most:
                 break  # once everything flows, smaller claims prove less
-            best = found, evidence
+            most = found
+            best = max(best, (found, evidence), key=lambda each: each[0])
     return best[1]
 
 
-def _slacks(moves: Moves, best: int, epsilon: float) -> tuple[int, ...]:
-    """Which slacks rank the errors best: one-way noise knows its own; for exchanges two are tried."""
-    if moves != "exchange":
+def _slacks(moves: Moves, d: int, best: int, epsilon: float) -> tuple[int, ...]:
+    """Which slacks rank the errors best: noise that has slack knows its own; for other exchanges some are tried."""
+    if moves != "exchange" or d == 2:
         return (best,)
-    return (0, 1) if epsilon > 0.7 else tuple({1, math.ceil(0.35 / epsilon)})
+    if epsilon > 0.7:
+        return (0, 1)
+    return tuple(sorted({1, math.ceil(0.35 / epsilon), math.ceil(0.6 / epsilon)}, reverse=True))

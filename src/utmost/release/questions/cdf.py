@@ -66,16 +66,9 @@ class Cdf(Nested):
 
     @property
     def public(self) -> dict[str, Any]:
-        return {
-            "question": self.name,
-            "column": self.column,
-            "edges": list(self.edges),
-            "where": self.where.text,
-            "of": self.of,
-            "monotone": self.monotone,
-            "loss": self.loss,
-            "prior": "uniform",
-        }
+        asked: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
+        asked |= {"where": self.where.text, "of": self.of, "monotone": self.monotone}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
 
     def value(self, released: Mapping[str, Any]) -> Any:
         found = self.noisy(released)

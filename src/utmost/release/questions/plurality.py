@@ -50,15 +50,9 @@ class Plurality(Candidate):
 
     @property
     def public(self) -> dict[str, Any]:
-        return {
-            "question": self.name,
-            "column": self.column,
-            "candidates": public_of(self.candidates),
-            "where": self.where.text,
-            "of": self.of,
-            "loss": self.loss,
-            "prior": tally_prior_text(self.prior),
-        }
+        asked: dict[str, Any] = {"column": self.column, "candidates": public_of(self.candidates)}
+        asked |= {"where": self.where.text, "of": self.of}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": tally_prior_text(self.prior)}
 
     def design(self) -> Solution:
         from utmost.design.rainbow import best_winner

@@ -79,16 +79,9 @@ class Quantile(Candidate):
 
     @property
     def public(self) -> dict[str, Any]:
-        return {
-            "question": self.name,
-            "column": self.column,
-            "q": str(self.q),
-            "candidates": list(self.candidates),
-            "where": self.where.text,
-            "of": self.of,
-            "loss": self.loss,
-            "prior": tally_prior_text(self.prior),
-        }
+        asked: dict[str, Any] = {"column": self.column, "q": str(self.q)}
+        asked |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": tally_prior_text(self.prior)}
 
     @property
     def posed(self) -> dict[str, Any]:

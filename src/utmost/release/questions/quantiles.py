@@ -78,16 +78,9 @@ class Quantiles(Nested):
 
     @property
     def public(self) -> dict[str, Any]:
-        return {
-            "question": self.name,
-            "column": self.column,
-            "shares": [str(q) for q in self.shares],
-            "candidates": list(self.candidates),
-            "where": self.where.text,
-            "of": self.of,
-            "loss": self.loss,
-            "prior": "uniform",
-        }
+        asked: dict[str, Any] = {"column": self.column, "shares": [str(q) for q in self.shares]}
+        asked |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
 
     @property
     def key_columns(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from utmost.release.options import COLUMN, EDGES, OF, WHERE
 from utmost.release.questions.numbers import Numbers
 from utmost.release.questions.question import Asks, Made, as_of, asking
 from utmost.release.source import Source, Statement, as_column
-from utmost.space.integers import Lattice, Moves, Strategy
+from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -76,21 +76,14 @@ class Ranges(Numbers):
 
     @property
     def public(self) -> dict[str, Any]:
-        return {
-            "question": self.name,
-            "column": self.column,
-            "edges": list(self.edges),
-            "where": self.where.text,
-            "of": self.of,
-            "loss": self.loss,
-            "prior": "uniform",
-        }
+        asked: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
+        asked |= {"where": self.where.text, "of": self.of}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
 
     @property
     def cells(self) -> Lattice:
         """The cells between neighbouring edges."""
-        moves: Moves = "any" if self.terms.neighbours == "add-remove" else "exchange"
-        return Lattice(len(self.edges) - 1, moves, min(self.rows_each, self.most_rows), 0, self.most_rows)
+        return Lattice(len(self.edges) - 1, self.terms.moves, min(self.rows_each, self.most_rows), 0, self.most_rows)
 
     @property
     def space(self) -> Any:

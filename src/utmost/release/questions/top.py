@@ -72,16 +72,9 @@ class Top(Question):
 
     @property
     def public(self) -> dict[str, Any]:
-        return {
-            "question": self.name,
-            "column": self.column,
-            "k": self.k,
-            "candidates": public_of(self.candidates),
-            "where": self.where.text,
-            "of": self.of,
-            "loss": self.loss,
-            "prior": "uniform",
-        }
+        asked: dict[str, Any] = {"column": self.column, "k": self.k}
+        asked |= {"candidates": public_of(self.candidates), "where": self.where.text, "of": self.of}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
 
     @property
     def space(self) -> Tallies:
