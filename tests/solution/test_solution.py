@@ -414,6 +414,27 @@ def test_not_private_and_not_optimal_never_raise(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("bits", "weight", "words"),
+    [(0, None, "do not fit"), (None, str(2**62 + 1), "not between 0 and"), (None, "-1", "not between 0 and")],
+)
+def test_certified_weights_out_of_range_are_refused(bits, weight, words, tmp_path):
+    """A file may ask for any number of bits and state any weights: those that no certified mechanism has are named."""
+    solution = um.binary.balanced(um.counts(3), lambda yes: yes > 1, 1.0)
+    assert solution.certified
+    path = solution.save(tmp_path / "s.json")
+
+    def change(content):
+        assert content["certified"]["bits"] <= 62
+        if bits is not None:
+            content["certified"]["bits"] = bits
+        if weight is not None:
+            content["certified"]["weights"][0][0] = weight
+
+    with pytest.raises(BadFile, match=words):
+        forge(path, change)
+
+
+@pytest.mark.parametrize(
     ("damage", "words"),
     [
         (lambda text: text[: len(text) // 2], "cut short"),
