@@ -187,9 +187,9 @@ def test_thousands_of_neighbours_move_it_as_declared(data):
 def test_the_declared_moves_are_made(kind, neighbours, before, after):
     """No noise is wasted: some neighbours are as far apart as declared."""
     tables = [[("a", x, n, ok) for ok, n, x in rows] for rows in (before, after)]
-    first, second = (asked_by(kind, rows, um.rows(at_most=9), neighbours) for rows in tables)
-    change = second.private_point(b"s" * 32) - first.private_point(b"s" * 32)
-    assert moved(first.question.space, change) == first.question.space.reach > 0
+    question, point = asked_by(kind, UNITS.index(um.rows(at_most=9)), neighbours)
+    first, second = (point(as_table(rows)) for rows in tables)
+    assert moved(question.space, second - first) == question.space.reach > 0
 
 
 def test_a_person_with_rows_in_many_groups_counts_few_times():
