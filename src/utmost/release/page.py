@@ -256,7 +256,8 @@ def _after(answer: Answer) -> str:
     known = answer.after
     if len(known.intervals) > 1:
         return f"each within its range above with {known.confidence:.0%}, {known.given}"
-    expected = f"; expected loss {known.expected:.6g}, given the prior" if known.expected is not None else ""
+    of_prior = known.expected is not None and known.rows is None
+    expected = f"; expected loss {known.expected:.6g}, given the prior" if of_prior else ""
     return f"{known_after(known)}{expected}"
 
 

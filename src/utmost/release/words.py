@@ -89,4 +89,7 @@ def known_after(after: After) -> str:
         near = f"; with {after.confidence:.0%} fewer than {show(after.rows_within)} rows from being right, {BY_LAW}"
     if not said:
         return f"not known: too few tallies drawn from the prior have this answer{near}"
+    if after.rows is not None:
+        there = f"about {after.rows} rows, as many as the answer says there are"
+        near = f"; expected loss {after.expected:.4g} with {there}"
     return f"{said}, {'' if after.given.startswith(BY_LAW) else 'given '}{after.given}{near}"
