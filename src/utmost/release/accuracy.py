@@ -54,6 +54,8 @@ class After:
         from being right; None where nothing is known
     likely : of one quantile, given the prior and the answer: between which candidates it lies with this confidence; at
         a given table it may lie there less often, so it is none of the `intervals`
+    rows : of a mean, how many rows took part as far as the released sums say: `expected` is the loss with so many, and
+        rests on no prior over their number; None elsewhere
     """
 
     intervals: Mapping[Any, tuple[Any, Any]] = field(default_factory=dict)
@@ -64,3 +66,4 @@ class After:
     expected: float | None = None
     rows_within: float | None = None
     likely: tuple[Any, Any] | None = None
+    rows: int | None = None

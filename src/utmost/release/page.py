@@ -259,7 +259,8 @@ def _after(answer: Answer) -> str:
         by_law = known.given if known.given.startswith(BY_LAW) else BY_LAW
         ranges = f"each within its range above with {known.confidence:.0%}, {by_law}"
         return ranges if by_law is known.given else f"{known_after(replace(known, intervals={}))}; {ranges}"
-    expected = f"; expected loss {known.expected:.6g}, given the prior" if known.expected is not None else ""
+    of_prior = known.expected is not None and known.rows is None
+    expected = f"; expected loss {known.expected:.6g}, given the prior" if of_prior else ""
     return f"{known_after(known)}{expected}"
 
 

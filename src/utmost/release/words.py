@@ -87,7 +87,11 @@ def known_after(after: After) -> str:
     if after.rows_within is not None:
         near = f"with {after.confidence:.0%} fewer than {show(after.rows_within)} rows from being right"
     if after.given.startswith(BY_LAW):
-        return f"{within}, {after.given}" if within else after.given
+        there = ""
+        if after.rows is not None:
+            many = f"about {after.rows} rows, as many as the answer says there are"
+            there = f"; expected loss {after.expected:.4g} with {many}"
+        return f"{within}, {after.given}{there}" if within else after.given
     by_prior = "; ".join(part for part in (right, believed) if part)
     by_law = ", ".join(part for part in (near, within) if part)
     known = f"{by_prior}, given {after.given}" if by_prior else UNKNOWN
