@@ -162,6 +162,8 @@ def test_forged_reports_are_refused(name):
         ("majority", ("solution", "problem", "space", "last"), 10**30),
         ("plurality", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
         ("plurality", ("released", "place"), -1),
+        ("plurality", ("solution", "mechanism", "decay"), "0"),
+        ("plurality", ("solution", "mechanism", "decay"), "1/" + "9" * 400),
         ("counts", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
         ("plurality", ("solution", "mechanism", "pure", "epsilon"), "9" * 400),
         ("quantile", ("solution", "problem", "data", "candidates", "labels", 0), "1/" + "9" * 400),
