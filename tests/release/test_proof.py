@@ -167,6 +167,8 @@ def test_forged_reports_are_refused(name):
         ("counts", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
         ("plurality", ("solution", "mechanism", "pure", "epsilon"), "9" * 400),
         ("quantile", ("solution", "problem", "data", "candidates", "labels", 0), "1/" + "9" * 400),
+        ("quantile", ("solution", "problem", "data", "q"), [[], 1]),
+        ("quantile", ("solution", "problem", "data", "candidates", "labels", 0), []),
         ("top", ("solution", "problem", "space", "rows"), 10**30),
         ("keys", ("solution", "problem", "privacy", "epsilon"), "inf"),
         ("keys", ("solution", "mechanism", "spent", 0, "epsilon"), "inf"),
