@@ -287,7 +287,7 @@ class Site:
             for one in given[: -MOST_ROWS - 1 : -1]
         ]
         pictures = {"all who ask": whole, **each}
-        shown = {who: (str(b.left), Markup(b.picture())) for who, b in pictures.items()}
+        shown = {who: (str(b.left), b.left_of_tiers, Markup(b.picture())) for who, b in pictures.items()}
         return self._page("budget.html", visit, dataset=name, shown=shown, rows=rows, title=f"Budget of {name}")
 
     async def explore(self, request: Request, visit: Visit) -> Response:
