@@ -121,7 +121,7 @@ def test_everything_that_is_drawn_comes_from_one_source():
         with insecure_source_for_tests_only(np.random.default_rng(seed).bytes):
             s = um.Session(TABLE, "d", um.rows(at_most=600), "replace", 1)
             share = um.binary.noisy_share(5, 12, 1.0)
-            drawn.append((s.share("age >= 65", privacy=1, among=600).released, share.share))
+            drawn.append((s.share("age >= 65", privacy=1, among=600).released, share.p_value(0.5)))
     assert drawn[0] == drawn[1]
     assert drawn[0][0]["blur"] != drawn[2][0]["blur"]
     assert drawn[0][1] != drawn[2][1]
