@@ -116,6 +116,13 @@ class DecayingChoice(ChoiceLaw):
         """What else must hold; nothing by default."""
         return check
 
+    def wrong_at_most(self, others: int) -> float:
+        """How often one of so many wrong candidates is named, at most, whatever the tally.
+
+        Scores may tie, or be next to that: then all are named alike.
+        """
+        return others / (others + 1)
+
     def to_json(self) -> dict[str, Any]:
         """The parameters as plain data."""
         return {"on": self.contest.to_json(), "pure": self.pure.to_json(), "decay": write_rational(self.decay)}
@@ -215,6 +222,11 @@ class NoisyMax(DecayingChoice):
         nodes = _geometric_nodes(self.decay, min(ahead.shape[1] // 2 + 1, NODES))
         return sum((w * (1 - t * ahead).prod(axis=1) for t, w in zip(*nodes, strict=True)), np.zeros(len(ahead)))
 
+    def wrong_at_most(self, others: int) -> float:
+        """A wrong candidate is named only if its noise is above that of the right one: the chance that one's is."""
+        ahead = np.full((1, others), float(self.decay))
+        return float(1 - self._share_left(ahead)[0])
+
     def _scores(self, tallies: Any) -> Any:
         return self.contest.scores(tallies) if isinstance(self.contest, Ranks) else tallies
 
@@ -307,6 +319,11 @@ class NearestChoice(DecayingChoice):
         right = self.contest.winners(tallies)[:, None] == np.arange(self.contest.size)
         found[right] = 0.0
         return np.asarray(np.where(right, 1 - found.sum(axis=1, keepdims=True), found))
+
+    def wrong_at_most(self, others: int) -> float:
+        """Each is a step away or more."""
+        b = float(self.decay)
+        return others * b / (1 + b)
 
     def _draw(self, tally: Any) -> int:
         steps, winner = self.contest.steps(tally)[0].tolist(), int(self.contest.winners(tally)[0])

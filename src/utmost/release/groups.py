@@ -397,7 +397,18 @@ def _cast(name: str, column: Any, target: Any) -> Any:
     try:
         return column.cast(target)
     except pyarrow.ArrowInvalid:
-        pass
+        odd = next(place for place in range(len(column)) if not _fits(column[place], target))
     raise InvalidInput(
-        f"a key of {name!r} is not a number that the column can hold, or that is compared exactly; give others."
+        f"key {odd + 1} of {name!r} is not a number that the column can hold, or that is compared exactly: it holds "
+        f"{target}; give keys as they stand in the column."
     )
+
+
+def _fits(value: Any, target: Any) -> bool:
+    import pyarrow
+
+    try:
+        value.cast(target)
+    except pyarrow.ArrowInvalid:
+        return False
+    return True
