@@ -95,7 +95,7 @@ def test_answers_called_like_a_colour_have_it_and_rings_are_the_ranking():
     """Blue is drawn blue, whatever comes first; the rings of a point are its preferences, the first one largest."""
     truth = ["blue", "red", "blue"]
     dots = um.plot.space_graph(um.path(3), truth=truth).axes[0].collections[:3]
-    red, green, blue = np.array([each.get_facecolors()[0][:3] for each in dots]).T
+    red, _, blue = np.array([each.get_facecolors()[0][:3] for each in dots]).T
     assert ((blue > red) == [name == "blue" for name in truth]).all()
     ranking = ("green", "blue", "red")
     rings = um.plot.space_graph(um.path(1), preferences=[ranking]).axes[0].collections[:3]
