@@ -44,7 +44,9 @@ def test_sums_of_noises_by_listing_all(law, weights):
     assert means["squared"] == pytest.approx(float(sizes**2 @ chances), rel=0.02)
 
 
-@pytest.mark.parametrize(("moves", "level"), [("any", 1.0), ("exchange", 0.2), ("exchange", 8.0)])
+@pytest.mark.parametrize(
+    ("moves", "level"), [("any", 1.0), pytest.param("exchange", 0.2, marks=pytest.mark.long), ("exchange", 8.0)]
+)
 def test_sums_of_wide_noises_by_drawing(moves, level):
     """Noise made for moves of a hundred: limits are exceeded in 5 of 100 draws at most, and in 3 at least."""
     noise = best_vector(Lattice(3, moves, 100, 0, 10**6), um.PureDP(level)).mechanism.noise
