@@ -48,6 +48,8 @@ from utmost.mechanism.sampling import Uniform, below
 from utmost.privacy import ApproxDP, Level, level_from_json
 from utmost.privacy.pure_part import implies
 
+SMALLEST = Fraction(1, 10**300)
+"""The least decay of a file, far below e^-500: its logarithm is that of a float."""
 NODES = 40
 """How many nodes integrate a product of up to a thousand factors: exact up to 80 of them, to 1e-12 beyond."""
 NEXT_TO_NOTHING = 1e-19
@@ -131,7 +133,10 @@ class DecayingChoice(ChoiceLaw):
         pure = level_from_json(data["pure"])
         if not isinstance(pure, ApproxDP):
             raise InvalidInput("a choice by powers keeps a pure level.")
-        return cls(contest_from_json(data["on"]), pure, as_rational(str(data["decay"]), "the decay"))
+        decay = as_rational(str(data["decay"]), "the decay")
+        if not SMALLEST <= decay < 1:
+            raise InvalidInput(f"a choice by powers has a decay of at least {float(SMALLEST):g} and below 1.")
+        return cls(contest_from_json(data["on"]), pure, decay)
 
 
 class NoisyMax(DecayingChoice):
