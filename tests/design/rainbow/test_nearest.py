@@ -1,4 +1,7 @@
-"""The nearest mechanism: its formula, privacy on random graphs or an honest refusal, and bounds by duality."""
+"""The nearest mechanism: its formula, privacy on random graphs or an honest refusal, and bounds by duality or pairs.
+
+Covers `checking/border_pairs`.
+"""
 
 import math
 from dataclasses import replace
