@@ -28,7 +28,7 @@ import numpy as np
 from utmost.design.binary.boundary import best_boundary
 from utmost.design.binary.line import best_yes_or_no
 from utmost.design.noise.line import best_on_line
-from utmost.errors import InvalidInput, SolverFailed, TooLarge, UtmostError
+from utmost.errors import SolverFailed, TooLarge, UtmostError
 from utmost.exact.arrays import Floats
 from utmost.mechanism.line import require_line_loss
 from utmost.mechanism.tiers import TieredSums, TieredTable, grid_levels, grid_sums, sum_prior, window_of, wrongly
@@ -65,8 +65,6 @@ def best_tiered_count(grid: Tiers, level: Level, loss: str = "absolute", unbiase
     4.526 >= 4.403 a count for each tier
     """
     asked = require_line_loss(loss)
-    if any(line.reach != 1 for line in grid.lines if line.points > 1):
-        raise InvalidInput("a count of tiers is of rows, of which one neighbour has one.")
     found = tiered_counts(grid, level, asked, unbiased)
     if not found:
         raise TooLarge("these tiers are too large for a table of best guesses; ask at a larger level.")

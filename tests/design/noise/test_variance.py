@@ -136,3 +136,10 @@ def test_wide_noise_at_gaussian_levels_is_gaussian():
     found = best_vector(Lattice(3, "any", 4 * 10**6, 0, 10**12), um.GaussianDP(1))
     assert found.certificate.method.startswith("rounded Gaussian")
     assert found.verify()
+
+
+def test_a_weight_next_to_nothing_changes_nothing():
+    """Next to a weight of 1, one of 1e-40 moves no sum; a file may hold numbers that lead to such weights."""
+    law = IndependentLaw(2, GeometricLaw(Fraction(1, 3)))
+    beside, alone = limits(law, np.array([[1.0, 1e-40], [1.0, 0.0]]), 0.95)
+    assert beside == pytest.approx(alone, rel=0.01)
