@@ -65,7 +65,16 @@ QUESTIONS = {
     "majority of tiers": lambda s: tiered(s).majority("age >= 40", 1),
     "threshold of tiers": lambda s: tiered(s).threshold("age >= 40", 30, 1),
 }
-SLOW = ("variance", "covariance", "variance by town", "quantile by town", "mean of found towns", "quantiles")
+SLOW = (
+    "variance",
+    "covariance",
+    "variance by town",
+    "quantile by town",
+    "mean of found towns",
+    "quantiles",
+    "quantile",
+    "ranges",
+)
 """Questions whose numbers take a tenth of a second to recompute: few forgeries in `make test`, all in the long test."""
 OF_TIERS = ("count of tiers", "majority of tiers", "threshold of tiers")
 """Questions about rows alone."""
@@ -162,9 +171,13 @@ def test_forged_reports_are_refused(name):
         ("majority", ("solution", "problem", "space", "last"), 10**30),
         ("plurality", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
         ("plurality", ("released", "place"), -1),
+        ("plurality", ("solution", "mechanism", "decay"), "0"),
+        ("plurality", ("solution", "mechanism", "decay"), "1/" + "9" * 400),
         ("counts", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
         ("plurality", ("solution", "mechanism", "pure", "epsilon"), "9" * 400),
         ("quantile", ("solution", "problem", "data", "candidates", "labels", 0), "1/" + "9" * 400),
+        ("quantile", ("solution", "problem", "data", "q"), [[], 1]),
+        ("quantile", ("solution", "problem", "data", "candidates", "labels", 0), []),
         ("top", ("solution", "problem", "space", "rows"), 10**30),
         ("keys", ("solution", "problem", "privacy", "epsilon"), "inf"),
         ("keys", ("solution", "mechanism", "spent", 0, "epsilon"), "inf"),

@@ -131,13 +131,15 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Recompute every chain and sum; exit code 1 if one does not hold, 2 if the file is damaged and is not opened."""
-    reported = None if report is None else load_answers(report)
+    with working("verifying the report"):
+        reported = None if report is None else load_answers(report)
     if reported and dataset is None:
         dataset = reported[0][0].dataset
     accounts = _accounts(ledger, dataset)
     if head is not None and len(accounts) != 1:
         raise InvalidInput("a head belongs to one data set; name it.")
-    results = [account.check(head) for account in accounts]
+    with working("checking"):
+        results = [account.check(head) for account in accounts]
     for answer, proved in reported or ():
         numbers = tuple(each for each in proved.checks if not each.passed)  # a report that does not prove itself
         held = confirmed(answer, accounts[0])

@@ -64,8 +64,8 @@ def release(**given: Any) -> None:
         answer = _ask(planned.plan, asked, level, given, extra)
         if not plan:
             answer = open_with(Ledger(ledger)).ask(answer.question, given["fresh"])
-    if report and not plan:
-        answer.report(report, **stated)
+        if report and not plan:
+            answer.report(report, **stated)
     if not as_json:
         print(answer)
         if report and not plan:

@@ -43,9 +43,10 @@ class After:
 
     Attributes
     ----------
-    intervals : for every number of the answer, between which ends its true value lies with this confidence
+    intervals : for every number of the answer, between which ends its true value lies with this confidence, whatever
+        the table holds
     confidence : of each interval
-    given : what the intervals or the probability rest on, and what they are about
+    given : what the probability and what is likely rest on; without these, what the intervals rest on and are about
     probability_right : of yes or no and of candidates, how likely the answer is right; None where it is not known
     standard_error : of that probability, where it is estimated
     expected : the expected loss given the prior and the answer
