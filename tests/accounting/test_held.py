@@ -61,7 +61,7 @@ def test_batches_are_shared_too():
 
 
 def test_a_schedule_of_a_holder_is_charged_twice_and_answered_slot_by_slot():
-    """Its slots are asked of the data set; the holder's own account has the charge alone, and no answer in its place."""
+    """Slots are asked of the data set; the holder's own account has the charge alone, and no answer in its place."""
     main, (ada, _) = accounts(Ledger(None), 1, (0.6, 0.6))
     schedule = ada.reserve_schedule(0.1, 3, "daily")
     for day in range(3):
