@@ -115,8 +115,8 @@ def corner_shares(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     if y is None:
         return None
     level = pure_levels(space, privacy).single
-    if level is not None and has_structure(space):  # no matrix is made
-        return np.asarray(y * row_sums(space, level, np.ones(len(y))))
+    if isinstance(level, ApproxDP) and has_structure(space):  # no matrix is made
+        return np.multiply(y, row_sums(space, level, np.ones(len(y))))
     return np.asarray(y * privacy_constraints(space, privacy).sum(axis=1))
 
 
