@@ -65,7 +65,16 @@ QUESTIONS = {
     "majority of tiers": lambda s: tiered(s).majority("age >= 40", 1),
     "threshold of tiers": lambda s: tiered(s).threshold("age >= 40", 30, 1),
 }
-SLOW = ("variance", "covariance", "variance by town", "quantile by town", "mean of found towns", "quantiles")
+SLOW = (
+    "variance",
+    "covariance",
+    "variance by town",
+    "quantile by town",
+    "mean of found towns",
+    "quantiles",
+    "quantile",
+    "ranges",
+)
 """Questions whose numbers take a tenth of a second to recompute: few forgeries in `make test`, all in the long test."""
 OF_TIERS = ("count of tiers", "majority of tiers", "threshold of tiers")
 """Questions about rows alone."""

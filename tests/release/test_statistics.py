@@ -186,7 +186,7 @@ def rounded(x, lower, upper, step):
     return math.floor(clamped / Fraction(step) + Fraction(1, 2))
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(tables, st.randoms())
 def test_sums_are_exact_and_do_not_depend_on_order(listed, shuffler):
     """Against exact rationals, row by row; permuted rows give the same point, with rows and with people."""
@@ -255,7 +255,7 @@ def test_clamped_not_refused():
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("which", [0, 1, pytest.param(2, marks=pytest.mark.long)])
 def test_more_rows_than_declared_keep_neighbours_neighbours(which, neighbours):
     """Where cells are full, one more row in them is not seen: neither may what it left or came from be seen alone."""
     row = {who: (who, 5.0, 1, True) for who in "ab"} | {"c": ("c", -3.0, -1, None)}
