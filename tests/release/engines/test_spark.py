@@ -585,6 +585,19 @@ def test_public_columns(spark, connect, agreed, client):
     assert sum(points[0][0].values()) > 0
 
 
+def test_keys_from_a_client_that_is_older_than_its_server(monkeypatch):
+    """What takes no Arrow table is PySpark 3.5 here, whatever the server is."""
+    monkeypatch.setattr("pyspark.__version__", "3.5.9")
+
+    class Session:
+        version = "4.1.4"
+        createDataFrame = staticmethod(lambda rows, kinds: (rows, kinds))
+
+    rows, kinds = Spark(Session, None, None, connect=True).frame(TOWNS)
+    assert rows == [("a", "north", 3), ("b", None, 2**40), ("x", "south", 5)]
+    assert kinds == "`id` string, `region` string, `area` bigint"
+
+
 def test_frames_of_connect_that_are_not_row_wise(connect, spark, agreed):
     from pyspark.sql.connect import functions as F
 
