@@ -13,7 +13,7 @@ OPENING = """# The papers, reproduced
 Every figure, example, theorem and corollary of the five papers with something to check. `utmost reproduce` computes
 all of them in a few minutes and writes an HTML index with what each paper states, what Utmost computes, how far apart
 they are and the code; `utmost reproduce LIM-figure-3.3` computes one. This page is made by `examples/gallery.py` from
-such a run.
+such a run. What each paper's symbols are here is in [notation](notation.md).
 
 ```python
 >>> from utmost.reproduce import run

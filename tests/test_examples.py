@@ -34,6 +34,7 @@ def test_the_docs_have_the_table_of_numbers_as_computed(tables):
     assert tables["numbers"]() in (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_the_docs_have_the_table_of_winners_as_computed(tables):
     assert tables["winners"]() in (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
 

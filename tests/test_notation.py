@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[1] / "docs" / "notation.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = (DOCS / "notation.md").read_text(encoding="utf-8")
+NO_GUIDES = {"notation.md", "api.md", "architecture.md", "decisions.md"}
+"""The page itself, the reference of all names, and what is for those who change the library."""
 ROWS = [line for line in PAGE.splitlines() if re.match(r"\|(?! symbol|---)", line)]
 
 
@@ -36,3 +39,9 @@ def test_all_five_papers_are_there():
     assert set(sections) == {"BIN", "HET", "RAIN", "REG", "LIM"}
     assert min(sections.values()) > 8
     assert len(ROWS) > 60
+
+
+@pytest.mark.parametrize("guide", sorted(page.name for page in DOCS.glob("*.md") if page.name not in NO_GUIDES))
+def test_every_guide_links_to_it(guide):
+    """Whoever comes from a paper finds the calls from wherever they are."""
+    assert "](notation.md)" in (DOCS / guide).read_text(encoding="utf-8")

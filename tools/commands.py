@@ -18,7 +18,8 @@ FOREWORD = """\
 # The commands
 
 What `utmost COMMAND --help` says, on one page; made by `tools/commands.py` from the commands themselves. Start with
-[a table](start.md), [a file of questions](publish.md), [a server](serve.md) or [a survey](surveys.md).
+[a table](start.md), [a file of questions](publish.md), [a server](serve.md) or [a survey](surveys.md);
+what the papers' symbols are here is in [notation](notation.md).
 
 `utmost --version` prints the version, `utmost --install-completion` completes commands and options in your shell.
 Every command that prints a result prints it as one JSON object with `--json`. The exit code is 0 when it is done, 1

@@ -37,6 +37,7 @@ Every numbered theorem, corollary, proposition, lemma and algorithm of the five 
 the one with which `verify` *checks* a solution that rests on it, the function that *reproduces* it, and the guide.
 What no function rests on says what it is. Where a paper errs, the [errata](errata.md) say so. Made by
 `python tools/theorems.py` from the keys that functions carry (`um.binary.extend.cites`); a test keeps it true.
+What their symbols are here is in [notation](notation.md).
 """
 
 COLUMNS = "| statement | says | solved by | checked by | reproduced by | guide |"

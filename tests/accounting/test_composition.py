@@ -302,6 +302,17 @@ def test_the_ends_are_exact():
     assert um.compose(1000, 3).delta(2999) == pytest.approx(-math.expm1(-1), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    "levels", [[3] * 1000, [30] * 20, [um.ApproxDP(3, "1e-3")] * 1000, [5 + i / 10 for i in range(60)]]
+)
+def test_no_delta_exceeds_one(levels):
+    """Where nothing is private any more: the rounding that is counted does not take a bound past 1."""
+    total = um.compose(levels)
+    for epsilon in (0, 0.5, 100):
+        lower, upper = total.bounds(epsilon)
+        assert 1 - 1e-9 < lower <= upper == total.delta(epsilon) == 1
+
+
 def test_bad_arguments_are_named():
     """Each with its remedy."""
     total = um.compose(0.1, 2)

@@ -7,8 +7,6 @@ Covers `cli/demo`, `cli/designs`, `cli/matrix_file`, `cli/output`, `cli/party`, 
 import hashlib
 import io
 import json
-import subprocess
-import sys
 import time
 from unittest import mock
 
@@ -17,6 +15,7 @@ from oracles.command import release_command, utmost
 
 import utmost as um
 from utmost.cli import output
+from utmost.cli.demo import run_demo
 from utmost.exact.saved import canonical
 from utmost.privacy.written import read_level
 
@@ -177,16 +176,22 @@ mu = 0.5
 
 
 def test_demo(tmp_path):
-    """The demonstration ends well, and leaves a page that defends five answers about a table; it can be run again."""
+    """It ends well, and leaves a page that defends five answers about a table; it can be run again, and says what it
+    is at while a terminal waits."""
     result = utmost("demo", "--out", tmp_path / "demo", "--json")
     assert result.returncode == 0, result.stderr
     content = json.loads(result.stdout)
     assert content["verified"] is True
     assert len(content["answers"]) == 5
     assert "<svg" in (tmp_path / "demo" / "report.html").read_text()
-    call = [sys.executable, "-m", "utmost", "demo", "--out", str(tmp_path / "demo")]
-    text = subprocess.run(call, capture_output=True, text=True, check=True).stdout
-    assert str(tmp_path / "demo" / "report.html") in text
+    said = []
+    with mock.patch("utmost.cli.demo.working", side_effect=output.working) as told:
+        run_demo(tmp_path / "demo", said.append)
+    assert str(tmp_path / "demo" / "report.html") in said[-1]
+    steps = [f"asking question {i} of 5" for i in range(1, 6)]
+    assert [call.args[0] for call in told.call_args_list] == [
+        *("making a survey", "planning", *steps, "writing the report", "verifying")
+    ]
 
 
 def test_demo_in_a_folder_whose_name_reads_like_markup(tmp_path):

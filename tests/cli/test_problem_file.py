@@ -142,7 +142,7 @@ def test_noise_is_designed_verified_and_drawn_by_the_command(tmp_path):
     assert "probability at 25" in designed.stdout
     assert json.loads(utmost("design", file, "--json").stdout)["mechanism"]["points"] == 51
     drawn = utmost("sample", saved, "--size", "3", "--json", given="20\n")
-    assert all(0 <= int(answer) <= 50 for answer in json.loads(drawn.stdout)["answers"])
+    assert all(type(answer) is int and 0 <= answer <= 50 for answer in json.loads(drawn.stdout)["answers"])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
 """`utmost serve`: keys, and settings that cannot be served."""
 
 import re
+import socket
+import subprocess
+import sys
 
+import httpx
 from oracles.command import utmost
 
 from utmost.serve.credentials import fits, require_hash
@@ -34,3 +38,21 @@ def test_what_cannot_be_served_is_said(tmp_path):
         found = utmost("serve", *given)
         assert found.returncode == 2
         assert words in found.stderr
+
+
+def test_it_says_where_it_listens_when_it_does(tmp_path):
+    """Not before: whoever follows the line is answered. A port that is taken is refused, with the remedy."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "utmost", "studio", "--no-open", "--port", str(port), "--folder", tmp_path]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as studio:
+        try:
+            assert studio.stderr.readline() == f"the studio is at http://127.0.0.1:{port}; stop with Ctrl-C\n"
+            assert httpx.get(f"http://127.0.0.1:{port}/").status_code == 200
+            taken = utmost("studio", "--no-open", "--port", port, "--folder", tmp_path / "other")
+            assert taken.returncode == 2
+            assert f"nothing can listen at 127.0.0.1, port {port}" in taken.stderr
+            assert "choose another port: --port" in taken.stderr
+        finally:
+            studio.terminate()

@@ -10,11 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import pytest
 from oracles.command import utmost
 
 import utmost as um
+from utmost.cli import output
+from utmost.cli.survey import estimate
 from utmost.survey import Form
 
 QUESTIONS = """
@@ -146,3 +149,14 @@ def test_files_of_another_kind_are_told_apart(tmp_path):
     page = utmost("verify", tmp_path / "report.html")
     assert page.returncode == 2
     assert "report.json" in page.stderr
+
+
+def test_estimating_says_that_it_goes_on(tmp_path, form):
+    """Of a form and of a survey: a terminal is told what the command is at."""
+    um.local.survey(["car", "bus"], 1).save(tmp_path / "survey.json")
+    (tmp_path / "bare.txt").write_text('"car"\n"bus"\n')
+    (tmp_path / "sent.txt").write_text(json.dumps(Form.load(form).sent(["bus", "yes"], tmp_path / "kept.json")))
+    with mock.patch("utmost.cli.survey.working", side_effect=output.working) as told:
+        estimate(tmp_path / "survey.json", [tmp_path / "bare.txt"])
+        estimate(form, [tmp_path / "sent.txt"], page=tmp_path / "page.html")
+    assert [call.args[0] for call in told.call_args_list] == ["reading responses", "estimating"] * 2

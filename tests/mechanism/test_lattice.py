@@ -254,9 +254,9 @@ def test_choices_by_huge_weights_are_exact_in_their_first_digits():
 def test_a_million_vectors_in_about_a_second():
     law = BallLaw("one-way", 3, Fraction(3679, 10_000))
     law.draw(100)
-    start = time.perf_counter()
+    start = time.process_time()  # of this process alone, whatever else the machine does
     drawn = law.draw(10**6)
-    assert time.perf_counter() - start < 4  # an idle machine takes less than one
+    assert time.process_time() - start < 5  # an idle machine takes less than one
     assert abs(np.abs(drawn).mean() - law.mean("absolute")) < 0.02
 
 

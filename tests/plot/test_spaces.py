@@ -89,3 +89,29 @@ def test_what_cannot_be_drawn_is_refused():
         um.plot.space_graph(um.path(2), truth=[0, 1], preferences=[("a", "b")] * 2)
     with pytest.raises(InvalidInput, match="too many"):
         um.plot.space_graph(um.path(500))
+
+
+def test_answers_called_like_a_colour_have_it_and_rings_are_the_ranking():
+    """Blue is drawn blue, whatever comes first; the rings of a point are its preferences, the first one largest."""
+    truth = ["blue", "red", "blue"]
+    dots = um.plot.space_graph(um.path(3), truth=truth).axes[0].collections[:3]
+    red, _, blue = np.array([each.get_facecolors()[0][:3] for each in dots]).T
+    assert ((blue > red) == [name == "blue" for name in truth]).all()
+    ranking = ("green", "blue", "red")
+    rings = um.plot.space_graph(um.path(1), preferences=[ranking]).axes[0].collections[:3]
+    assert [each.get_sizes()[0] for each in rings] == sorted((each.get_sizes()[0] for each in rings), reverse=True)
+    assert [int(np.argmax(each.get_facecolors()[0][:3])) for each in rings] == [1, 2, 0]
+
+
+def test_levels_stand_side_by_side_with_truths():
+    """HET Figure 1: the same points, thick edges where less may be told; LIM Figure 2.5 has two pairs of axes."""
+    votes = um.hamming(3, (1, 2))
+    levels = um.personalized(votes, [0.5, 1, 1])
+    figure = um.plot.query_graphs({"plain": votes, "first vote": levels}, truth=lambda v: v.count(2) > 1)
+    plain, first = figure.axes
+    assert len({line.get_linewidth() for line in plain.lines}) == 1
+    assert sum(line.get_linewidth() > 4 for line in first.lines) == 4
+    pair = um.plot.region_tangents(
+        um.accounting.region(1.0), [0, 0.5], beside=um.plot.theorem_regions("0.1", "0.001", 3)
+    )
+    assert [len(axes.lines) for axes in pair.axes] == [4, 6]

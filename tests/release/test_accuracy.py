@@ -8,6 +8,7 @@ import pytest
 
 import utmost as um
 from utmost.errors import InvalidInput
+from utmost.release.words import known_after
 
 TABLE = pyarrow.table({"x": [1.0, 2.0], "town": ["a", "b"]})
 
@@ -74,6 +75,35 @@ def test_draws_of_a_mean_err_as_stated():
         errors.append((drawn - total / 200) ** 2)
     spread = np.std(errors) / len(errors) ** 0.5
     assert abs(np.mean(errors) - plan.accuracy["before"]["average"]) <= 5 * spread
+
+
+def test_a_mean_of_few_rows_states_the_error_of_those_there_are():
+    """2000 rows where 20,000 may be, every mean as likely: the error is that of 2000, and intervals are no wider."""
+    question = opened(at_most=20_000).plan.mean("x", 0, 10, "0.5").question
+    errors, half, held, stated = [], [], 0, []
+    for total in np.random.default_rng(6).integers(0, 20_001, 400).tolist():
+        drawn = question.draw((total, 20_000 - total))
+        known, truth = question.after(drawn), total / 2000
+        low, high = known.intervals["mean"]
+        errors.append(abs(question.value(drawn) - truth))
+        half.append((high - low) / 2)
+        held += low <= truth <= high
+        stated.append(known.expected)
+        assert abs(known.rows - 2000) < 100
+    assert abs(np.mean(errors) - np.mean(stated)) <= 5 * np.std(errors) / 400**0.5
+    assert np.mean(stated) == pytest.approx(10 * question.before().average, rel=0.01)
+    assert 0.91 <= held / 400 <= 0.985
+    assert np.mean(half) <= 1.2 * np.quantile(errors, 0.95)
+
+
+def test_a_mean_of_nobody_errs_by_no_more_than_its_range():
+    question = opened().plan.mean("x", 0, 10, 1).question
+    known = question.after({"above_lower": -3, "below_upper": 1})
+    assert known.rows == 1
+    assert known.expected == question.average_of(1) < 10
+    assert "with about 1 rows, as many as the answer says there are" in known_after(known)
+    wide = opened().plan.mean("x", 0, 10, "0.01").question
+    assert wide.after({"above_lower": 0, "below_upper": 0}).expected == 10
 
 
 def test_the_smallest_privacy_of_a_mean_is_for_its_loss():

@@ -204,7 +204,7 @@ def test_bins_and_keys_are_typed_as_in_python(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["--count", "", "--by", "town"], "'carrier=AA,UA;month=1,2', or name a CSV file"),
+        (["--count", "", "--by", "town"], "'carrier=AA,UA; month=1,2', bins of a column of numbers"),
         (["--count", "", "--by", "town=Ash;town=Briar"], "each column once"),
         (["--count", "", "--by", "town=Ash,Ash"], "keys 1 and 2 of town are the same"),
         (["--count", "", "--by", "town="], "empty list"),

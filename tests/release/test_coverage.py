@@ -24,6 +24,13 @@ ROWS, SECRET = 240, b"s" * 32
 GROUPS = np.array(["a"] * 150 + ["b"] * 80 + ["c"] * 10)
 X = np.array([0.0, 10.0, 3.0, 4.0, 5.0, 5.0] * 40)
 Y = np.array([0.0, 8.0, 1.0, 2.0, 8.0, 3.0, 0.0, 5.0] * 30)
+
+
+def lower_median(values):
+    """The lowest of the values with half of them at or below it; of nobody's the lowest candidate."""
+    return float(np.sort(values)[(len(values) - 1) // 2]) if len(values) else 0.0
+
+
 TABLE = pyarrow.table({"g": GROUPS, "h": (X > 3).tolist(), "x": X, "y": Y, "id": [f"p{i // 2}" for i in range(ROWS)]})
 KEYS = um.keys(g=["a", "b", "nobody"])
 LEVELS = {"pure": um.PureDP("0.5"), "approx": um.ApproxDP(1, "1e-4"), "gaussian": um.GaussianDP(1)}
@@ -84,14 +91,23 @@ IN_TIERS = {
     "count in tiers": lambda a, e: a.count("x > 3", e),
     "unbiased count in tiers": lambda a, e: a.count("x > 3", e, unbiased=True),
 }
+NAMED = {
+    "quantile": lambda a, e: a.quantile("x", 0.5, range(11), e),
+    "quantile at a border": lambda a, e: a.quantile("y", 0.5, [0, 1, 2, 3, 5, 8], e),
+    "quantiles by keys": lambda a, e: a.quantile("x", 0.5, range(11), e, by=KEYS),
+}
+"""Quantiles from the name of a candidate alone, which rules out others from epsilon = ln 19 on."""
+MEDIANS = {
+    "quantile": lower_median(X),
+    "quantile at a border": lower_median(Y),
+    "quantiles by keys": {key: lower_median(X[key == GROUPS]) for key in ("a", "b", "nobody")},
+}
 WITHOUT = {
     "majority": lambda a, e: a.majority("x > 3", e),
     "threshold": lambda a, e: a.threshold("x > 3", 100, e),
     "plurality": lambda a, e: a.plurality("g", ["a", "b", "c"], e),
-    "quantile": lambda a, e: a.quantile("x", 0.5, range(11), e),
     "majorities by keys": lambda a, e: a.majority("x > 3", e, by=KEYS),
     "thresholds by keys": lambda a, e: a.threshold("x > 3", 50, e, by=KEYS),
-    "quantiles by keys": lambda a, e: a.quantile("x", 0.5, range(11), e, by=KEYS),
     "keys": lambda a, e: a.keys("g", e),
     "top": lambda a, e: a.top("g", 2, ["a", "b", "c"], e),
     "top of found keys": lambda a, e: a.top("g", 2, privacy=e),
@@ -113,7 +129,7 @@ def test_every_question_is_among_those_asked():
     """Each states intervals, whose coverage is tested here, or none."""
     every = {question for those in (QUESTIONS, BY_KEYS, SEVERAL, DISCOVERED, TIERED) for question in those.values()}
     level = LEVELS["approx"]
-    stating = [make(asked, level) for asked in (*NUMBERS.values(), *SLOW.values(), *SHOWN.values())]
+    stating = [make(asked, level) for asked in (*NUMBERS.values(), *NAMED.values(), *SLOW.values(), *SHOWN.values())]
     stating += [make(asked, level, unit=PEOPLE) for asked in OF_PEOPLE.values()]
     stating += [make(asked, LEVELS["pure"], unit=TIERS) for asked in IN_TIERS.values()]
     others = [make(asked, level) for asked in WITHOUT.values()]
@@ -140,7 +156,7 @@ def check(made, draws, exact=None):
     stated, held = dict.fromkeys(truths, 0), dict.fromkeys(truths, 0)
     for _ in range(draws):
         known = question.after(question.draw(point))
-        assert known.given.startswith(BY_LAW)
+        assert known.given.startswith(BY_LAW) or known.rows_within is not None  # a quantile: a prior for other things
         for name, (low, high) in known.intervals.items():
             stated[name] += 1
             held[name] += low - 1e-9 <= truths[name] <= high + 1e-9
@@ -152,6 +168,19 @@ def check(made, draws, exact=None):
 @pytest.mark.parametrize("name", [*NUMBERS, *SHOWN])
 def test_intervals_hold_the_truth(name):
     check(make((NUMBERS | SHOWN)[name], LEVELS["approx" if name in SHOWN else "pure"]), 20)
+
+
+@pytest.mark.parametrize("level", [um.PureDP("0.5"), um.PureDP(6)], ids=str)
+@pytest.mark.parametrize("name", NAMED)
+def test_a_quantile_always_has_an_interval_that_holds_it(name, level):
+    """All candidates below epsilon = ln 19, narrower above; by keys one for each."""
+    made = make(NAMED[name], level, "add-remove")
+    check(made, 20, MEDIANS[name])
+    ends = made.question.after(made.question.draw(made.private_point(SECRET))).intervals
+    widest = all(pair == (made.question.candidates[0], made.question.candidates[-1]) for pair in ends.values())
+    assert widest == (level.epsilon == 0.5)
+    assert len(ends) == (3 if "keys" in name else 1)
+    assert any("the interval is all of them" in note for note in made.question.notes) == (level.epsilon == 0.5)
 
 
 @pytest.mark.parametrize("name", OF_PEOPLE)
@@ -168,11 +197,11 @@ def test_intervals_of_tiers_hold_the_truth(name, neighbours):
 @pytest.mark.long
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", [*NUMBERS, *SLOW, *SHOWN, *OF_PEOPLE])
+@pytest.mark.parametrize("name", [*NUMBERS, *NAMED, *SLOW, *SHOWN, *OF_PEOPLE])
 def test_intervals_hold_the_truth_in_hundreds_of_draws(name, level, neighbours):
     """At every kind of level, whichever the neighbours."""
     if (name in SHOWN and level != "approx") or (name == "share" and neighbours != "replace"):
         return  # refused: keys need a delta, and a share a public number of rows
-    asked = (NUMBERS | SLOW | SHOWN | OF_PEOPLE)[name]
+    asked = (NUMBERS | NAMED | SLOW | SHOWN | OF_PEOPLE)[name]
     unit = PEOPLE if name in OF_PEOPLE else None
-    check(make(asked, LEVELS[level], neighbours, unit), 25 if name in SLOW else 150)
+    check(make(asked, LEVELS[level], neighbours, unit), 25 if name in SLOW else 150, MEDIANS.get(name))

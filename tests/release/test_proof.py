@@ -60,9 +60,24 @@ QUESTIONS = {
     "sum of found towns": lambda s: s.sum("age", 0, 100, WITH_DELTA, by=um.discover("town")),
     "mean of found towns": lambda s: s.mean("age", 0, 100, WITH_DELTA, by=um.discover("town")),
     "top found towns": lambda s: s.top("town", 2, privacy=WITH_DELTA),
+    "ranges": lambda s: s.ranges("age", range(20, 81, 20), 1),
+    "count of tiers": lambda s: tiered(s).count("age >= 40", 1),
+    "majority of tiers": lambda s: tiered(s).majority("age >= 40", 1),
+    "threshold of tiers": lambda s: tiered(s).threshold("age >= 40", 30, 1),
 }
-SLOW = ("variance", "covariance", "variance by town", "quantile by town", "mean of found towns", "quantiles")
+SLOW = (
+    "variance",
+    "covariance",
+    "variance by town",
+    "quantile by town",
+    "mean of found towns",
+    "quantiles",
+    "quantile",
+    "ranges",
+)
 """Questions whose numbers take a tenth of a second to recompute: few forgeries in `make test`, all in the long test."""
+OF_TIERS = ("count of tiers", "majority of tiers", "threshold of tiers")
+"""Questions about rows alone."""
 EXTREME = ("0", "1e-300", "inf", "9" * 400, "1/" + "9" * 400, 0, -1, 10**30, 1e300, None, True, [], "x")
 """What a forger writes to make a checker fail instead of refuse."""
 
@@ -70,6 +85,12 @@ EXTREME = ("0", "1e-300", "inf", "9" * 400, "1/" + "9" * 400, 0, -1, 10**30, 1e3
 def opened(neighbours="add-remove", people=False):
     unit = um.people("who", rows_each=2, at_most=60) if people else um.rows(at_most=120)
     return um.Session(TABLE, "survey", unit, neighbours, budget=um.ApproxDP(10**6, 0.99))
+
+
+def tiered(s):
+    """The same table, of which rows in Ash are promised a tenth."""
+    unit = um.rows(at_most=120, tiers={"town = 'Ash'": (0.1, 40)})
+    return um.Session(TABLE, "tiers", unit, s.terms.neighbours, budget=10**6)
 
 
 def asked(name, neighbours="add-remove"):
@@ -99,7 +120,7 @@ def test_people_verify():
     """The same where a person with several rows is protected."""
     s = opened(people=True)
     for ask in (*QUESTIONS.values(), lambda s: s.left_out("age >= 40", 1)):
-        if ask not in [QUESTIONS[name] for name in ("count with a prior", "share", *SLOW)]:
+        if ask not in [QUESTIONS[name] for name in ("count with a prior", "share", *SLOW, *OF_TIERS)]:
             answer = ask(s)
             assert answer.verify(), answer.verify()
 
@@ -150,9 +171,13 @@ def test_forged_reports_are_refused(name):
         ("majority", ("solution", "problem", "space", "last"), 10**30),
         ("plurality", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
         ("plurality", ("released", "place"), -1),
+        ("plurality", ("solution", "mechanism", "decay"), "0"),
+        ("plurality", ("solution", "mechanism", "decay"), "1/" + "9" * 400),
         ("counts", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
         ("plurality", ("solution", "mechanism", "pure", "epsilon"), "9" * 400),
         ("quantile", ("solution", "problem", "data", "candidates", "labels", 0), "1/" + "9" * 400),
+        ("quantile", ("solution", "problem", "data", "q"), [[], 1]),
+        ("quantile", ("solution", "problem", "data", "candidates", "labels", 0), []),
         ("top", ("solution", "problem", "space", "rows"), 10**30),
         ("keys", ("solution", "problem", "privacy", "epsilon"), "inf"),
         ("keys", ("solution", "mechanism", "spent", 0, "epsilon"), "inf"),

@@ -10,7 +10,7 @@ import os
 import warnings
 from collections import Counter
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -132,7 +132,7 @@ def asked(name, listed, unit, neighbours):
     return kinds(unit, neighbours)[name](Setting(engines.open_table(as_table(listed)), unit, neighbours))
 
 
-@lru_cache
+@cache
 def read_by(name, which, neighbours):
     """The space of a question, and its private point as a function of the table."""
     found = asked(name, [], UNITS[which], neighbours)
@@ -186,7 +186,7 @@ def rounded(x, lower, upper, step):
     return math.floor(clamped / Fraction(step) + Fraction(1, 2))
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(tables, st.randoms())
 def test_sums_are_exact_and_do_not_depend_on_order(listed, shuffler):
     """Against exact rationals, row by row; permuted rows give the same point, with rows and with people."""
@@ -255,7 +255,7 @@ def test_clamped_not_refused():
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("which", [0, 1, pytest.param(2, marks=pytest.mark.long)])
 def test_more_rows_than_declared_keep_neighbours_neighbours(which, neighbours):
     """Where cells are full, one more row in them is not seen: neither may what it left or came from be seen alone."""
     row = {who: (who, 5.0, 1, True) for who in "ab"} | {"c": ("c", -3.0, -1, None)}
@@ -263,10 +263,10 @@ def test_more_rows_than_declared_keep_neighbours_neighbours(which, neighbours):
     for rest in (9, 10):
         many = [row["a"] if unit.id is None else (str(i % 6), 5.0, 1, True) for i in range(rest)]
         near = [*many[1:], row["c"]] if neighbours == "replace" and unit.id is None else [*many, row["c"]]
-        there = questions(near, unit, neighbours)
-        for name, one in questions(many, unit, neighbours).items():
-            points = one.private_point(SECRET), there[name].private_point(SECRET)
-            assert one_neighbour_apart(one.question.space, *points), (name, points)
+        for name in kinds(unit, neighbours):
+            space, point = read_by(name, which, neighbours)
+            points = point(as_table(many)), point(as_table(near))
+            assert one_neighbour_apart(space, *points), (name, points)
 
 
 def test_which_rows_of_a_person_count_depends_on_the_secret():

@@ -74,16 +74,28 @@ def test_refusals_say_value_rule_and_remedy(served):
 
 
 def test_what_is_not_yours_and_what_does_not_exist_look_the_same(served):
-    """No key, a wrong key of a real and of a made-up name, another's data set and none: the same words."""
+    """A wrong key of a real and of a made-up name, another's data set and none: the same words, and none of the key."""
     _, by = served
-    wrong = [None, "ada:guess", "nobody:guess", KEYS["bob"][0].replace("bob", "ada"), "é", "x" * 5000]
-    replies = {
-        by["nobody"].get(path, headers={"Authorization": f"Bearer {key}".encode()} if key else {}).content
-        for path in (SURVEY, "/api/datasets/none/answers/1")
-        for key in wrong
+    wrong = {
+        "": "give your key in the header",
+        "ada:guess": "the key given for 'ada' opens nothing here; give the key whole, as NAME:...",
+        "nobody:guess": "the key given for 'nobody' opens nothing here; give the key whole, as NAME:...",
+        KEYS["bob"][0].replace("bob", "ada"): "the key given for 'ada' opens nothing here",
+        "é": "the key given, which is no NAME:..., opens nothing here",
+        "x" * 5000: "the key given, which is no NAME:..., opens nothing here",
+        "<b>:guess": "the key given, which is no NAME:..., opens nothing here",
     }
-    assert len(replies) == 1
-    assert json.loads(replies.pop())["status"] == 401
+    for key, words in wrong.items():
+        replies = {
+            by["nobody"].get(path, headers={"Authorization": f"Bearer {key}".encode()} if key else {}).content
+            for path in (SURVEY, "/api/datasets/none/answers/1")
+        }
+        told = json.loads(replies.pop())
+        assert not replies
+        assert told["status"] == 401
+        assert told["detail"].startswith(words)
+        assert "guess" not in told["detail"]
+        assert KEYS["bob"][0].partition(":")[2] not in told["detail"]
     for rest in ("", "/answers", "/answers/1", "/answers/999/report", "/budget"):
         hidden, none = (by["ada"].get(f"/api/datasets/{name}{rest}") for name in ("hidden", "none"))
         assert hidden.status_code == none.status_code == 403

@@ -115,7 +115,7 @@ def test_errors_are_those_of_a_session(both):
         client.count("age > 30", 50)
     with pytest.raises(um.errors.InvalidInput, match="SQL text"):
         client.count(lambda t: t.age > 3, 0.5)
-    with pytest.raises(um.errors.UtmostError, match="give your key"):
+    with pytest.raises(um.errors.UtmostError, match=r"the key given for 'ada' opens nothing here; give the key whole"):
         um.Client(client.url, "ada:guess")
     with pytest.raises(um.errors.UtmostError, match="cannot be reached"):
         um.Client("http://127.0.0.1:9", "ada:guess")

@@ -3,6 +3,9 @@
 Covers `serve/fields`, `serve/drawings`, `serve/explore`.
 """
 
+import datetime
+import html
+import json
 import re
 
 import httpx
@@ -16,6 +19,8 @@ from utmost.release.proof import load_answers
 from utmost.release.questions import QUESTIONS
 from utmost.serve.drawings import curve
 from utmost.serve.explore import TOPICS
+from utmost.serve.fields import as_python
+from utmost.serve.wire import read_asked, write_asked
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +55,59 @@ def test_a_person_without_a_script(url, tmp_path):
         assert "epsilon 0.5 of 1 left" in ada.get("/datasets/survey/budget").text
         both = ada.get("/datasets/survey/plan?question=covariance&x=age&y=age&privacy=0.5")  # ranges from the facts
         assert "18..90" in both.text, both.text
-        found = ada.get("/datasets/survey/plan?question=count&by=found+privately:+town&privacy=0.5,1e-6")
+        found = ada.get("/datasets/survey/plan?question=count&by=discover(town)&privacy=0.5,1e-6")
         assert "um.discover(&#39;town&#39;)" in found.text, found.text
         assert ada.get("/datasets/survey?question=count&where=nothing+%3E+3&privacy=1").status_code == 200
     with signed_in(url, "carol") as carol:
         assert ">ada<" in carol.get("/datasets/survey/budget").text
         assert "A custodian looks on" in carol.get("/datasets/survey").text
+
+
+def test_groups_of_a_form(url):
+    """One line, without a script: listed values, bins of a range, both; it proposes what the facts allow."""
+    with signed_in(url, "bob") as bob:
+        page = bob.get("/datasets/survey?question=count")
+        assert '<option value="age=bins(10, 100, 10)" label="in bins">' in page.text  # 18 to 90, the 90 too
+        assert '<option value="town" label="its listed values">' in page.text
+        asked = {"question": "count", "privacy": "0.5", "by": "town; age=bins(10, 100, 45); other=elsewhere"}
+        answer = bob.post("/datasets/survey/ask", data={**asked, "token": token_of(page)})
+        number = answer.url.path.rpartition("/")[2]
+        data = json.loads(bob.get(f"/datasets/survey/answers/{number}/report.json").text)
+        keys = um.keys(town=["Ash", "Briar"], age=um.bins(10, 100, 45), other="elsewhere")
+        assert data["question"]["by"] == keys.public
+        plan = bob.get("/datasets/survey/plan", params=asked).text
+        code = html.unescape(re.search(r"<pre[^>]*>(.*?)</pre>", plan, re.S)[1])
+        assert "by=um.keys(town=['Ash', 'Briar'], age=um.bins([10, 55, 100]), other='elsewhere')" in code
+        for wrong, words in {
+            "age": "write|age=bins(10, 100, 10)",
+            "age=bins(9, 3, 1)": "upper end above the lower one",
+            "age=bins(0, 100, 7)": "end at 98 or 105",
+            "age=bins(0, 10, 0.0001)": "at most 10,000",
+            "town; town": "each column once",
+            "/etc/hostname": "each column once",  # no file of the server's machine is opened
+            "nothing=1,2": "no column",
+            "town=1,2": "text",
+            "town=": "an empty list",
+        }.items():
+            said_of_it = bob.get("/datasets/survey/plan", params={**asked, "by": wrong}).text
+            assert any(word in html.unescape(said_of_it) for word in words.split("|")), (wrong, said_of_it)
+
+
+@pytest.mark.parametrize(
+    ("by", "written"),
+    [
+        ({"the town": ["Ash"]}, "by=um.keys({'the town': ['Ash']})"),
+        ({"day": [datetime.date(2026, 1, 31)]}, "by=um.keys(day=[datetime.date(2026, 1, 31)])"),
+        ({"frame": [1]}, "by=um.keys({'frame': [1]})"),
+    ],
+)
+def test_groups_as_python(by, written):
+    """The lines that a plan shows ask by the same keys."""
+    asked = read_asked(write_asked("count", {"privacy": 0.5, "by": um.keys(by)}))
+    code = as_python(asked, "survey", "http://localhost")
+    assert written in code
+    assert eval(written.removeprefix("by="), {"um": um, "datetime": datetime}).public == um.keys(by).public
+    assert ("import datetime" in code) == ("datetime.date" in written)
 
 
 def test_every_question_has_a_form(url):

@@ -274,7 +274,7 @@ class Composition:
         low, high = (0.0, 0.0) if beyond else self._finite_bounds(epsilon, coarse)
         lost_low, lost_high = self._infinite
         lower = downward(lost_low + (1 - lost_low) * Fraction(low))
-        upper = upward(lost_high + (1 - lost_high) * Fraction(high))
+        upper = upward(lost_high + (1 - lost_high) * min(Fraction(high), Fraction(1)))  # rounding counted may exceed 1
         return lower, min(upper, self._labelled._bounds(epsilon, False, coarse)[1]) if self._labelled else upper
 
     def _finite_bounds(self, epsilon: float, coarse: float) -> tuple[float, float]:

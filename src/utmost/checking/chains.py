@@ -156,6 +156,10 @@ def read_outputs(problem: Problem) -> tuple[Any, ...]:
     return outputs
 
 
+MARGIN = 1e-9
+"""How far a stated lower bound may be above the recomputed one, relatively."""
+
+
 def stated(value: float, found: float) -> Check:
     """Whether the value is what the mechanism has."""
     same = abs(value - found) <= 1e-12
@@ -181,3 +185,16 @@ def bounded(
     does = "loses less than" if least else "exceeds"
     detail = f"no private mechanism{among} {does} {bound:.12g}; the value is {value:.12g}"
     return Check("bound", bool(near and math.isfinite(bound) and beyond <= room), detail)
+
+
+def from_below(solved: Solved, value: float, bound: float, nobody: str, this: str) -> tuple[Check, float]:
+    """Whether the certificate states at most a recomputed lower bound of a loss, and at most the value; and the gap.
+
+    Parameters
+    ----------
+    nobody, this : what is said of every private mechanism before the bound, and of this one before its value
+    """
+    claimed = solved.certificate.bound
+    sound = claimed is not None and claimed <= min(bound, value) * (1 + MARGIN)
+    detail = f"no private mechanism {nobody} {bound:.12g}; this one {this} {value:.12g}"
+    return Check("bound", bool(sound), detail), max(0.0, value - bound)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from utmost.checking.chains import Evidence, Outcome, stated
+from utmost.checking.chains import Evidence, Outcome, from_below, stated
 from utmost.errors import InvalidInput, TooLarge
 from utmost.mechanism.certification import Check
 from utmost.mechanism.keeping import MOST_USERS, KeptKeys
@@ -14,8 +14,6 @@ from utmost.mechanism.line import require_line_loss
 from utmost.privacy import ApproxDP, ApproxGaussianDP, Level
 from utmost.space.integers import Holders
 
-MARGIN = 1e-9
-"""How far a stated bound may be above the recomputed one, relatively."""
 SAME = 1e-12
 """How far probabilities in floats may be from those that the level allows at most."""
 
@@ -58,6 +56,5 @@ def check_keys(problem: Any, solved: Any) -> Outcome:
     if certificate.claim != "bound" or certificate.bound is None:
         raise InvalidInput("keys are shown by a theorem, or with a bound.")
     bound = keys_bound(problem, certificate.evidence)
-    sound = certificate.bound <= bound * (1 + MARGIN) and certificate.bound <= law.mean_users * (1 + MARGIN)
-    detail = f"no private mechanism needs fewer than {bound:.12g} units on average; this one {law.mean_users:.12g}"
-    return (*checks, Check("bound", bool(sound), detail)), max(0.0, law.mean_users - bound)
+    check, gap = from_below(solved, law.mean_users, bound, "needs fewer units on average than", "needs")
+    return (*checks, check), gap

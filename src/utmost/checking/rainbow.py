@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.checking.border_pairs import border_bound
 from utmost.checking.bounds import mechanism_bound
 from utmost.checking.chains import (
     Evidence,
@@ -166,7 +167,7 @@ KEPT = 1e-6
 
 
 def check_nearest(problem: Problem, solved: Solved) -> Outcome:
-    """Lagrange: any weights on the constraints of privacy bound the probability of the truth of every mechanism."""
+    """Lagrange: any weights on the constraints of privacy bound the probability of the truth; so do pairs of points."""
     require_outputs(problem, solved)
     region, prior = _read_regions(problem)
     value = average(solved.mechanism.matrix[np.arange(len(region)), region], prior)
@@ -178,8 +179,11 @@ def check_nearest(problem: Problem, solved: Solved) -> Outcome:
 
 
 def nearest_bound(problem: Problem, evidence: Evidence) -> float:
-    """The probability of the truth that no private mechanism exceeds, from weights on the constraints of privacy."""
+    """The probability of the truth that no private mechanism exceeds: from pairs, or weights on the constraints."""
     region, prior = _read_regions(problem)
+    if "pairs" in evidence:
+        pairs = read_positions(evidence, "pairs", (None,), max(len(problem.privacy), 1))
+        return border_bound(problem.privacy, region, prior, pairs)
     problem.privacy.require(ApproxDP, "dual prices need (epsilon, delta) levels.")
     gains = np.zeros((len(region), len(read_outputs(problem))))
     gains[np.arange(len(region)), region] = prior

@@ -2,9 +2,10 @@
 
 **All other groups known.** Fix the integers of all groups but one. What is left is a question about one integer on its
 line at that group's own level, whose best expected loss is known: for a count geometric noise with its best remap
-(Ghosh, Roughgarden, Sundararajan 2012), for yes or no pairs of points across the border. A mechanism for all groups is
-one for each of these questions, so it loses at least the average of their optima; of the groups, the one that bounds
-most. For yes or no, dual prices of the linear program on a window of the grid bound more.
+(Ghosh, Roughgarden, Sundararajan 2012), or pairs of points where a person has several rows; for yes or no pairs of
+points across the border. A mechanism for all groups is one for each of these questions, so it loses at least the
+average of their optima; of the groups, the one that bounds most. For yes or no, dual prices of the linear program on a
+window of the grid bound more.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from utmost.checking.binary import dual_bound
 from utmost.checking.chains import Evidence, Outcome, read, read_positions, stated
+from utmost.checking.number import pairs_bound
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.mechanism.blocks import Blocks
@@ -82,7 +84,19 @@ def tiered_count_bound(problem: Any, evidence: Evidence) -> float:
             geometric = LayerNoise(LayerLaw(decay_above(level), 1, 1))
             alone = NoisyLine(line, geometric, loss, None, "best")
             found.append(alone.expected(loss) * (1 - MARGIN) if alone.guesses else 0.0)
+        elif line.reach > 1 and 0 < level.log_growth < math.inf:
+            found.append(_by_paths(line, level, loss))
     return max(found)
+
+
+def _by_paths(line: Line, level: ApproxDP, loss: str) -> float:
+    """Where a person moves the integer by more than one: the integers of one remainder form a path, taken in pairs.
+
+    The average of squares is at least the square of the average; nothing is said of errors within a tolerance.
+    """
+    if loss in ("absolute", "zero-one"):
+        return pairs_bound(line, level, loss)
+    return pairs_bound(line, level, "absolute") ** 2 if loss == "squared" else 0.0
 
 
 def tiered_choice_bound(problem: Any, evidence: Evidence) -> float:

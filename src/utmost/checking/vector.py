@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from utmost.checking.chains import Evidence, Outcome, stated
+from utmost.checking.chains import Evidence, Outcome, from_below, stated
 from utmost.checking.coordinate import coordinate_bound
 from utmost.checking.whole_cells import whole_cells_bound
 from utmost.checking.window import window_bound
@@ -15,9 +15,6 @@ from utmost.mechanism.lattice import NoisyVector
 from utmost.mechanism.line import require_line_loss
 from utmost.privacy import Level
 from utmost.space.integers import Lattice
-
-MARGIN = 1e-9
-"""How far a stated bound may be above the recomputed one, relatively."""
 
 
 def vector_bound(problem: Any, evidence: Evidence) -> float:
@@ -44,6 +41,5 @@ def check_vector(problem: Any, solved: Any) -> Outcome:
     if certificate.claim != "bound" or certificate.bound is None:
         raise InvalidInput("noise on vectors is proved by a bound, or not at all.")
     bound = vector_bound(problem, certificate.evidence)
-    sound = certificate.bound <= bound * (1 + MARGIN) and certificate.bound <= value * (1 + MARGIN)
-    detail = f"no private mechanism loses less than {bound:.12g} on each integer; this one loses {value:.12g}"
-    return (*checks, Check("bound", bool(sound), detail)), max(0.0, value - bound)
+    check, gap = from_below(solved, value, bound, "loses less on each integer than", "loses")
+    return (*checks, check), gap

@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from utmost.checking.chains import Evidence, Outcome, stated
+from utmost.checking.chains import MARGIN, Evidence, Outcome, from_below, stated
 from utmost.checking.coordinate import NEGLIGIBLE, ROUNDING, coordinate_bound, even_errors
 from utmost.errors import InvalidInput
-from utmost.mechanism.certification import Check
 from utmost.mechanism.lattice import IndependentLaw, NoisyVector
 from utmost.mechanism.margins import Columns, Shape, cells, closure, read_strategy, read_workload
 from utmost.mechanism.strategies import Sums, require_sums, spreads, wanted_numbers, wanted_products
@@ -30,8 +29,8 @@ from utmost.mechanism.workloads import grain_of, hierarchy_variance, mean_varian
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 from utmost.space.integers import CentredTables, Lattice, Strategy, Tables
 
-MARGIN = 1e-9
-"""How far a stated bound may be above the recomputed one, relatively."""
+VARIANCE = "has a mean variance below", "has"
+"""What is said of every private mechanism, and of this one."""
 LARGEST, MOST_LEAVES, MOST_MOVES, MOST_CELLS = 700.0, 600, 10**6, 1000
 LOWERED = 1e-12
 
@@ -213,9 +212,8 @@ def check_strategy(problem: Any, solved: Any) -> Outcome:
         raise InvalidInput("the noise and the sums differ in number, or there is no bound.")
     value = float(mechanism.expected("squared") * spreads(space, wanted).mean())
     bound = min(strategy_bound(problem, certificate.evidence), value)
-    sound = certificate.bound <= bound * (1 + MARGIN)
-    detail = f"no private mechanism has a mean variance below {bound:.12g}; this one has {value:.12g}"
-    return (stated(solved.value, value), Check("bound", bool(sound), detail)), max(0.0, value - bound)
+    check, gap = from_below(solved, value, bound, *VARIANCE)
+    return (stated(solved.value, value), check), gap
 
 
 def _checked(problem: Any, solved: Any, variance: Callable[..., float], lower: Callable[..., float]) -> Outcome:
@@ -227,6 +225,5 @@ def _checked(problem: Any, solved: Any, variance: Callable[..., float], lower: C
     if certificate.claim != "bound" or certificate.bound is None:
         raise InvalidInput("noise on tables is proved by a bound.")
     bound = lower(problem, certificate.evidence)
-    sound = certificate.bound <= bound * (1 + MARGIN) and certificate.bound <= value * (1 + MARGIN)
-    detail = f"no private mechanism has a mean variance below {bound:.12g}; this one has {value:.12g}"
-    return (*checks, Check("bound", bool(sound), detail)), max(0.0, value - bound)
+    check, gap = from_below(solved, value, bound, *VARIANCE)
+    return (*checks, check), gap

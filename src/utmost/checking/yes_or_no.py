@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.checking.binary import dual_bound
-from utmost.checking.chains import Outcome, read, read_distribution, read_positions, stated
+from utmost.checking.chains import Outcome, from_below, read, read_distribution, read_positions, stated
 from utmost.errors import InvalidInput
 from utmost.mechanism.blocks import Blocks
 from utmost.mechanism.certification import Check
@@ -17,7 +17,7 @@ from utmost.space.edge_levels import on_edges
 from utmost.space.integers import Line
 
 Floats = NDArray[np.float64]
-NEGLIGIBLE, MARGIN = 1e-30, 1e-9
+NEGLIGIBLE = 1e-30
 """Errors below this add nothing; how far a stated bound may be above the recomputed one, relatively."""
 MOST_WINDOW = 10**6
 MOST_POINTS = 2**62
@@ -46,9 +46,8 @@ def check_yes_or_no(problem: Any, solved: Any) -> Outcome:
     if certificate.evidence:
         found.append(_by_prices(line, border, problem.privacy, prior, certificate.evidence))
     bound = max(found)
-    sound = certificate.bound <= bound * (1 + MARGIN) and certificate.bound <= value * (1 + MARGIN)
-    detail = f"no private mechanism errs less often than {bound:.12g}; this one errs with {value:.12g}"
-    return (*checks, Check("bound", bool(sound), detail)), max(0.0, value - bound)
+    check, gap = from_below(solved, value, bound, "errs less often than", "errs with")
+    return (*checks, check), gap
 
 
 def _by_pairs(line: Line, border: int, level: Level) -> float:

@@ -46,8 +46,8 @@ def ask(
     """
     if plan:
         content = read_questions(file)
-        session = _opened(content, file, planned=True)
         with working("planning"):
+            session = _opened(content, file, planned=True)
             plans = _plans(session, content)
         _show_plans(session, plans, content, as_json)
         return
@@ -73,7 +73,8 @@ def publish(file: Path, out: Path) -> tuple[dict[str, Answer], Session]:
     session = _opened(content, file)
     plans = {name: replace(each, source=session.source) for name, each in plans.items()}
     answers = _asked(session, plans, content)
-    _write(pages, answers, content, session)
+    with working("writing the pages"):
+        _write(pages, answers, content, session)
     return answers, session
 
 
@@ -166,7 +167,8 @@ def _require_paid(session: Session, plans: Mapping[str, Plan]) -> None:
 
 def _asked(session: Session, plans: dict[str, Plan], content: Mapping[str, Any]) -> dict[str, Answer]:
     if content.get("together"):
-        return dict(zip(plans, session.batch(list(plans.values()), content.get("delta")), strict=True))
+        with working("asking"):
+            return dict(zip(plans, session.batch(list(plans.values()), content.get("delta")), strict=True))
     if "delta" in content:
         raise InvalidInput("delta is for questions that are asked together; add together = true, or leave it out.")
     _require_paid(session, plans)

@@ -20,7 +20,7 @@ from utmost.errors import BadFile, InvalidInput
 from utmost.exact import as_rational, to_float
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.written import read_level
-from utmost.release.budget import asked, levels_of
+from utmost.release.budget import Budget, asked, levels_of, tiers_of
 from utmost.release.proof import confirmed, load_answers
 from utmost.release.units import as_unit
 
@@ -131,13 +131,15 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Recompute every chain and sum; exit code 1 if one does not hold, 2 if the file is damaged and is not opened."""
-    reported = None if report is None else load_answers(report)
+    with working("verifying the report"):
+        reported = None if report is None else load_answers(report)
     if reported and dataset is None:
         dataset = reported[0][0].dataset
     accounts = _accounts(ledger, dataset)
     if head is not None and len(accounts) != 1:
         raise InvalidInput("a head belongs to one data set; name it.")
-    results = [account.check(head) for account in accounts]
+    with working("checking"):
+        results = [account.check(head) for account in accounts]
     for answer, proved in reported or ():
         numbers = tuple(each for each in proved.checks if not each.passed)  # a report that does not prove itself
         held = confirmed(answer, accounts[0])
@@ -229,6 +231,8 @@ def _present(accounts: list[Account], as_json: bool, picture: Path | None, entri
         console.print(f"  unit: {account.unit}; neighbours: {account.neighbours}", markup=False)
         console.print(f"  spent: {account.spent} in {_entries(len(done))}, {unfinished} unfinished", markup=False)
         console.print(f"  left: {account.left}", markup=False)
+        for tier in _tiers(account).left_of_tiers:
+            console.print(f"  left of {tier}", markup=False)
         console.print(f"  head: {account.head}", markup=False)
         if entries:
             table = Table("entry", "time", "level", "cost", "state", "question")
@@ -239,6 +243,11 @@ def _present(accounts: list[Account], as_json: bool, picture: Path | None, entri
             console.print(table)
     if not accounts:
         console.print("the ledger has no accounts")
+
+
+def _tiers(account: Account) -> Budget:
+    """The account as far as its tiers go: what was spent, without the entries."""
+    return Budget(account.dataset, account.left, account.spent, (), tiers_of(account.unit))
 
 
 def _plain(account: Account, entries: bool) -> dict[str, Any]:
@@ -255,6 +264,10 @@ def _plain(account: Account, entries: bool) -> dict[str, Any]:
         "left": {name: float(f"{amount:.12g}") for name, amount in left.items()},
         "head": account.head,
     }
+    if by_tier := _tiers(account).by_tier:
+        content["tiers"] = {
+            where: {"spent": float(spent), "promised": float(promised)} for where, (spent, promised) in by_tier.items()
+        }
     if entries:
         content["entries"] = [
             {

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from utmost.cli.ask import publish
+from utmost.cli.output import working
 from utmost.errors import InvalidInput, shown
-from utmost.release import Session, rows
+from utmost.release import Answer, Session, rows
 from utmost.release.demo_table import PEOPLE, write_survey
 from utmost.release.report import write_report
 
@@ -56,7 +57,8 @@ at_least = 3000
 def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
     """Make a survey, ask it five questions, and write a report to a folder; say what happens."""
     _require_own(folder)
-    table = write_survey(folder / "survey.csv")
+    with working("making a survey"):
+        table = write_survey(folder / "survey.csv")
     ledger = folder / "budget.db"
     for old in (ledger, Path(f"{ledger}-wal"), Path(f"{ledger}-shm")):
         old.unlink(missing_ok=True)
@@ -65,19 +67,25 @@ def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
         "Every row is protected: added or removed, it changes no answer's probability by more than the "
         "stated epsilon.\n"
     )
-    session = Session(table, "survey-2026", rows(at_most=25_000), "add-remove", budget=3, ledger=ledger)
-    say(f"{session.plan.count('age >= 65', privacy=0.5)}\n")
-    answers = [
-        session.count("age >= 65", privacy=0.5),
-        session.sum("hours_online", 0, 60, privacy=1, grid="0.5"),
-        session.mean("income", 0, 100_000, privacy=0.5, grid=100, where="town = 'Briar'"),
-        session.majority("agrees = 'yes'", privacy=0.5),
-        session.threshold("age BETWEEN 18 AND 29 AND agrees = 'no'", 3000, privacy=0.5),
+    with working("planning"):
+        session = Session(table, "survey-2026", rows(at_most=25_000), "add-remove", budget=3, ledger=ledger)
+        plan = session.plan.count("age >= 65", privacy=0.5)
+    say(f"{plan}\n")
+    answers: list[Answer] = []
+    questions: list[Callable[[], Answer]] = [
+        lambda: session.count("age >= 65", privacy=0.5),
+        lambda: session.sum("hours_online", 0, 60, privacy=1, grid="0.5"),
+        lambda: session.mean("income", 0, 100_000, privacy=0.5, grid=100, where="town = 'Briar'"),
+        lambda: session.majority("agrees = 'yes'", privacy=0.5),
+        lambda: session.threshold("age BETWEEN 18 AND 29 AND agrees = 'no'", 3000, privacy=0.5),
     ]
-    for answer in answers:
-        say(f"{answer}\n")
-    page = write_report(answers, folder / "report.html", "Five private answers about a survey")
-    checked = session.account.check(answers[-1].head)
+    for ask in questions:
+        with working(f"asking question {len(answers) + 1} of 5"):
+            answers.append(ask())
+        say(f"{answers[-1]}\n")
+    with working("writing the report"):
+        page = write_report(answers, folder / "report.html", "Five private answers about a survey")
+        checked = session.account.check(answers[-1].head)
     session.ledger.close()
     file = folder / "questions.toml"
     file.write_text(QUESTIONS, encoding="utf-8")
@@ -86,8 +94,10 @@ def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
     say(f"{checked}\n\nAsked again from a file, they cost nothing (left: {other.left}): utmost ask {file} --out DIR")
     other.ledger.close()
     say(f"The page that defends these answers: {page.resolve()}")
+    with working("verifying"):
+        verified = all(answer.verify() for answer in answers)
     return {
-        "verified": bool(checked) and same and all(answer.verify() for answer in answers),
+        "verified": bool(checked) and same and verified,
         "report": str(page.resolve()),
         "answers": [dict(answer.details) for answer in answers],
     }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from utmost.cli.output import Json, ask_private, checks_of, print_json, working
+from utmost.cli.output import Json, ask_private, checks_of, plain, print_json, working
 from utmost.errors import CannotCertify, InvalidInput
 from utmost.exact.saved import format_of
 
@@ -46,7 +46,9 @@ def show(
     """Show a saved solution and verify it again."""
     from utmost.solution import Solution
 
-    _present(Solution.load(file), None, picture, as_json)
+    with working("loading"):
+        solution = Solution.load(file)
+    _present(solution, None, picture, as_json)
 
 
 def certify(
@@ -134,33 +136,35 @@ def sample(
     if not hasattr(solution.mechanism, "outputs"):
         _sample_number(solution, size, as_json)
         return
-    certified = solution.certified
+    with working("certifying"):
+        certified = solution.certified
     text = ask_private("point (not shown)")
     names = {str(point): point for point in certified.points}
     if len(names) < len(certified.points):
         raise InvalidInput("two points of this mechanism read alike; draw from it in Python instead.")
     if text not in names:
         raise InvalidInput("that is not a point of this mechanism; `utmost show` lists its points.")
-    answers = [str(answer) for answer in certified.sample(names[text], size)]
+    answers = certified.sample(names[text], size)
     if as_json:
-        print_json({"answers": answers, "privacy": str(certified.levels), "draws": size})
+        print_json({"answers": list(map(plain, answers)), "privacy": str(certified.levels), "draws": size})
     else:
-        print("\n".join(answers))
+        print("\n".join(map(str, answers)))
 
 
 def _sample_number(solution: Solution, size: int, as_json: bool) -> None:
     """Draw private answers about a whole number, proved private first."""
-    check = solution.mechanism.prove(solution.problem.space, solution.problem.privacy)
+    with working("proving"):
+        check = solution.mechanism.prove(solution.problem.space, solution.problem.privacy)
     if not check.passed:
         raise CannotCertify(f"the mechanism is not proved private ({check.detail}).")
     text = ask_private("number (not shown)")
     if not text.strip().lstrip("-").isdecimal():
         raise InvalidInput("that is not a whole number.")
-    answers = [str(solution.mechanism.sample(int(text))) for _ in range(size)]
+    answers = [int(solution.mechanism.sample(int(text))) for _ in range(size)]
     if as_json:
         print_json({"answers": answers, "privacy": str(solution.problem.privacy), "draws": size})
     else:
-        print("\n".join(answers))
+        print("\n".join(map(str, answers)))
 
 
 def demo(
@@ -181,13 +185,15 @@ def demo(
 
 
 def _present(solution: Solution, out: Path | None, picture: Path | None, as_json: bool) -> None:
-    verification = solution.verify()
-    if out:
-        solution.save(out)
-    if picture:
-        from utmost import plot
+    with working("verifying"):
+        verification = solution.verify()
+    with working("saving"):
+        if out:
+            solution.save(out)
+        if picture:
+            from utmost import plot
 
-        plot.save(plot.draw(solution), picture)
+            plot.save(plot.draw(solution), picture)
     if as_json:
         print_json(_summary(solution, verification))
     else:
@@ -253,8 +259,8 @@ def _summary(solution: Solution, verification: Verification) -> dict[str, Any]:
     shown: dict[str, Any] = {"points": len(mechanism.points), "outputs": len(mechanism.outputs)}
     if isinstance(mechanism, FiniteMechanism):
         shown = {
-            "points": [str(p) for p in mechanism.points],
-            "outputs": [str(o) for o in mechanism.outputs],
+            "points": list(map(plain, mechanism.points)),
+            "outputs": list(map(plain, mechanism.outputs)),
             "matrix": mechanism.matrix.tolist(),
         }
     return {**_proof(solution, verification), "mechanism": shown}

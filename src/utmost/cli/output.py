@@ -68,6 +68,11 @@ def _finite(content: Any) -> Any:
     return str(content) if isinstance(content, float) and math.isinf(content) else content
 
 
+def plain(label: Any) -> Any:
+    """A point or an output as JSON has it: a number is a number, yes or no is true or false, all else its text."""
+    return label if isinstance(label, bool | int | float | str) else str(label)
+
+
 def ask_private(prompt: str) -> str:
     """A line that is private: from a prompt that does not show it, or from standard input; never an argument."""
     try:

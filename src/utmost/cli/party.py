@@ -77,8 +77,9 @@ def design(
 @app.command()
 def verify(protocol: File, as_json: Json = False) -> None:
     """Re-prove a saved protocol; exit code 1 if it fails."""
-    loaded = Protocol.load(protocol)
-    proof = loaded.verify()
+    with working("verifying"):
+        loaded = Protocol.load(protocol)
+        proof = loaded.verify()
     _present(loaded, proof, None, as_json)
     if not proof:
         raise typer.Exit(1)

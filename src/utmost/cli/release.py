@@ -52,7 +52,7 @@ def release(**given: Any) -> None:
     if report:
         _require_apart(require_writable(report), ledger)
     extra = {"fresh": given["fresh"], **({"loss": given["loss"]} if given["loss"] else {})}
-    unit = _unit(given["rows_at_most"], given["people_by"], given["people_at_most"], given["rows_each"])
+    unit = _unit(given)
 
     def open_with(accounts: Ledger) -> Session:
         allowed = _budget(accounts, given["dataset"], given["budget"], level)
@@ -64,8 +64,8 @@ def release(**given: Any) -> None:
         answer = _ask(planned.plan, asked, level, given, extra)
         if not plan:
             answer = open_with(Ledger(ledger)).ask(answer.question, given["fresh"])
-    if report and not plan:
-        answer.report(report, **stated)
+        if report and not plan:
+            answer.report(report, **stated)
     if not as_json:
         print(answer)
         if report and not plan:
@@ -92,6 +92,8 @@ def _whole(help: str) -> Any:
 TABLE = "A CSV or Parquet file, file.duckdb#table, postgresql://user@host/database#table, or sc://host:15002#table."
 BUDGET = "What all answers together may spend, as --privacy; without it, a new account has room for this answer only."
 LOSS = "absolute, squared, zero-one or such as 'within 5'; of winners shortfall, of quantiles rank."
+TIER = "A public group that is promised more: its epsilon, at most so many, which ones: \"0.1, 20: consent = 'basic'\"."
+SIZE_OF_NUMBER = 20
 LEDGER = "The ledger's file or postgresql:// URL; in memory without it."
 FIXED: dict[str, tuple[Any, Any]] = {
     "privacy": (_text("What this may spend: 0.5; 0.5,1e-6; rho=0.1; mu=0.5."), None),
@@ -101,6 +103,7 @@ FIXED: dict[str, tuple[Any, Any]] = {
     "people_by": (_text("A person is protected; this column says whose row."), None),
     "people_at_most": (_whole("There are at most so many people."), None),
     "rows_each": (_whole("So many rows of a person take part at most."), None),
+    "tier": (Annotated[list[str] | None, typer.Option(help=TIER)], None),
     "memory": (_text("How much memory the engine may take, such as 4GB."), None),
     "threads": (_whole("How many threads the engine may use."), None),
     "spill": (_text("A folder for rows that do not fit into memory; deleted at the end."), None),
@@ -246,8 +249,23 @@ def _ask(target: Any, asked: type[Question], level: Level, given: dict[str, Any]
     return getattr(target, asked.name)(**arguments, privacy=level, **extra)
 
 
-def _unit(rows_at_most: int | None, people_by: str | None, people_at_most: int | None, rows_each: int | None) -> Unit:
-    return rows(rows_at_most) if people_by is None else people(people_by, rows_each, people_at_most)
+def _unit(given: dict[str, Any]) -> Unit:
+    tiers = dict(map(_tier, given["tier"])) if given["tier"] else None
+    if given["people_by"] is None:
+        return rows(given["rows_at_most"], tiers)
+    return people(given["people_by"], given["rows_each"], given["people_at_most"], tiers)
+
+
+def _tier(text: str) -> tuple[str, tuple[str, int]]:
+    """A group with a promise of its own: its epsilon, how many there are at most, and the condition."""
+    numbers, colon, where = text.partition(":")
+    epsilon, comma, most = numbers.partition(",")
+    if not colon or not comma or not most.strip().isdecimal() or len(most) > SIZE_OF_NUMBER:
+        raise InvalidInput(
+            f"--tier is {shown(text)}; write an epsilon, how many there are at most and a condition, such as "
+            "\"0.1, 20: consent = 'basic'\"."
+        )
+    return where.strip(), (epsilon.strip(), int(most))
 
 
 def _budget(accounts: Ledger, dataset: str, budget: str | None, level: Level) -> Level:

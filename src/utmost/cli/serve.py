@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from utmost.cli.output import working
 from utmost.errors import InvalidInput, UtmostError
 from utmost.release.demo_table import TOWNS, write_survey
 
@@ -41,8 +43,14 @@ def serve(
     if name:
         raise InvalidInput(f"{name!r} stands after the settings; give the settings alone, or `utmost serve key NAME`.")
     settings = read_settings(what)
-    print(f"listening on http://{settings.host}:{settings.port}; stop with Ctrl-C", file=sys.stderr)
-    run_server(settings)
+    with ExitStack() as opening:
+        opening.enter_context(working("opening the tables"))
+
+        def ready() -> None:
+            opening.close()
+            print(f"listening on http://{settings.host}:{settings.port}; stop with Ctrl-C", file=sys.stderr)
+
+        run_server(settings, ready)
 
 
 def studio(
@@ -59,15 +67,20 @@ def studio(
         from utmost.serve.app import run_server
     except ImportError:
         raise UtmostError(MISSING) from None
-    settings = studio_settings(folder, port, table)
-    address = f"http://127.0.0.1:{port}"
-    print(f"the studio is at {address}; stop with Ctrl-C", file=sys.stderr)
-    if open_page:
-        import threading
-        import webbrowser
+    with ExitStack() as opening:
+        opening.enter_context(working("opening the table"))
 
-        threading.Timer(1.5, webbrowser.open, [address]).start()
-    run_server(settings)
+        def ready() -> None:
+            opening.close()
+            print(f"the studio is at {address}; stop with Ctrl-C", file=sys.stderr)
+            if open_page:
+                import threading
+                import webbrowser
+
+                threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
+
+        address = f"http://127.0.0.1:{port}"
+        run_server(studio_settings(folder, port, table), ready)
 
 
 def studio_settings(folder: Path, port: int, file: Path | None = None) -> Any:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from utmost.cli.form_file import read_form
-from utmost.cli.output import Accept, Json, ask_private, json_values, kept_file, print_json, read_text
+from utmost.cli.output import Accept, Json, ask_private, json_values, kept_file, print_json, read_text, working
 from utmost.design import local
 from utmost.design.local.estimation import Estimate
 from utmost.design.local.survey import Survey
@@ -50,8 +50,9 @@ def design(
     """Make the survey with the least variance for these categories and save it."""
     from utmost.cli.problem_file import LevelTable
 
-    made = local.survey(categories, LevelTable(epsilon=privacy, ratio=ratio).level(), question, other)
-    made.save(out)
+    with working("designing"):
+        made = local.survey(categories, LevelTable(epsilon=privacy, ratio=ratio).level(), question, other)
+        made.save(out)
     expected = made.standard_error(people)
     summary = {
         "survey": made.identity[:SHOWN],
@@ -83,12 +84,14 @@ def form(
     The file has a title, an epsilon, perhaps an introduction, and for every question a table [[question]] with its
     text, its answers, and perhaps a share of the epsilon.
     """
-    made = read_form(file)
-    made.save(out)
-    if as_json:
-        print_json(_described(made, people) | {"saved": str(out)})
+    with working("designing"):
+        made = read_form(file)
+        made.save(out)
+        told = _described(made, people) if as_json else made.report(people)
+    if isinstance(told, dict):
+        print_json(told | {"saved": str(out)})
         return
-    print(f"{made.report(people)}\n  saved: {out}")
+    print(f"{told}\n  saved: {out}")
 
 
 @app.command()
@@ -218,15 +221,19 @@ def estimate(
 ) -> None:
     """Estimate the frequencies of the categories from responses, with intervals, cross-tables and a page."""
     if format_of(file) == FORM_FORMAT or _from_pages(responses):
-        asked_all = Form.load(file)
-        _estimate_form(asked_all, read_collected(responses, asked_all), level, cross or [], page, as_json)
+        with working("reading responses"):
+            asked_all = Form.load(file)
+            answered = read_collected(responses, asked_all)
+        _estimate_form(asked_all, answered, level, cross or [], page, as_json)
         return
-    asked = Survey.load(file)
-    heard = [response for path in responses for response in _read_responses(path, asked)]
+    with working("reading responses"):
+        asked = Survey.load(file)
+        heard = [response for path in responses for response in _read_responses(path, asked)]
     if page or cross:
         _estimate_form(Form.of(asked), [(response,) for response in heard], level, cross or [], page, as_json)
         return
-    found = asked.estimate(heard)
+    with working("estimating"):
+        found = asked.estimate(heard)
     if not as_json:
         print(found.table(level))
         return
@@ -236,11 +243,14 @@ def estimate(
 def _estimate_form(
     asked: Form, heard: list[tuple[Any, ...]], level: float, cross: list[str], page: Path | None, as_json: bool
 ) -> None:
-    found = asked.estimate(heard)
-    tables = [found.cross(*_pair(text, len(asked.surveys))) for text in cross]
+    pairs = [_pair(text, len(asked.surveys)) for text in cross]
+    with working("estimating"):
+        found = asked.estimate(heard)
+        tables = [found.cross(*pair) for pair in pairs]
+        drawn = None if page is None else results_page(found, level, tables)
     if page is not None:
         try:
-            page.write_text(results_page(found, level, tables), encoding="utf-8")
+            page.write_text(str(drawn), encoding="utf-8")
         except OSError as problem:
             raise InvalidInput(f"{page} cannot be written: {problem.strerror}; name another file.") from None
     if as_json:

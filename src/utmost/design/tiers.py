@@ -7,7 +7,9 @@ grid with a level in each direction. Priors are uniform over that grid.
 its own level, each with its best remap, added up; the same with small groups left out, whose middles stand for them.
 Only a small group that is protected much more than the others makes a difference: 20 of 2000 people at 0.1 and the
 others at 1 are counted with an error of 4.526 instead of 9.911, and with all others known it would be 4.403. The best
-guess from several counts at once would gain less than one part in ten thousand over the sum of best guesses.
+guess from several counts at once would gain little over the sum of best guesses: one part in ten thousand for 20 of 220
+people, four in a thousand for 5 of 15. For 5 at 0.1 and 10 at 1 the optimum, by a linear program over all mechanisms,
+is 1.607 where this loses 1.672 and the bound is 1.431.
 
 **Yes or no** is the linear program over all boundary values on a window of the grid (`binary.best_boundary`), outside
 of which nothing is told apart, or yes or no about one sum where the window would be too large. The balanced mechanism
@@ -28,7 +30,7 @@ import numpy as np
 from utmost.design.binary.boundary import best_boundary
 from utmost.design.binary.line import best_yes_or_no
 from utmost.design.noise.line import best_on_line
-from utmost.errors import InvalidInput, SolverFailed, TooLarge, UtmostError
+from utmost.errors import SolverFailed, TooLarge, UtmostError
 from utmost.exact.arrays import Floats
 from utmost.mechanism.line import require_line_loss
 from utmost.mechanism.tiers import TieredSums, TieredTable, grid_levels, grid_sums, sum_prior, window_of, wrongly
@@ -65,8 +67,6 @@ def best_tiered_count(grid: Tiers, level: Level, loss: str = "absolute", unbiase
     4.526 >= 4.403 a count for each tier
     """
     asked = require_line_loss(loss)
-    if any(line.reach != 1 for line in grid.lines if line.points > 1):
-        raise InvalidInput("a count of tiers is of rows, of which one neighbour has one.")
     found = tiered_counts(grid, level, asked, unbiased)
     if not found:
         raise TooLarge("these tiers are too large for a table of best guesses; ask at a larger level.")

@@ -48,6 +48,8 @@ from utmost.mechanism.sampling import Uniform, below
 from utmost.privacy import ApproxDP, Level, level_from_json
 from utmost.privacy.pure_part import implies
 
+SMALLEST = Fraction(1, 10**300)
+"""The least decay of a file, far below e^-500: its logarithm is that of a float."""
 NODES = 40
 """How many nodes integrate a product of up to a thousand factors: exact up to 80 of them, to 1e-12 beyond."""
 NEXT_TO_NOTHING = 1e-19
@@ -114,6 +116,13 @@ class DecayingChoice(ChoiceLaw):
         """What else must hold; nothing by default."""
         return check
 
+    def wrong_at_most(self, others: int) -> float:
+        """How often one of so many wrong candidates is named, at most, whatever the tally.
+
+        Scores may tie, or be next to that: then all are named alike.
+        """
+        return others / (others + 1)
+
     def to_json(self) -> dict[str, Any]:
         """The parameters as plain data."""
         return {"on": self.contest.to_json(), "pure": self.pure.to_json(), "decay": write_rational(self.decay)}
@@ -124,7 +133,10 @@ class DecayingChoice(ChoiceLaw):
         pure = level_from_json(data["pure"])
         if not isinstance(pure, ApproxDP):
             raise InvalidInput("a choice by powers keeps a pure level.")
-        return cls(contest_from_json(data["on"]), pure, as_rational(str(data["decay"]), "the decay"))
+        decay = as_rational(str(data["decay"]), "the decay")
+        if not SMALLEST <= decay < 1:
+            raise InvalidInput(f"a choice by powers has a decay of at least {float(SMALLEST):g} and below 1.")
+        return cls(contest_from_json(data["on"]), pure, decay)
 
 
 class NoisyMax(DecayingChoice):
@@ -209,6 +221,11 @@ class NoisyMax(DecayingChoice):
     def _share_left(self, ahead: Floats) -> Floats:
         nodes = _geometric_nodes(self.decay, min(ahead.shape[1] // 2 + 1, NODES))
         return sum((w * (1 - t * ahead).prod(axis=1) for t, w in zip(*nodes, strict=True)), np.zeros(len(ahead)))
+
+    def wrong_at_most(self, others: int) -> float:
+        """A wrong candidate is named only if its noise is above that of the right one: the chance that one's is."""
+        ahead = np.full((1, others), float(self.decay))
+        return float(1 - self._share_left(ahead)[0])
 
     def _scores(self, tallies: Any) -> Any:
         return self.contest.scores(tallies) if isinstance(self.contest, Ranks) else tallies
@@ -302,6 +319,11 @@ class NearestChoice(DecayingChoice):
         right = self.contest.winners(tallies)[:, None] == np.arange(self.contest.size)
         found[right] = 0.0
         return np.asarray(np.where(right, 1 - found.sum(axis=1, keepdims=True), found))
+
+    def wrong_at_most(self, others: int) -> float:
+        """Each is a step away or more."""
+        b = float(self.decay)
+        return others * b / (1 + b)
 
     def _draw(self, tally: Any) -> int:
         steps, winner = self.contest.steps(tally)[0].tolist(), int(self.contest.winners(tally)[0])

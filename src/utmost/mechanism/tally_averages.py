@@ -291,34 +291,6 @@ def places_within(
     return max(place - reach, 0), min(place + reach, m - 1)
 
 
-def rows_within(law: ChoiceLaw, confidence: float) -> float | None:
-    """Whatever the table holds: with this chance the named one is fewer rows than this from being right.
-
-    A candidate g units of score behind is named with probability at most b^g by each law of powers, so m - 1 others
-    that are g or more behind with at most (m - 1) b^g. Tables do not look at how far others are behind: of few tallies
-    each is tried, and of more nothing is known (None).
-    """
-    if not isinstance(law, DecayingChoice):
-        return _rows_within_of_all(law, confidence)
-    steps = math.log((law.contest.size - 1) / (1 - confidence)) / -math.log(law.decay)
-    return max(math.ceil(steps), 1) * law.step_in_rows
-
-
-@lru_cache(maxsize=64)
-def _rows_within_of_all(law: ChoiceLaw, confidence: float) -> int | None:
-    """The same from every tally's own law; None where there are too many."""
-    contest = law.contest
-    if contest.tallies.points > MOST_TALLIES:
-        return None
-    every = list_all(contest.tallies)
-    chances, scores = chances_of(law, every), contest.scores(every)
-    off = (scores.max(axis=1, keepdims=True) - scores) // contest.units  # whole rows behind, at least
-    farthest = 0
-    while ((chances * (off > farthest)).sum(axis=1) > 1 - confidence).any():
-        farthest += 1
-    return farthest + 1
-
-
 # ---- where it costs most ----
 
 

@@ -14,15 +14,31 @@ from utmost.privacy import ApproxDP, Level
 COLOURS = ("#4271ae", "#c44e52", "#55a868", "#8172b3", "#ccb974", "#64b5cd", "#8c8c8c")
 
 
-def regions(named: Mapping[str, Region], title: str = "Privacy regions") -> Figure:
+def regions(named: Mapping[str, Region], title: str = "Privacy regions", beside: Figure | None = None) -> Figure:
     """Privacy regions below the diagonal: whoever tests for one person's data errs above these lines (LIM Figure 2.1).
+
+    Parameters
+    ----------
+    named : {name: Region}
+        What is drawn, with what the legend calls it.
+    title : str
+        What stands above the picture.
+    beside : figure, optional
+        A picture with one pair of axes, to whose right this one is drawn.
 
     Examples
     --------
     >>> from utmost.accounting import region
     >>> figure = regions({"1-DP": region(1)})
     """
-    figure, axes = canvas(title, size=(5.6, 5.2))
+    if beside is None:
+        figure, axes = canvas(title, size=(5.6, 5.2))
+    else:
+        figure = beside
+        figure.set_size_inches(11.2, 5.2)
+        figure.axes[0].set_subplotspec(figure.add_gridspec(1, 2)[0])
+        axes = figure.add_subplot(figure.axes[0].get_gridspec()[1])
+        axes.set_title(title, fontsize=11)
     axes.plot([0, 1], [1, 0], color="#999999", linewidth=0.8, linestyle=":")
     for i, (name, one) in enumerate(named.items()):
         axes.plot(*one.corners.T, color=COLOURS[i % len(COLOURS)], linewidth=1.6, label=name)
@@ -74,7 +90,9 @@ def theorem_regions(epsilon: Number, delta: Number, times: int) -> Figure:
     return regions(named, f"{times} releases at {level}")
 
 
-def region_tangents(one: Region, epsilons: Sequence[float], title: str = "A region and its tangents") -> Figure:
+def region_tangents(
+    one: Region, epsilons: Sequence[float], title: str = "A region and its tangents", beside: Figure | None = None
+) -> Figure:
     """A privacy region as the lines that touch it from below (LIM Figure 2.5, right).
 
     P_FA = 1 - d(e) - e^e P_MD touches the region where d(e) is the least delta that it keeps with epsilon e: so the
@@ -88,14 +106,16 @@ def region_tangents(one: Region, epsilons: Sequence[float], title: str = "A regi
         Of the tangents; each is drawn with its mirror image.
     title : str
         What stands above the picture.
+    beside : figure, optional
+        A picture of regions to whose right this one is drawn, as LIM Figure 2.5 does.
 
     Examples
     --------
     >>> import utmost as um
     >>> figure = um.plot.region_tangents(um.compose(um.ApproxDP(0.1, 0.001), 30).region(), [0, 0.5, 1])
     """
-    figure = regions({"region": one}, title)
-    axes = figure.axes[0]
+    figure = regions({"region": one}, title, beside)
+    axes = figure.axes[-1]
     missed = [0.0, 1.0]
     for i, epsilon in enumerate(epsilons):
         delta, growth = one.delta(float(epsilon)), math.exp(min(float(epsilon), 700.0))

@@ -16,10 +16,15 @@ from utmost.plot.canvas import Figure, canvas, caption
 from utmost.plot.graphs import MOST_POINTS, layout
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels
-from utmost.space.family import Sums
 
-COLOURS = ("#c44e52", "#4271ae", "#55a868", "#ccb974", "#8172b3", "#64b5cd")
-MARKED = "#111111"
+COLOURS = ("#d9696d", "#6f9bd1", "#77bd87", "#e3cf6a", "#9d90c9", "#7fc4d4")
+CALLED = dict(zip(("red", "blue", "green", "yellow", "purple"), COLOURS, strict=False))
+"""Answers that are called like a colour have it."""
+MARKED, PLAIN = "#111111", "#f2f2f2"
+RINGS = (1000, 520, 170)
+"""How large the discs of a first, second and third preference are, each upon the one before."""
+MOST_IN_A_ROW = 6
+"""Beyond so many points in a row the discs become smaller."""
 
 
 def space_graph(
@@ -33,9 +38,9 @@ def space_graph(
 ) -> Figure:
     """A graph of datasets or results, as the papers draw them.
 
-    Points are coloured by their truth, or by their first preference with the whole ranking written below the name.
-    Points on the boundary have a thick rim, those of a hitting set are squares, boundary edges are dashed, and edges
-    with a stronger promise are thicker.
+    Points are coloured by their truth, or have a ring for each preference, the first one outermost. Answers that are
+    called blue, red or green are drawn so. Points on the boundary have a thick rim, those of a hitting set are squares,
+    boundary edges are dashed, and edges with a stronger promise are thicker.
 
     Parameters
     ----------
@@ -96,7 +101,8 @@ def rainbow_graphs(space: Space, preferences: Any, title: str | None = None) -> 
     small, _ = boundary_space(space, preferences)
     places = {point: (float(point[1]) - 0.35 * (row % 2), -float(row)) for row, point in _rows(small)}
     _drawn(beside, small, None, {point: point[0] for point in small.points}, None, set(), places)
-    beside.set_title("its boundary graph: (ranking, distance)", fontsize=11)
+    beside.set_title("its boundary graph: a ranking and a distance", fontsize=11)
+    figure.text(0.5, 0.01, "rings: the first preference is outermost", ha="center", fontsize=8, color="#555555")
     if title:
         figure.suptitle(title)
     return figure
@@ -124,58 +130,86 @@ def _drawn(
     at = layout(space) if positions is None else np.array([positions[point] for point in space.points], dtype=float)
     told = preferences if preferences is not None else truth
     answers = [None] * n if told is None else list(space.align(told, "the answers"))
-    groups: list[Any] = [answer if preferences is None else tuple(answer or ()) for answer in answers]
-    shown = [group if preferences is None or group is None else group[0] for group in groups]
-    names = list(dict.fromkeys(shown))
-    a, b = space.edge_indices.T
-    crossing = np.array([groups[i] != groups[j] for i, j in zip(a, b, strict=True)], dtype=bool)
+    ranked: list[tuple[Any, ...]] = [
+        tuple(answer or ()) if preferences is not None else () if answer is None else (answer,) for answer in answers
+    ]
+    names = list(dict.fromkeys(name for ranking in ranked for name in ranking))
+    crossing = [ranked[i] != ranked[j] for i, j in space.edge_indices.tolist()]
     on_boundary = set(space.edge_indices[crossing].ravel().tolist())
-    widths = np.full(len(a), 1.4)
-    if privacy is not None and len(a):
-        strict = -np.log(np.maximum(privacy.upper(np.arange(len(a)), np.full(len(a), 0.25)), 1e-9))
-        widths = 1.2 + 3.5 * (strict - strict.min()) / max(float(np.ptp(strict)), 1e-12)
-    for (i, j), width, crosses in zip(space.edge_indices.tolist(), widths, crossing, strict=True):
-        axes.plot(*at[[i, j]].T, color="#888888", linewidth=width, linestyle="--" if crosses else "-", zorder=1)
+    _edges(axes, space, at, crossing, privacy)
+    scale = min(1.0, (MOST_IN_A_ROW / n) ** 2) if _in_a_row(space, at) else 1.0
     for i, point in enumerate(space.points):
-        colour = "#dddddd" if shown[i] is None else COLOURS[names.index(shown[i]) % len(COLOURS)]
-        rim = 3.0 if i in on_boundary else 0.8
         marker = "s" if point in hitting else "o"
+        colours = [_colour(name, names) for name in ranked[i]] or [PLAIN]
+        rim = 3.0 if i in on_boundary else 0.8
         axes.scatter(
-            *at[i], s=900, color=colour, marker=marker, edgecolors=MARKED, linewidths=rim, alpha=0.75, zorder=3
+            *at[i], s=scale * RINGS[0], color=colours[0], marker=marker, edgecolors=MARKED, linewidths=rim, zorder=3
         )
-        ranking = "" if preferences is None else "\n" + _order(groups[i])
-        axes.annotate(f"{_short(point)}{ranking}", at[i], ha="center", va="center", fontsize=7, zorder=4)
+        for size, colour in zip(RINGS[1:], colours[1:], strict=False):
+            axes.scatter(
+                *at[i], s=scale * size, color=colour, marker=marker, edgecolors=MARKED, linewidths=0.5, zorder=3
+            )
+        above = {"xytext": (0, 21), "textcoords": "offset points"} if len(colours) > 1 else {}
+        axes.annotate(_short(point), at[i], ha="center", va="center", fontsize=8, zorder=4, **above)
     for name in names:
-        if name is not None:
-            axes.scatter([], [], s=90, color=COLOURS[names.index(name) % len(COLOURS)], label=str(name))
-    if any(name is not None for name in names):
+        axes.scatter([], [], s=90, color=_colour(name, names), label=str(name))
+    if names:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(len(names), 6), frameon=False, fontsize=8)
     axes.margins(0.15)
     axes.set_axis_off()
 
 
-def _order(ranking: Any) -> str:
-    """A ranking inside a point: letters close together, longer names one below the other."""
-    names = [str(name) for name in ranking]
-    return ("" if all(len(name) == 1 for name in names) else "\n").join(names)
+def _in_a_row(space: Space, at: Any) -> bool:
+    return isinstance(space.points, range) and not at[:, 1].any()
+
+
+def _colour(name: Any, names: list[Any]) -> str:
+    return CALLED.get(str(name), COLOURS[names.index(name) % len(COLOURS)])
+
+
+def _edges(axes: Any, space: Space, at: Any, crossing: list[bool], privacy: EdgeLevels | None) -> None:
+    """Lines, dashed across the boundary and thick where little may be told; arcs where points lie in a row."""
+    count = len(crossing)
+    widths = np.full(count, 1.4)
+    if privacy is not None and count:
+        strict = -np.log(np.maximum(privacy.upper(np.arange(count), np.full(count, 0.25)), 1e-9))
+        widths = 1.2 + 3.5 * (strict - strict.min()) / max(float(np.ptp(strict)), 1e-12)
+    in_a_row = _in_a_row(space, at)
+    for (i, j), width, crosses in zip(space.edge_indices.tolist(), widths, crossing, strict=True):
+        way = np.linspace(at[i], at[j], 24)
+        if in_a_row and abs(i - j) > 1:  # edges would lie on each other
+            way[:, 1] += 0.3 * (abs(i - j) - 1) * (-1) ** abs(i - j) * np.sin(np.linspace(0, np.pi, 24))
+        axes.plot(*way.T, color="#888888", linewidth=width, linestyle="--" if crosses else "-", zorder=1)
 
 
 def _short(point: Any) -> str:
     """A point's name inside it; of a point of a boundary graph, its distance."""
     if isinstance(point, tuple) and len(point) == 2 and isinstance(point[0], tuple):
         return f"{point[1]:g}"
+    if isinstance(point, tuple) and len(point) == 2:
+        return f"{point[0]},{point[1]}"[:12]
     return "".join(map(str, point))[:12] if isinstance(point, tuple) else str(point)[:12]
 
 
-def query_graphs(named: Mapping[str, Space], title: str = "Adjacency graphs of queries") -> Figure:
-    """The graphs of results of several queries side by side (REG Figures 1 and 5).
+def query_graphs(
+    named: Mapping[str, Space | EdgeLevels],
+    title: str | None = None,
+    truth: Any = None,
+    positions: Mapping[Any, tuple[float, float]] | None = None,
+) -> Figure:
+    """Several graphs side by side: of the results of queries (REG Figures 1 and 5), or of levels (HET Figure 1).
 
     Parameters
     ----------
-    named : {name: Space}
-        Such as {"count": um.counts(4), "sum": um.sums(2, 3), "two counts": um.grid((3, 3))}.
-    title : str
+    named : {name: Space, or levels per edge}
+        Such as {"count": um.counts(4), "sum": um.sums(2, 3), "two counts": um.grid((3, 3))}; of levels, edges with a
+        stronger promise are thicker.
+    title : str, optional
         What stands above.
+    truth : mapping, array or callable, optional
+        The right answer at each point, of all graphs.
+    positions : {point: (x, y)}, optional
+        Where points lie, of all graphs.
 
     Examples
     --------
@@ -187,13 +221,11 @@ def query_graphs(named: Mapping[str, Space], title: str = "Adjacency graphs of q
         raise InvalidInput("name at least one query: {'count': um.counts(4)}.")
     figure, first = canvas("", size=(4.2 * len(named), 4.2))
     first.remove()
-    for place, (name, space) in enumerate(named.items(), 1):
+    for place, (name, given) in enumerate(named.items(), 1):
         axes = figure.add_subplot(1, len(named), place)
-        bent = None
-        if isinstance(space.family, Sums) and space.family.largest > 1:  # edges would lie on each other
-            turn = np.linspace(0.15 * np.pi, 0.85 * np.pi, len(space.points))[::-1]
-            bent = {point: (float(np.cos(t)), float(np.sin(t))) for point, t in zip(space.points, turn, strict=True)}
-        _drawn(axes, space, None, None, None, set(), bent)
+        space, levels = (given.space, given) if isinstance(given, EdgeLevels) else (given, None)
+        _drawn(axes, space, truth, None, levels, set(), positions)
         axes.set_title(name, fontsize=11)
-    figure.suptitle(title)
+    if title:
+        figure.suptitle(title)
     return figure

@@ -43,9 +43,10 @@ class After:
 
     Attributes
     ----------
-    intervals : for every number of the answer, between which ends its true value lies with this confidence
+    intervals : for every number of the answer, between which ends its true value lies with this confidence, whatever
+        the table holds
     confidence : of each interval
-    given : what the intervals or the probability rest on, and what they are about
+    given : what the probability and what is likely rest on; without these, what the intervals rest on and are about
     probability_right : of yes or no and of candidates, how likely the answer is right; None where it is not known
     standard_error : of that probability, where it is estimated
     expected : the expected loss given the prior and the answer
@@ -53,6 +54,8 @@ class After:
         from being right; None where nothing is known
     likely : of one quantile, given the prior and the answer: between which candidates it lies with this confidence; at
         a given table it may lie there less often, so it is none of the `intervals`
+    rows : of a mean, how many rows took part as far as the released sums say: `expected` is the loss with so many, and
+        rests on no prior over their number; None elsewhere
     """
 
     intervals: Mapping[Any, tuple[Any, Any]] = field(default_factory=dict)
@@ -63,3 +66,4 @@ class After:
     expected: float | None = None
     rows_within: float | None = None
     likely: tuple[Any, Any] | None = None
+    rows: int | None = None

@@ -353,7 +353,14 @@ def _equal(one: Any, other: Any) -> bool:
         return bool(one is other or one == other)
     if isinstance(other, Mapping):
         return True  # a listed prior over tallies is compared by the checker
-    return bool(np.array_equal(np.asarray(one), np.asarray(other)))
+    return bool(_listed(one) == _listed(other))
+
+
+def _listed(part: Any) -> Any:
+    """Arrays and tuples as lists, whatever is in them."""
+    if isinstance(part, np.ndarray):
+        return part.tolist()
+    return [_listed(one) for one in part] if isinstance(part, list | tuple) else part
 
 
 def _in_unit(question: Question, value: float | None) -> float | None:

@@ -9,8 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 from utmost.accounting.entries import Entry, Left, Spent
+from utmost.errors import InvalidInput
 from utmost.release.pictures import spending
-from utmost.release.units import Tier
+from utmost.release.units import Tier, as_unit
 from utmost.solution.card import card, table
 
 
@@ -22,7 +23,7 @@ class Budget:
     ----------
     left, spent : what of the budget is left, and what was spent, all entries together
     entries : what was spent on what, oldest first
-    tiers : groups of rows with promises of their own, of which every answer spends in proportion
+    tiers : groups of rows or people with promises of their own, of which every answer spends in proportion
 
     Examples
     --------
@@ -62,10 +63,16 @@ class Budget:
         spent = Fraction(amount.rational) if amount.ratio == 1 else Fraction(math.nextafter(float(amount), math.inf))
         return {tier.where: (spent * tier.share, tier.promised) for tier in self.tiers}
 
+    @property
+    def left_of_tiers(self) -> list[str]:
+        """What is left of each tier, in words."""
+        return [
+            f"{where}: epsilon {float(promised - spent):.6g} of {float(promised):.6g}"
+            for where, (spent, promised) in self.by_tier.items()
+        ]
+
     def __str__(self) -> str:
-        lines = [f"{self.dataset}: {self.left} left"]
-        for where, (spent, promised) in self.by_tier.items():
-            lines.append(f"  {where}: epsilon {float(promised - spent):.6g} of {float(promised):.6g} left")
+        lines = [f"{self.dataset}: {self.left} left", *(f"  {tier} left" for tier in self.left_of_tiers)]
         for entry in self.entries:
             lines.append(f"  {entry.number}. {levels_of(entry)}  {asked(entry)}{_unfinished(entry)}")
             lines += [f"     {level}  {words}".rstrip() for level, words in parts_of(entry)]
@@ -81,7 +88,9 @@ class Budget:
             cells += [("", level, "", words) for level, words in parts_of(e)]
             rows += cells
         spent = table(("entry", "level", "charged", "asked"), rows) if rows else ""
-        return card(f"{self.dataset}: {self.left} left", self.picture(), spent)
+        parts = [tuple(each.rsplit(": ", 1)) for each in self.left_of_tiers]
+        tiers = table(("tier", "left"), parts) if parts else ""
+        return card(f"{self.dataset}: {self.left} left", self.picture(), tiers + spent)
 
     def picture(self) -> str:
         """A bar for every resource of the budget: what each entry took of it, its question shown where one points."""
@@ -98,6 +107,14 @@ class Budget:
             ]
             shares[f"{name}, of {limit}"] = taken
         return spending(shares)
+
+
+def tiers_of(unit: str) -> tuple[Tier, ...]:
+    """The tiers of an account's unit; none where it is not written as sessions write theirs."""
+    try:
+        return as_unit(unit).tiers
+    except InvalidInput:
+        return ()
 
 
 def parts_of(entry: Entry) -> list[tuple[str, str]]:

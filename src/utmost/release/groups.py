@@ -144,10 +144,7 @@ def _with_listed_values(source: Source, table: Any, parts: Sequence[Dimension]) 
     lists = {}
     for part in parts:
         if part.cuts is None:
-            every = ibis_keys(source, _listed(parts))
-            mine = every.filter(every.dimension == part.number_of_it)
-            mine = mine.select(**{part.place: mine.place, **{f"of_{name}": mine[name] for name in part.columns}})
-            lists[part.number_of_it] = mine
+            lists[part.number_of_it] = mine = _list_of(part, ibis_keys(source, _listed(parts)))
             if not part.other:
                 table = table.semi_join(mine, part.matches(table, mine))
         elif not part.other:
@@ -161,15 +158,25 @@ def _cells_of(table: Any, parts: Sequence[Dimension], lists: Mapping[int, Any]) 
 
     for part in parts:
         if part.cuts is None:
-            mine = lists[part.number_of_it]
-            kept = [name for name in table.columns if name not in part.columns]
-            table = table.join(mine, part.matches(table, mine), how="left" if part.other else "inner")
-            table = table.select(*kept, part.place)
+            table = _with_places(table, part, lists[part.number_of_it])
     cell: Any = ibis.literal(0, "int64")
     for part in parts:
         place = table[part.place]
         cell = cell * part.size + (place.fill_null(part.size - 1) if part.other else place)
     return table, cell
+
+
+def _list_of(part: Dimension, lists: Any) -> Any:
+    """The listed values of one dimension, with their places."""
+    mine = lists.filter(lists.dimension == part.number_of_it)
+    return mine.select(**{part.place: mine.place, **{f"of_{name}": mine[name] for name in part.columns}})
+
+
+def _with_places(table: Any, part: Dimension, listed: Any) -> Any:
+    """The rows with their place in one dimension instead of their values; what is not listed has none, or leaves."""
+    kept = [name for name in table.columns if name not in part.columns]
+    table = table.join(listed, part.matches(table, listed), how="left" if part.other else "inner")
+    return table.select(*kept, part.place)
 
 
 def _placed(
@@ -184,8 +191,6 @@ def _placed(
 
     For rows, equal values are added up first, so that each different one is looked up once.
     """
-    import ibis
-
     others = {name: table[name] for name in table.columns if name == "who" or name in contributions}
     binned = {part.place: part.number(table) for part in parts if part.cuts is not None}
     raw = {name: table[name] for part in parts if part.cuts is None for name in part.columns}
@@ -194,20 +199,11 @@ def _placed(
     if grouped:
         names = [*binned, *raw, *inner]
         table = table.group_by(names).aggregate(**{name: table[name].sum() for name in contributions})
+    lists = {}
     if any(part.cuts is None for part in parts):
-        lists = ibis_keys(source, _listed(parts))
-        for part in parts:
-            if part.cuts is None:
-                mine = lists.filter(lists.dimension == part.number_of_it)
-                mine = mine.select(**{part.place: mine.place, **{f"of_{name}": mine[name] for name in part.columns}})
-                kept = [name for name in table.columns if name not in part.columns]
-                table = table.join(mine, part.matches(table, mine), how="left" if part.other else "inner")
-                table = table.select(*kept, part.place)
-    cell: Any = ibis.literal(0, "int64")
-    for part in parts:
-        here = table[part.place]
-        here = here.fill_null(part.size - 1) if part.other else here
-        cell = cell * part.size + here
+        every = ibis_keys(source, _listed(parts))
+        lists = {part.number_of_it: _list_of(part, every) for part in parts if part.cuts is None}
+    table, cell = _cells_of(table, parts, lists)
     if within is not None:
         cell = cell * within.size + table.inside
     return table, cell
@@ -401,7 +397,18 @@ def _cast(name: str, column: Any, target: Any) -> Any:
     try:
         return column.cast(target)
     except pyarrow.ArrowInvalid:
-        pass
+        odd = next(place for place in range(len(column)) if not _fits(column[place], target))
     raise InvalidInput(
-        f"a key of {name!r} is not a number that the column can hold, or that is compared exactly; give others."
+        f"key {odd + 1} of {name!r} is not a number that the column can hold, or that is compared exactly: it holds "
+        f"{target}; give keys as they stand in the column."
     )
+
+
+def _fits(value: Any, target: Any) -> bool:
+    import pyarrow
+
+    try:
+        value.cast(target)
+    except pyarrow.ArrowInvalid:
+        return False
+    return True

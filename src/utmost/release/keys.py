@@ -199,22 +199,48 @@ def read_keys(text: str) -> Keys:
     """
     if Path(text.strip()).is_file():
         return keys(text.strip())
+    return read_lists(text, "; or name a CSV file of them")
+
+
+def read_lists(text: str, remedy: str = "", known: Mapping[str, Sequence[Any]] | None = None) -> Keys:
+    """The same without files: where the text comes from elsewhere, it opens none.
+
+    Parameters
+    ----------
+    text : str
+        Lists for columns, with semicolons between them.
+    remedy : str, optional
+        What else an error proposes to write.
+    known : mapping, optional
+        The public values of columns; one of these may be named alone, without its list.
+
+    Examples
+    --------
+    >>> read_lists("town; age=bins(0, 100, 50)", known={"town": ["Ash", "Briar"]})
+    <4 keys of town and age (2 × 2)>
+    """
     lists: dict[str, Any] = {}
     for part in text.split(";"):
-        name, equals, listed = (piece.strip() for piece in part.partition("="))
+        name, equals, written = (piece.strip() for piece in part.partition("="))
+        if not equals and known and name in known and name not in lists:
+            lists[name] = list(known[name])
+            continue
         if not equals or not name or name in lists:
             raise InvalidInput(
-                f"the keys are {shown(text)}; list the values of each column once: 'carrier=AA,UA;month=1,2', or "
-                "name a CSV file of them."
+                f"the keys are {shown(text)}; list the values of each column once: 'carrier=AA,UA; month=1,2', bins of "
+                f"a column of numbers as 'age=bins(0, 100, 5)'{remedy}."
             )
-        entries = [entry.strip() for entry in listed.split(",") if entry.strip()]
-        quoted = all(len(entry) > 1 and entry[0] == entry[-1] == "'" for entry in entries)
-        values = [entry[1:-1] for entry in entries] if quoted else as_written(entries)
-        lists[name] = read_bins(listed) or values
+        lists[name] = read_bins(written) or _read_list(written)
     other = lists.pop("other", None)
     if isinstance(other, list) and len(other) == 1:
         return keys(lists, other=str(other[0]))
     return keys(lists if other is None else {**lists, "other": other})
+
+
+def _read_list(text: str) -> list[Any]:
+    entries = [entry.strip() for entry in text.split(",") if entry.strip()]
+    quoted = all(len(entry) > 1 and entry[0] == entry[-1] == "'" for entry in entries)
+    return [entry[1:-1] for entry in entries] if quoted else as_written(entries)
 
 
 def keys_again(public: Any) -> Keys:
@@ -246,7 +272,10 @@ def keys_again(public: Any) -> Keys:
 def require_keys(by: Any) -> Keys:
     """Refuse anything but keys that can be answered one by one."""
     if not isinstance(by, Keys):
-        raise InvalidInput(f"by is {shown(by)}; give public keys: by={EXAMPLE}.")
+        raise InvalidInput(
+            f"by is {shown(by)}; give public keys: by={EXAMPLE}. Keys that are found privately (um.discover) go with "
+            "count, sum and mean."
+        )
     _require_few(by.size)
     return by
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import version
 from itertools import islice
@@ -255,8 +256,11 @@ def _before(answer: Answer) -> str:
 def _after(answer: Answer) -> str:
     known = answer.after
     if len(known.intervals) > 1:
-        return f"each within its range above with {known.confidence:.0%}, {known.given}"
-    expected = f"; expected loss {known.expected:.6g}, given the prior" if known.expected is not None else ""
+        by_law = known.given if known.given.startswith(BY_LAW) else BY_LAW
+        ranges = f"each within its range above with {known.confidence:.0%}, {by_law}"
+        return ranges if by_law is known.given else f"{known_after(replace(known, intervals={}))}; {ranges}"
+    of_prior = known.expected is not None and known.rows is None
+    expected = f"; expected loss {known.expected:.6g}, given the prior" if of_prior else ""
     return f"{known_after(known)}{expected}"
 
 

@@ -24,7 +24,7 @@ FORM = re.compile(
 )
 TIER = re.compile(
     r"""; at most (?P<most>\d{1,13}) with (?P<where>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*") are """
-    r"promised (?P<promised>[^ ;]{1,40}) of (?P<whole>[^ ;]{1,40})"
+    r"promised (?P<promised>[^ ;]{1,40})(?: of (?P<whole>[^ ;]{1,40}))?"
 )
 """How a unit and its tiers are written."""
 MOST_OWN = MOST_TIERS - 1
@@ -33,13 +33,14 @@ MOST_OWN = MOST_TIERS - 1
 
 @dataclass(frozen=True)
 class Tier:
-    """A public group of rows with a promise of its own.
+    """A public group of rows, or of people, with a promise of its own.
 
     Attributes
     ----------
-    where : the condition that says which rows, as SQL text; a row belongs to the first tier of which it is true
-    promised : the epsilon that all answers together may spend of these rows
-    at_most : how many such rows there are at most
+    where : the condition that says which rows, as SQL text; a row belongs to the first tier whose condition is true of
+        it, and a person to the first one whose condition is true of any of their rows
+    promised : the epsilon that all answers together may spend of these rows or people
+    at_most : how many of them there are at most
     whole : what all answers together may spend of the others: the budget; None before a session knows it
     """
 
@@ -69,13 +70,18 @@ class Unit:
     at_most : how many units there are at most; public, never counted from the table
     id : the column that says whose row it is; None where every row is a unit of its own
     rows_each : how many rows of one person take part in an answer, at most
-    tiers : public groups of rows with promises of their own
+    tiers : public groups of rows, or of people, with promises of their own
     """
 
     at_most: int
     id: str | None = None
     rows_each: int = 1
     tiers: tuple[Tier, ...] = ()
+
+    @property
+    def whose(self) -> str:
+        """What is protected, in a word: rows, or people."""
+        return "rows" if self.id is None else "people"
 
     def within(self, budget: Level) -> Unit:
         """The same unit, its tiers' promises beside a budget: each is spent in proportion."""
@@ -95,9 +101,10 @@ class Unit:
         return replace(self, tiers=tuple(replace(tier, whole=whole) for tier in self.tiers))
 
     def __str__(self) -> str:
-        if self.id is None:
-            return "; ".join([f"rows, at most {self.at_most}", *map(str, self.tiers)])
-        return f"people by {self.id!r}, {self.rows_each} row{'s' * (self.rows_each > 1)} each, at most {self.at_most}"
+        whose = "rows"
+        if self.id is not None:
+            whose = f"people by {self.id!r}, {self.rows_each} row{'s' * (self.rows_each > 1)} each"
+        return "; ".join([f"{whose}, at most {self.at_most}", *map(str, self.tiers)])
 
 
 def rows(at_most: int | None = None, tiers: Mapping[str, tuple[Number, int]] | None = None) -> Unit:
@@ -134,27 +141,47 @@ def _tiers(tiers: Any, most: int) -> tuple[Tier, ...]:
         if not isinstance(where, str) or not where.strip() or "\n" in where:
             raise InvalidInput(f"a tier is {shown(where)}; name it by a condition in one line of SQL, as in {example}.")
         if not isinstance(given, tuple | list) or len(given) != 2:
-            raise InvalidInput(f"{where!r} has {shown(given)}; give its epsilon and how many rows it has: {example}.")
+            raise InvalidInput(f"{where!r} has {shown(given)}; give its epsilon and how many there are: {example}.")
         promised = as_rational(given[0], "a tier's epsilon")
         if promised <= 0:
             raise InvalidInput(f"{where!r} is promised {shown(given[0])}; give an epsilon above 0, as in {example}.")
-        found.append(Tier(plain(where), promised, _public_number(given[1], "a tier's size", "rows", example)))
+        found.append(Tier(plain(where), promised, _public_number(given[1], "a tier's size", "of them", example)))
     if sum(tier.at_most for tier in found) > most:
-        raise InvalidInput(f"the tiers have more rows together than at_most = {most}; raise it.")
+        raise InvalidInput(f"the tiers have more members together than at_most = {most}; raise it.")
     return tuple(found)
 
 
-def people(id: str, rows_each: int | None = None, at_most: int | None = None) -> Unit:
+def people(
+    id: str,
+    rows_each: int | None = None,
+    at_most: int | None = None,
+    tiers: Mapping[str, tuple[Number, int]] | None = None,
+) -> Unit:
     """Every person is protected with all their rows; a column says whose row it is.
 
     Of one person, at most `rows_each` of the rows a question is about take part, chosen by a keyed hash; rows without
     an id are dropped. Both numbers are public: they say how far one person can move an answer.
+
+    Parameters
+    ----------
+    id : str
+        The column that says whose row it is: whole numbers, text or UUIDs.
+    rows_each : int
+        How many rows of one person take part in an answer, at most.
+    at_most : int
+        How many people there are at most, a public number.
+    tiers : {condition: (epsilon, at most so many people)}, optional
+        Public groups of people that are promised more than the others, as for `rows`. A person belongs to the first
+        tier whose condition is true of any of their rows. Which one that is, is public and stays as it is:
+        neighbouring tables differ in one person of one tier.
 
     Examples
     --------
     >>> import utmost as um
     >>> print(um.people("patient", rows_each=3, at_most=5_000))
     people by 'patient', 3 rows each, at most 5000
+    >>> print(um.people("patient", rows_each=1, at_most=2000, tiers={"consent = 'basic'": (0.1, 20)}))
+    people by 'patient', 1 row each, at most 2000; at most 20 with "consent = 'basic'" are promised 0.1
     """
     if not isinstance(id, str) or not id:
         raise InvalidInput(f"the id column is {shown(id)}; give the name of the column that says whose row it is.")
@@ -166,15 +193,18 @@ def people(id: str, rows_each: int | None = None, at_most: int | None = None) ->
             f"rows_each is {each} and at_most {most}, so {each * most:.0e} rows might take part; keep their product at "
             f"or below 10^18, as in {example}."
         )
-    return Unit(most, plain(id), each)
+    return Unit(most, plain(id), each, _tiers(tiers, most) if tiers is not None else ())
 
 
 def as_unit(text: str) -> Unit:
-    """The unit that a text names, exactly as `str` of a unit writes it.
+    r"""The unit that a text names, exactly as `str` of a unit writes it.
 
     Examples
     --------
     >>> as_unit("people by 'patient', 3 rows each, at most 5000") == people("patient", rows_each=3, at_most=5_000)
+    True
+    >>> tiers = {"consent = 'basic'": (0.1, 20)}
+    >>> as_unit('rows, at most 2000; at most 20 with "consent = \'basic\'" are promised 0.1') == rows(2000, tiers)
     True
     """
     found = FORM.fullmatch(text)
@@ -199,8 +229,9 @@ def _tiers_again(text: str, most: int) -> tuple[Tier, ...]:
     if not parts:
         return ()
     given = {literal_eval(part["where"]): (part["promised"], int(part["most"])) for part in parts}
-    whole = as_rational(parts[0]["whole"], "the budget")
-    return Unit(most, tiers=_tiers(given, most)).within(PureDP(whole)).tiers
+    unit = Unit(most, tiers=_tiers(given, most))
+    whole = parts[0]["whole"]
+    return (unit if whole is None else unit.within(PureDP(as_rational(whole, "the budget")))).tiers
 
 
 def _written(value: Fraction) -> str:

@@ -12,6 +12,8 @@ from utmost.solution import Certificate
 MOST_CELLS = 100
 """How many of many numbers are shown to people; the rest is in the table and the JSON."""
 
+UNKNOWN = "not known: too few tallies drawn from the prior have this answer"
+
 
 def show(value: Any) -> str:
     """A value as people write it."""
@@ -81,12 +83,16 @@ def known_after(after: After) -> str:
     if after.likely is not None:
         low, high = after.likely
         believed = f"between {show(low)} and {show(high)} with probability {after.confidence:g}"
-    said = "; ".join(part for part in (right, within, believed) if part)
-    if not said and after.given.startswith(BY_LAW):
-        return after.given
     near = ""
     if after.rows_within is not None:
-        near = f"; with {after.confidence:.0%} fewer than {show(after.rows_within)} rows from being right, {BY_LAW}"
-    if not said:
-        return f"not known: too few tallies drawn from the prior have this answer{near}"
-    return f"{said}, {'' if after.given.startswith(BY_LAW) else 'given '}{after.given}{near}"
+        near = f"with {after.confidence:.0%} fewer than {show(after.rows_within)} rows from being right"
+    if after.given.startswith(BY_LAW):
+        there = ""
+        if after.rows is not None:
+            many = f"about {after.rows} rows, as many as the answer says there are"
+            there = f"; expected loss {after.expected:.4g} with {many}"
+        return f"{within}, {after.given}{there}" if within else after.given
+    by_prior = "; ".join(part for part in (right, believed) if part)
+    by_law = ", ".join(part for part in (near, within) if part)
+    known = f"{by_prior}, given {after.given}" if by_prior else UNKNOWN
+    return f"{known}; {by_law}, {BY_LAW}" if by_law else known

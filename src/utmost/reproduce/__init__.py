@@ -1,11 +1,12 @@
 """Every figure, table, example and checkable theorem of the five papers, with a verdict.
 
 `run()` computes each claim of `claims.toml` with the public functions of Utmost and compares; `write` makes the HTML
-index, `reproduce.json` and the pictures. The modules `bin`, `het`, `rain`, `reg*` and `lim_*` hold one short
+index, `reproduce.json` and the pictures. The modules `bin`, `het`, `rain`, `reg*`, `lim_*` and `beyond` hold one short
 function per claim: the call that makes each figure.
 """
 
 from utmost.reproduce import (
+    beyond,
     bin,
     het,
     lim_composition,
@@ -29,6 +30,7 @@ __all__ = [
     "Entry",
     "Finding",
     "Judgement",
+    "beyond",
     "bin",
     "choose",
     "claims",

@@ -11,7 +11,6 @@ import numpy as np
 import utmost as um
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import generator, random_extensions, random_graph, random_question
-from utmost.reproduce.panels import coloured_graph
 
 RED_BLUE = ("red", "blue")
 
@@ -44,7 +43,11 @@ def figure_1(given: Given, quick: bool) -> Finding:
         "blue boundary": sorted(v for v in found.points if colour[v] == "blue"),
         "red boundary": sorted(v for v in found.points if colour[v] == "red"),
     }
-    return Finding(computed, lambda: coloured_graph(graph, colour, given["places"], crossing, given["H"]))
+    places = {v: tuple(place) for v, place in given["places"].items()}
+    return Finding(
+        computed,
+        lambda: um.plot.space_graph(graph, truth=colour, hitting=given["H"], positions=places, title="BIN Figure 1"),
+    )
 
 
 @reproduces("BIN-example-1")

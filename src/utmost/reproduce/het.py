@@ -41,7 +41,11 @@ def figure_1(given: Given, quick: bool) -> Finding:
         "verified": all(map(bool, (b.verify() for b in best))),
         "lengths satisfy the triangle inequality": triangle,
     }
-    return Finding(computed, lambda: um.plot.graph(best[0], "HET Figure 1: two edges better protected"))
+    pairs = um.Space.from_edges(itertools.combinations(votes.points, 2), points=votes.points)
+    between = um.per_edge(pairs, {(a, b): float(metric[votes.index(a), votes.index(b)]) for a, b in pairs.edges})
+    at = {v: tuple(place) for v, place in zip(votes.points, um.plot.layout(votes).tolist(), strict=True)}
+    named = {"heterogeneous": heterogeneous, "personalised": personalised, "d-privacy: all pairs": between}
+    return Finding(computed, lambda: um.plot.query_graphs(named, "thicker: better protected", majority, at))
 
 
 def _step(epsilon: float, p: float) -> float:

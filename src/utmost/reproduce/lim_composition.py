@@ -202,7 +202,11 @@ def figure_2_5(given: Given, quick: bool) -> Finding:
         < min(k * epsilon, um.accounting.theorems.advanced(epsilon, k, slack)),
     }
 
-    return Finding(computed, lambda: um.plot.theorem_regions(epsilon, delta, k))
+    def draw() -> Any:
+        figure = um.plot.theorem_regions(epsilon, delta, k)
+        return um.plot.region_tangents(total.region(), (0, 0.4, 0.8, 1.2), "Its tangents", beside=figure)
+
+    return Finding(computed, draw)
 
 
 @reproduces("LIM-theorem-2.4.4")

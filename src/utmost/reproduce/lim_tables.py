@@ -136,7 +136,8 @@ def scaling(
         figure, axes = panels([f"{title}: ε = {epsilons[0]:g}", f"ε = {epsilons[1]:g}"], 4.8, 3.8)
         for i, (axis, xs, x) in enumerate(zip(axes, (small[0], large[0]), (small[2], large[1]), strict=True)):
             for j, name in ((0, "optimal"), (1 + i, ("binary", "randomised response")[i]), (3, "geometric")):
-                axis.scatter(xs, table[:, i, j], s=9, label=name)
+                ring = {"s": 45, "facecolors": "none", "edgecolors": "#4271ae"} if j == 0 else {"s": 9}
+                axis.scatter(xs, table[:, i, j], label=name, **ring)
             axis.set_xlabel(x)
             axis.set_ylabel(what)
             axis.grid(alpha=0.25)

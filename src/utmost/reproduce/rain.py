@@ -12,7 +12,6 @@ import utmost as um
 from utmost.exact.arrays import Floats
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import generator, private_mechanism, random_graph
-from utmost.reproduce.panels import rainbow_graphs
 
 COLOURS = ("blue", "red", "green")
 
@@ -45,7 +44,7 @@ def figure_1(given: Given, quick: bool) -> Finding:
             onto.pull_back(small).matrix - whole.matrix
         ).max(),
     }
-    return Finding(computed, lambda: rainbow_graphs(space, preferences, lines))
+    return Finding(computed, lambda: um.plot.rainbow_graphs(space, preferences))
 
 
 def _regimes(rows: Floats, growth: float) -> tuple[int, int]:

@@ -10,7 +10,7 @@ import numpy as np
 import utmost as um
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import generator, private_mechanism, random_graph, random_prior
-from utmost.reproduce.reg_spaces import constraints, draw_graphs, regular_prior, same_space
+from utmost.reproduce.reg_spaces import constraints, regular_prior, same_space
 
 
 @reproduces("REG-figure-1")
@@ -28,7 +28,8 @@ def figure_1(given: Given, quick: bool) -> Finding:
         "neighbours of each result on the cycle": sorted(set(ring.graph().sum(axis=1).astype(int).tolist())),
     }
     return Finding(
-        computed, lambda: draw_graphs([um.path(n + 1), ring, um.grid((n + 1, n + 1))], ["$f_1$", "$f_2$", "$f_3$"])
+        computed,
+        lambda: um.plot.query_graphs({"$f_1$": um.path(n + 1), "$f_2$": ring, "$f_3$": um.grid((n + 1, n + 1))}),
     )
 
 

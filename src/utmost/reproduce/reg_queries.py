@@ -11,7 +11,7 @@ import utmost as um
 from utmost.reproduce.entry import Finding, Given, reproduces
 from utmost.reproduce.instances import generator, random_prior
 from utmost.reproduce.panels import curves, panels
-from utmost.reproduce.reg_spaces import draw_graphs, same_space
+from utmost.reproduce.reg_spaces import same_space
 
 
 @reproduces("REG-figure-5")
@@ -32,7 +32,7 @@ def figure_5(given: Given, quick: bool) -> Finding:
     }
     return Finding(
         computed,
-        lambda: draw_graphs([um.sums(3, largest), um.grid((4, 4))], ["(a) a sum, v = 3", "(b) two counts"]),
+        lambda: um.plot.query_graphs({"(a) a sum, v = 3": um.sums(3, largest), "(b) two counts": um.grid((4, 4))}),
     )
 
 

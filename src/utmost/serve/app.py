@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from utmost.errors import UtmostError
+from utmost.errors import InvalidInput, UtmostError
 from utmost.serve.api import Api
 from utmost.serve.desk import Desk
 from utmost.serve.forms import Forms
@@ -52,11 +53,26 @@ def make_app(settings: Settings) -> Guard:
     return Guard(both, settings)
 
 
-def run_server(settings: Settings) -> None:
-    """Listen until stopped. Requests are not logged; questions that were begun are finished."""
+def run_server(settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
+    """Listen until stopped. Requests are not logged; questions that were begun are finished.
+
+    Parameters
+    ----------
+    settings : Settings
+        Made by `read_settings`.
+    ready : function
+        Called once, as soon as requests are answered.
+    """
     import uvicorn
 
-    uvicorn.run(
+    _require_free(settings.host, settings.port)
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready()
+
+    config = uvicorn.Config(
         make_app(settings),
         host=settings.host,
         port=settings.port,
@@ -68,3 +84,17 @@ def run_server(settings: Settings) -> None:
         limit_concurrency=1000,
         timeout_graceful_shutdown=60,
     )
+    with suppress(KeyboardInterrupt):
+        Server(config).run()
+
+
+def _require_free(host: str, port: int) -> None:
+    """Refuse an address at which nothing can listen, before any table is opened."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as problem:
+        raise InvalidInput(
+            f"nothing can listen at {host}, port {port} ({problem.strerror}); stop what listens there, or choose "
+            "another port: --port of `utmost studio`, port in the settings of `utmost serve`."
+        ) from None

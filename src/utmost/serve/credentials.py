@@ -72,6 +72,19 @@ def name_in(key: str) -> str:
     return key.partition(":")[0]
 
 
+def described(key: str) -> str:
+    """A key in words that may be shown to whoever gave it: the name in it, and nothing of the rest.
+
+    Examples
+    --------
+    >>> described("ada:O9Ia5pO4"), described("O9Ia5pO4")
+    ("the key given for 'ada'", 'the key given, which is no NAME:...,')
+    """
+    name, colon, _ = key.partition(":")
+    named = bool(colon) and NAME.fullmatch(name) is not None
+    return f"the key given for {name!r}" if named else "the key given, which is no NAME:...,"
+
+
 class Signer:
     """Signs what a browser keeps: a name, until when, and a random id; and a token for the forms of that browser."""
 

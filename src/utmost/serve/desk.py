@@ -208,7 +208,7 @@ class Desk:
         session = opened.planning
         seen = [given.entry for given in self.given(visitor, name)]
         whose = self.settings.visitors.values() if visitor.custodian else [visitor]
-        return Budget(name, session.left, session.spent, seen), {
+        return Budget(name, session.left, session.spent, seen, session.terms.unit.tiers), {
             each.name: self._budget_of(each, name) for each in whose if name in each.budgets and each.key is not None
         }
 

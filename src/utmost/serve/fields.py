@@ -6,12 +6,17 @@ categories. So a new question has a form as soon as it is declared.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from keyword import iskeyword
 from typing import Any
 
-from utmost.errors import InvalidInput, UtmostError
-from utmost.release.discover import discover
+from utmost.errors import InvalidInput, UtmostError, shown
+from utmost.release.bins import as_number
+from utmost.release.discover import read_discover
+from utmost.release.keys import Keys, keys_again, read_lists
 from utmost.release.options import Option
 from utmost.release.questions import QUESTIONS
 from utmost.serve.settings import Column, Dataset
@@ -29,7 +34,6 @@ FROM_FACTS = {
 
 COLUMNS = ("column", "x", "y")
 """Arguments that are a column, chosen from a list."""
-FOUND = "found privately: "
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Field:
     name, label, help : of the field
     kind : "text", "lines", "choice", "columns" or "switch"
     value : what it holds
-    choices : what can be chosen, each with its words
+    choices : what can be chosen, each with its words; of a text, what is suggested
     fact : the fact of a column that fills it if it is empty
     required : whether it must be filled, by hand or from facts
     """
@@ -64,15 +68,37 @@ def fields_of(question: str, dataset: Dataset, columns: Mapping[str, str], given
             continue  # groups have a field of their own, below; and rows are all that can be counted
         found.append(_field(option, dataset, columns, given.get(option.name, "")))
     if "by" in taken:
-        listed = [(name, name) for name in columns if _facts(dataset, name).categories]
-        if "Discover" in str(taken["by"].annotation):
-            listed += [(f"{FOUND}{name}", f"{name}, keys found privately (needs a delta)") for name in columns]
-        if listed:
-            help = "Answer once for every category of a column, all for one spend."
-            found.append(Field("by", "by", help, "choice", given.get("by", ""), (("", "no groups"), *listed)))
+        found.append(_groups_field(dataset, columns, "Discover" in str(taken["by"].annotation), given.get("by", "")))
     help = "What the answer may spend: an epsilon such as 0.5; with a delta 0.5,1e-6; mu=0.5 or rho=0.1."
     found.append(Field("privacy", "privacy", help, "text", given.get("privacy", "0.5"), required=True))
     return found
+
+
+def _groups_field(dataset: Dataset, columns: Mapping[str, str], may_discover: bool, value: str) -> Field:
+    """The groups in one line, which suggests what the facts of the columns allow."""
+    facts = {name: _facts(dataset, name) for name in columns}
+    listed = [(name, "its listed values") for name in columns if facts[name].categories]
+    cut = [(f"{name}={text}", "in bins") for name in columns if (text := _round_bins(facts[name]))]
+    found = [(f"discover({name})", "keys found privately, with a delta") for name in columns] if may_discover else []
+    ways = [
+        *(f"{name} for all its listed values, {name}={facts[name].categories[0]} for one" for name, _ in listed[:1]),
+        f"{next(iter(cut), ('age=bins(0, 100, 10)',))[0]} for bins of numbers",
+        *(f"{text}, alone, for keys that are found privately (needs a delta)" for text, _ in found[:1]),
+    ]
+    help = f"Answer once for each group, all for one spend: columns with semicolons between them. {'; '.join(ways)}."
+    return Field("by", "by", help, "text", value, (*listed, *cut, *found))
+
+
+def _round_bins(facts: Column) -> str:
+    """About ten bins with round edges that hold the whole declared range; nothing of a column without one."""
+    if facts.categories or facts.lower is None or facts.upper is None or not facts.lower < facts.upper:
+        return ""
+    low, high = Fraction(str(facts.lower)), Fraction(str(facts.upper))
+    tenth = (high - low) / 10
+    power = Fraction(10) ** math.floor(math.log10(tenth))
+    width = next(step * power for step in (1, 2, 5, 10) if step * power >= tenth)
+    ends = [math.floor(low / width) * width, (math.floor(high / width) + 1) * width]  # a bin lacks its upper edge
+    return f"bins({', '.join(str(as_number(each)) for each in [*ends, width])})"
 
 
 def _field(option: Option, dataset: Dataset, columns: Mapping[str, str], value: str) -> Field:
@@ -108,14 +134,24 @@ def asked_by(question: str, dataset: Dataset, columns: Mapping[str, Any], given:
         elif (known := getattr(facts, FROM_FACTS.get(part, FROM_FACTS.get(option.name, "")), None)) not in (None, ()):
             arguments[option.name] = list(known) if isinstance(known, tuple) else known
     by = given.get("by", "").strip()
-    if by.startswith(FOUND):
-        arguments["by"] = discover(by.removeprefix(FOUND))
-    elif by and "by" in parameters_of(question):
-        arguments["by"] = {by: list(_facts(dataset, by).categories)}
+    if by and "by" in parameters_of(question):
+        arguments["by"] = read_discover(by) or _groups(by, dataset)
     arguments["privacy"] = given.get("privacy", "").strip() or None
     if given.get("fresh"):
         arguments["fresh"] = True
     return read_asked(write_asked(question, arguments))
+
+
+def _groups(text: str, dataset: Dataset) -> Keys:
+    """The keys that are written in a form, where a column with listed categories may be named alone."""
+    for name in (part.strip() for part in text.split(";")):
+        if cut := _round_bins(_facts(dataset, name)):
+            raise InvalidInput(
+                f"by names {shown(name)}, which holds numbers and has no listed values; cut them into bins, such as "
+                f"{name}={cut}, or list values with commas between them."
+            )
+    listed = {name: column.categories for name, column in dataset.columns.items() if column.categories}
+    return read_lists(text, "; or name a column with public values alone", listed)
 
 
 def _read(option: Option, text: str, kind: Any) -> Any:
@@ -128,17 +164,36 @@ def _read(option: Option, text: str, kind: Any) -> Any:
 def as_python(asked: Asked, dataset: str, url: str) -> str:
     """The lines of Python that ask the same."""
     given = ", ".join(_argument(name, value) for name, value in asked.arguments.items())
-    return f'import utmost as um\nclient = um.Client("{url}", key, "{dataset}")\nprint(client.{asked.name}({given}))'
+    needed = ["import datetime", ""] if "datetime.date(" in given else []
+    client = f'client = um.Client("{url}", key, "{dataset}")'
+    return "\n".join([*needed, "import utmost as um", client, f"print(client.{asked.name}({given}))"])
 
 
 def _argument(name: str, value: Any) -> str:
-    if name == "by" and isinstance(value, dict) and "discover" in value:
-        return f"by=um.discover({', '.join(map(repr, value['discover']))})"
-    if name == "by" and isinstance(value, dict):
-        return f"by=um.keys({', '.join(f'{column}={listed!r}' for column, listed in value.items())})"
+    if name == "by" and "discover" in value:
+        given = [repr(column) for column in value["discover"]]
+        given += [f"keys_each={value['keys_each']}"] if value.get("keys_each", 1) != 1 else []
+        given += [f"share={value['share']!r}"] if "share" in value else []
+        return f"by=um.discover({', '.join(given)})"
+    if name == "by":
+        return f"by={_keys_as_python(keys_again(value))}"
+    if isinstance(value, dict) and value.keys() == {"bins"}:
+        return f"{name}=um.bins({value['bins']!r})"
     if name == "privacy" and isinstance(value, str) and _is_number(value):
         return f"privacy={value}"
     return f"{name}={value!r}"
+
+
+def _keys_as_python(keys: Keys) -> str:
+    lists = {
+        name: f"um.bins({list(keys.bins[name].edges)!r})" if name in keys.bins else repr(values.to_pylist())
+        for name, values in keys.columns
+    }
+    other = [] if keys.other is None else [f"other={keys.other!r}"]
+    if all(name.isidentifier() and not iskeyword(name) and name not in ("frame", "other") for name in lists):
+        return f"um.keys({', '.join([*(f'{name}={text}' for name, text in lists.items()), *other])})"
+    written = ", ".join(f"{name!r}: {text}" for name, text in lists.items())
+    return f"um.keys({', '.join([f'{{{written}}}', *other])})"
 
 
 def _is_number(text: str) -> bool:

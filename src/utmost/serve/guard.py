@@ -19,8 +19,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from utmost.errors import UtmostError
-from utmost.serve.credentials import fits, hash_of, name_in
-from utmost.serve.problems import NO_KEY, UNEXPECTED, Refused, problem_response
+from utmost.serve.credentials import described, fits, hash_of, name_in
+from utmost.serve.problems import NO_KEY, UNEXPECTED, UNKNOWN_KEY, Refused, problem_response
 from utmost.serve.settings import Settings, Visitor, is_loopback
 
 Found = TypeVar("Found")
@@ -124,7 +124,7 @@ class Gate:
             self._checking[mark].add_done_callback(lambda _: self._checking.pop(mark, None))
         right = await asyncio.shield(self._checking[mark])
         if not right or named is None or named.key is None:
-            raise Refused(401, NO_KEY)
+            raise Refused(401, UNKNOWN_KEY.format(described(key)))
         self._known[mark] = named.name
         return named
 

@@ -12,6 +12,11 @@ from utmost.errors import BudgetSpent, Disconnected, EngineFailed, LedgerFailed,
 NOT_YOURS = "there is nothing of this name that you may see; `GET /api/datasets` lists what you may ask about."
 """Said of what is somebody else's and of what does not exist."""
 NO_KEY = "give your key in the header Authorization, as 'Bearer NAME:...'; whoever keeps the data makes keys."
+UNKNOWN_KEY = (
+    "{} opens nothing here; give the key whole, as NAME:..., just as it was shown when it was made, or ask whoever "
+    "keeps the data for a new one."
+)
+"""Said of a wrong key, with the name in it and never the rest: the same whether there is somebody of that name."""
 UNEXPECTED = (
     "something went wrong here that is no fault of the question; whoever keeps the data finds its kind in the log."
 )

@@ -194,8 +194,8 @@ def _dataset(name: str, table: Mapping[str, Any], folder: Path) -> Dataset:
     if not isinstance(columns, dict):
         raise InvalidInput(f"columns of {where} is {shown(columns)}; write [dataset.{name}.columns.COLUMN].")
     facts = {column: _column(column, facts, where) for column, facts in columns.items()}
-    unit = as_unit(_of_kind(table["unit"], str, f"unit of {where}"))
     budget = _level(table["budget"], f"the budget of {where}")
+    unit = as_unit(_of_kind(table["unit"], str, f"unit of {where}")).within(budget)
     neighbours = require_neighbours(table["neighbours"])
     return Dataset(name, place, unit, neighbours, budget, str(table.get("description", "")), facts)
 

@@ -46,7 +46,6 @@ MOST_ROWS = 500
 """How many answers a page lists, the latest of them; the API lists all."""
 PAGES = Path(__file__).with_name("pages")
 DATASET = "/datasets/{dataset}"
-SIGN_IN = "this is no key that opens anything here; give it as it was shown to you, NAME:..."
 
 
 @dataclass(frozen=True)
@@ -153,8 +152,7 @@ class Site:
         try:
             visitor = await self.gate.visitor_of(request.state.form.get("key", "").strip())
         except Refused as problem:
-            words = SIGN_IN if problem.status == 401 else str(problem)
-            return self._page("sign_in.html", visit, problem.status, problem=words, title="Sign in")
+            return self._page("sign_in.html", visit, problem.status, problem=str(problem), title="Sign in")
         reply = RedirectResponse("/", 303)
         self._keep(reply, self._signer.cookie(visitor.name))
         return reply
@@ -289,7 +287,7 @@ class Site:
             for one in given[: -MOST_ROWS - 1 : -1]
         ]
         pictures = {"all who ask": whole, **each}
-        shown = {who: (str(b.left), Markup(b.picture())) for who, b in pictures.items()}
+        shown = {who: (str(b.left), b.left_of_tiers, Markup(b.picture())) for who, b in pictures.items()}
         return self._page("budget.html", visit, dataset=name, shown=shown, rows=rows, title=f"Budget of {name}")
 
     async def explore(self, request: Request, visit: Visit) -> Response:

@@ -163,7 +163,7 @@ def _keys_of(value: dict[str, Any], most: int) -> Keys:
         if not written:
             value = {name: _value_of(values, most) for name, values in value.items()}
         columns = value["columns"] if written else list(value.items())
-        lengths = [len(part[-1]) for part in columns]
+        lengths = [len(part[-1]) - (written and part[1] == "bins") for part in columns]  # edges are one more than bins
         size = math.prod(lengths) if not written or value["product"] else max(lengths, default=0)
         if size > most:
             raise InvalidInput(f"by lists {size} keys; this server answers by at most {most} at once. List fewer.")

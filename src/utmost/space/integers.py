@@ -460,16 +460,19 @@ class Strategy:
         alone = int(np.abs(self.matrix).sum(axis=0).max())
         if self.cells.moves == "any":
             return alone * self.cells.reach
+        single = (self.matrix != 0).sum(axis=1) <= 1  # sums of one cell: two cells never share one
+        own, wide = np.abs(self.matrix[single]).sum(axis=0), self.matrix[~single].T
         pairs = (
-            int(np.abs(self.matrix.T[i + 1 :] - column).sum(axis=1).max(initial=0))
-            for i, column in enumerate(self.matrix.T)
+            int((np.abs(wide[i + 1 :] - column).sum(axis=1) + own[i] + own[i + 1 :]).max(initial=0))
+            for i, column in enumerate(wide)
         )
         return max(alone, *pairs) * self.cells.reach
 
     @cached_property
     def square(self) -> int:
         """The largest squared Euclidean length of what one neighbour does to the sums, at most."""
-        products = self.matrix.T @ self.matrix
+        floats = self.matrix.astype(float)
+        products = (floats.T @ floats).astype(np.int64)  # exact: whole numbers below 2^53, by the two limits below
         alone = np.diag(products)
         found = int(alone.max())
         if self.cells.moves == "exchange":

@@ -8,8 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import utmost as um
+from utmost.design.multiparty import talk as talk_module
 from utmost.design.multiparty import worst
 from utmost.design.multiparty.talk import automorphisms
 from utmost.errors import InvalidInput, TooLarge
@@ -179,3 +181,55 @@ def test_worst_cases_of_ten_different_parties():
     protocol = um.multiparty.optimal("majority", [round(0.5 + 0.1 * i, 2) for i in range(10)], criterion="worst")
     assert protocol.verify()
     assert protocol.value() == pytest.approx(0.5521228655, abs=1e-8)
+
+
+def best_without_hearing(table, epsilon):
+    """One bit and two bits: every message of one bit is made of randomised response, and then one raw program is left.
+
+    The second message names an answer for each response of the first.
+    """
+    coin = um.local.randomized_response(2, epsilon).matrix
+    outputs, inputs = list(itertools.product((0, 1), repeat=2)), list(TWO.points)
+    gains = np.array(
+        [
+            [sum(coin[a, m] * (table[a, b] == o[m]) for a in (0, 1) for m in (0, 1)) / 8 for o in outputs]
+            for b in range(len(inputs))
+        ]
+    )
+    rows = []
+    for a, b in itertools.permutations(range(4), 2):
+        if sum(x != y for x, y in zip(inputs[a], inputs[b], strict=True)) == 1:
+            for o in range(4):
+                row = np.zeros((4, 4))
+                row[a, o], row[b, o] = 1, -np.exp(epsilon)
+                rows.append(row.ravel())
+    sums = np.kron(np.eye(4), np.ones(4))
+    return -linprog(-gains.ravel(), np.array(rows), np.zeros(len(rows)), sums, np.ones(4)).fun
+
+
+def test_without_hearing_each_other_the_best_of_all_corners_is_found():
+    """20 random functions against a raw program; the bound is the value, and replies gain, or nothing does."""
+    for _ in range(20):
+        epsilon, table = round(float(RNG.uniform(0.2, 3)), 2), RNG.integers(0, 2, (2, 4))
+        if len(set(table.ravel().tolist())) == 1:
+            continue
+        function = lambda x, y, table=table: int(table[x, TWO.index(y)])  # noqa: E731
+        apart, talking = (um.multiparty.best_talk([ONE, TWO], [epsilon] * 2, function, rounds=r) for r in (1, 2))
+        assert apart.value() == pytest.approx(best_without_hearing(table, epsilon), abs=1e-8)
+        for talk in (apart, talking):
+            assert talk.verify().private
+            assert talk.value() - 1e-12 <= talk.bound == pytest.approx(talk.value(), abs=1e-8)
+        assert apart.value() <= talking.value() + 1e-9
+
+
+def test_a_local_optimum_says_what_it_may_lack(monkeypatch):
+    """Where corners are not tried, the bound is that of conversations with a reply, whoever speaks first."""
+    asked = [TWO, um.complete(3)], [1.0, 1.5], lambda x, y: (sum(x) + y) % 3
+    best = um.multiparty.best_talk(*asked, rounds=1)
+    back = um.multiparty.best_talk(asked[0][::-1], asked[1][::-1], lambda y, x: asked[2](x, y))
+    with monkeypatch.context() as patched:
+        patched.setattr(talk_module, "MOST_CORNERS", 0)
+        local = um.multiparty.best_talk(*asked, rounds=1)
+    assert local.value() <= best.value() + 1e-9 <= local.bound + 2e-9
+    assert local.bound == pytest.approx(min(um.multiparty.best_talk(*asked).bound, back.bound), abs=1e-9)
+    assert "of at most" in repr(local)

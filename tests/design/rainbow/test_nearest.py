@@ -1,14 +1,19 @@
-"""The nearest mechanism: its formula, privacy on random graphs or an honest refusal, and bounds by duality."""
+"""The nearest mechanism: its formula, privacy on random graphs or an honest refusal, and bounds by duality or pairs.
+
+Covers `checking/border_pairs`.
+"""
 
 import math
 from dataclasses import replace
+from importlib import import_module
 from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from scipy.stats import norm
 
 import utmost as um
 from utmost.design.rainbow import nearest
@@ -112,11 +117,12 @@ def test_where_it_is_not_private_it_says_so():
 
 
 def test_many_points_without_a_program():
-    """Beyond what a linear program takes: one pass an answer, nothing claimed, and the fallback by distances."""
+    """Beyond what a linear program takes: one pass an answer, a bound by pairs, and the fallback by distances."""
     space = um.grid((120, 120), metric="manhattan")
     labels = [(i // 40) * 3 + j // 40 for i, j in space.points]
     good = nearest(space, labels, um.PureDP(2))
-    assert (good.certificate.method, good.certificate.claim, good.certificate.bound) == ("nearest", "unproved", None)
+    assert (good.certificate.method, good.certificate.claim) == ("nearest", "bound")
+    assert 1 - good.value <= 1.03 * (1 - good.certificate.bound)
     assert good.verify()
     growth = math.exp(2)
     assert good.mechanism.probability((0, 0), 1) == pytest.approx(growth**-39 / (1 + growth), rel=1e-9)
@@ -161,12 +167,73 @@ def test_no_bound_can_be_forged(tmp_path):
     assert not replace(best, value=best.value + 1e-6).verify()
 
 
+@pytest.fixture
+def no_programs(monkeypatch):
+    monkeypatch.setattr(import_module("utmost.design.rainbow.nearest"), "MOST_ENTRIES", 0)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(labelled_graphs())
+def test_a_bound_by_pairs_is_never_better_than_the_linear_program(no_programs, made):
+    space, labels, lengths = made
+    best = nearest(space, labels, um.per_edge(space, lengths))
+    assert best.verify()
+    assert list(best.certificate.evidence) == ["pairs"]
+    assert best_truth_by_lp(space, labels, lengths, 4) <= best.certificate.bound + 1e-9
+    forged = {"pairs": np.repeat(best.certificate.evidence["pairs"], 2)}
+    twice = replace(best.certificate, evidence=forged)
+    assert not len(forged["pairs"]) or not replace(best, certificate=twice).verify()
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(labelled_graphs(most=7, answers=3), st.sampled_from([um.ApproxDP("0.5", "0.1"), um.ApproxDP(2, "0.01")]))
+def test_pairs_bound_other_levels(no_programs, made, level):
+    """At (epsilon, delta), against the program over all events."""
+    space, labels, lengths = made
+    try:
+        best = nearest(space, labels, level)
+    except um.errors.UnsupportedLevel:
+        return
+    assert best.verify()
+    assert best.value <= best.certificate.bound
+    assert best_truth_over_events(space, labels, lengths, 3, level) <= best.certificate.bound + 1e-9
+
+
+def best_truth_over_events(space, labels, edges, k, level):
+    """The largest average probability of the truth if Pr[event] is within (epsilon, delta) across every edge."""
+    n, rows = len(space.points), []
+    for (a, b), event in product(edges, product((0, 1), repeat=k)):
+        for u, v in ((a, b), (b, a)):
+            row = np.zeros((n, k))
+            row[u], row[v] = event, -math.exp(level.epsilon) * np.array(event)
+            rows.append(row.ravel())
+    cost = np.zeros((n, k))
+    cost[np.arange(n), labels] = -1 / n
+    sums = np.kron(np.eye(n), np.ones(k))
+    return -linprog(
+        cost.ravel(), np.array(rows), np.full(len(rows), float(level.delta)), sums, np.ones(n), method="highs"
+    ).fun
+
+
+def test_gaussian_levels_have_a_bound_by_pairs():
+    """Two points: the balanced mechanism, which tells the truth with probability Phi(mu/2), and nothing does better."""
+    best = nearest(um.path(2), "ab", um.GaussianDP(1))
+    assert best.verify()
+    assert (best.value, best.certificate.bound) == pytest.approx((norm.cdf(0.5), norm.cdf(0.5)), rel=1e-8)
+
+
+def test_two_answers_on_a_line_have_the_bound_of_the_optimum(no_programs):
+    best = nearest(um.counts(2001), lambda yes: yes > 1000, 0.3)
+    assert best.certificate.bound == pytest.approx(best.value, rel=1e-8)
+
+
 @pytest.mark.long
 def test_a_million_points_and_ten_answers():
     space = um.grid((1000, 1000), metric="manhattan")
     labels = np.add.outer(np.arange(1000), np.arange(1000)).ravel() // 200
     best = nearest(space, labels, um.PureDP(3))
     assert best.certificate.method == "nearest"
+    assert 1 - best.value <= 1.01 * (1 - best.certificate.bound)
     assert best.verify()
 
 

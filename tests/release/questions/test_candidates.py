@@ -55,7 +55,7 @@ def test_the_worst_of_a_listed_prior_is_over_all_tallies_too():
     assert plan.before.worst > 0.1
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 1, 3])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.01, marks=pytest.mark.long), 1, 3])
 def test_large_tallies_are_searched_and_the_report_says_so(epsilon, tmp_path):
     s = opened(25_000)
     plans = [s.plan.plurality("town", ["a", "b", "c"], epsilon, loss="shortfall")]

@@ -19,7 +19,9 @@ def session():
 MISTAKES = {
     "mean needs lower.*upper.*public": lambda s: s.mean("age", privacy=1),
     "share needs among": lambda s: s.share("age > 30", 1),
-    "cdf is not asked by keys; count.*mean": lambda s: s.cdf("age", [1, 2], 1, by=um.keys(town=["a"])),
+    "cdf is not asked by keys; count, sum, mean, majority, threshold, quantile, variance take `by`.": lambda s: s.cdf(
+        "age", [1, 2], 1, by=um.keys(town=["a"])
+    ),
     "count has no argument 'epsilon'; count takes": lambda s: s.count("age > 30", epsilon=1),
     "histogram needs column.*categories": lambda s: s.histogram(privacy=1),
     "sum is given lower twice": lambda s: s.sum("age", 0, 100, 1, lower=0),

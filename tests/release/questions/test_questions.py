@@ -87,7 +87,7 @@ def test_rows_of_a_person_are_bounded_jointly():
 # ---- which mechanism, and never worse ----
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.1, marks=pytest.mark.long), 1])
 def test_never_worse_than_the_alternatives(epsilon):
     """In the declared loss under the declared prior, at two levels, rows and people, both neighbours."""
     for neighbours in ("replace", "add-remove"):

@@ -7,6 +7,7 @@ from scipy.stats import binom
 
 import utmost as um
 from utmost.errors import InvalidInput
+from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.release.proof import load_answers
 
 TABLE = pyarrow.table({"who": ["a", "a", "b", "c", "c", "d"] * 100, "age": [70, 66, 25, 80, 10, None] * 100})
@@ -111,3 +112,16 @@ def test_wrong_use_is_refused_before_the_spend(unit, neighbours, arguments, said
     with pytest.raises(InvalidInput, match="needs a condition"):
         um.Session(TABLE, "x", um.rows(at_most=9), "replace", budget=1).share(None, privacy=1, among=9)
     assert not s.account.entries()
+
+
+def test_everything_that_is_drawn_comes_from_one_source():
+    """The count and what is added to break its ties: the same bytes give the same release, of a design's share too."""
+    drawn = []
+    for seed in (1, 1, 2):
+        with insecure_source_for_tests_only(np.random.default_rng(seed).bytes):
+            s = um.Session(TABLE, "d", um.rows(at_most=600), "replace", 1)
+            share = um.binary.noisy_share(5, 12, 1.0)
+            drawn.append((s.share("age >= 65", privacy=1, among=600).released, share.p_value(0.5)))
+    assert drawn[0] == drawn[1]
+    assert drawn[0][0]["blur"] != drawn[2][0]["blur"]
+    assert drawn[0][1] != drawn[2][1]

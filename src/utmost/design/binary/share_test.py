@@ -8,7 +8,6 @@ once come from a noisy count with canonical noise: at pure levels they are the m
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -20,6 +19,7 @@ from utmost.exact import Number, as_rational, is_number
 from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.canonical import CanonicalLaw, require_canonical
+from utmost.mechanism.sampling import uniform_integer
 from utmost.privacy import Level, as_level
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space.edge_levels import on_edges
@@ -295,7 +295,7 @@ def noisy_share(count: int, n: int, privacy: Level | Number) -> NoisyShare:
     people, law = _people(n), CanonicalLaw(as_level(privacy))
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 0 <= count <= people:
         raise InvalidInput("count is not a whole number from 0 to n; give how many of the n people have the property.")
-    return NoisyShare(people, law.level, int(count) + int(law.sample()), secrets.randbits(53) / 2**53 - 0.5)
+    return NoisyShare(people, law.level, int(count) + int(law.sample()), uniform_integer(53) / 2**53 - 0.5)
 
 
 def _binomial(n: int, theta: float) -> Floats:

@@ -100,7 +100,7 @@ def estimate_from(table: NDArray[np.int64], categories: Sequence[Any], inside: f
     """The estimate from responses as positions, a row each, given how often true and other categories are named."""
     n, k = len(table), len(categories)
     if not n:
-        raise InvalidInput("there are no responses; nothing can be estimated.")
+        raise InvalidInput("there are no responses, so nothing can be estimated; give at least one.")
     counts = np.bincount(table.ravel(), minlength=k)
     named = counts / n
     slope = inside - beside

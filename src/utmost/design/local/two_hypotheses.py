@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,6 +15,7 @@ from utmost.design.local.category_columns import as_list
 from utmost.errors import InvalidInput
 from utmost.exact import as_whole
 from utmost.exact.arrays import Floats
+from utmost.mechanism.sampling import uniform_integer
 
 MOST_COUNTS = 2 * 10**5
 
@@ -179,7 +179,7 @@ class NeymanPearson:
             ratio = round(float((counts[seen] * (self.logs[1] - self.logs[0])[seen]).sum()), ALIKE)
         if math.isnan(ratio):
             raise InvalidInput("these answers are impossible under both hypotheses; check the answers, p0 and p1.")
-        coin = secrets.randbits(53) / 2**53
+        coin = uniform_integer(53) / 2**53
         return 1 if ratio > self.threshold or (ratio == self.threshold and coin < self.at_threshold) else 0
 
 

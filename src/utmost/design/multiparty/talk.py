@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
-from typing import Any
+from itertools import combinations, product
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,8 @@ class Talk:
     factors : for every party, integers: a row for each of its inputs, a column for each transcript
     bits : the factors of a transcript, one of each party, multiplied, are its probability times 2^bits
     answers, gains : what may be answered, and how good each answer is at each joint input (first party slowest)
+    bound : what no conversation of the same kind exceeds on average, from prices of linear programs, where `best_talk`
+        looked for the best; None for a conversation of your own
     """
 
     parties: tuple[Space, ...]
@@ -60,6 +62,7 @@ class Talk:
     answers: tuple[Any, ...]
     truths: tuple[Any, ...]
     gains: Floats
+    bound: float | None = None
 
     @cached_property
     def _shares(self) -> list[Floats]:
@@ -137,7 +140,7 @@ class Talk:
         """Prove what each party is promised about the whole transcript, whatever the others' inputs, in integers.
 
         At a pure level the others cancel: a party's factors at two neighbouring inputs must keep the ratio. With a
-        delta every input of the others is tried. Nothing is claimed about optimality.
+        delta every input of the others is tried. Nothing is claimed about optimality: `bound` is what is known of it.
         """
         checks = []
         for party, level in enumerate(self.levels):
@@ -169,7 +172,8 @@ class Talk:
         return True
 
     def __repr__(self) -> str:
-        return f"Talk of {len(self.parties)} parties, {len(self.speakers)} turns, {len(self.transcripts)} transcripts"
+        said = f"Talk of {len(self.parties)} parties, {len(self.speakers)} turns, {len(self.transcripts)} transcripts"
+        return said if self.bound is None else f"{said}, accuracy {self.value():.6g} of at most {self.bound:.6g}"
 
 
 def converse(
@@ -265,16 +269,25 @@ def best_talk(
     ----------
     parties, levels, function, accuracy : as for `converse`, of two parties at pure levels
     rounds : 2, or 1
-        With 1 both speak without hearing each other. Then each party's best message given the other's is such a linear
-        program, and they are solved in turns until nothing gains: a local optimum.
+        With 1 both speak without hearing each other. The accuracy is then linear in either party's mixture of columns,
+        so that the best is at a corner of both: all corners of one party are tried, against the best of the other's.
+        Where they are too many (three bits each), both are improved in turns from several starts: a local optimum.
+
+    Returns
+    -------
+    Talk
+        Its `bound` is what no conversation of so many rounds exceeds: the value itself up to rounding with two rounds
+        and where all corners were tried; otherwise what the best conversation with a reply is worth.
 
     Examples
     --------
     >>> import utmost as um
     >>> one, two = um.path(2), um.hamming(2, (0, 1))
     >>> best = um.multiparty.best_talk([one, two], [2.0, 2.0], lambda x, y: y[0] & y[1] if x else y[0] ^ y[1])
-    >>> round(best.value(), 6), best.verify().private
-    (0.825593, True)
+    >>> round(best.value(), 6), round(best.bound, 6), best.verify().private
+    (0.825593, 0.825593, True)
+    >>> um.multiparty.best_talk([one, two], [2.0, 2.0], lambda x, y: y[0] & y[1] if x else y[0] ^ y[1], rounds=1)
+    Talk of 2 parties, 2 turns, 6 transcripts, accuracy 0.806449 of at most 0.806449
     """
     spaces, promised = _checked_parties(parties, levels)
     if len(spaces) != 2 or rounds not in (1, 2):
@@ -284,37 +297,65 @@ def best_talk(
     _, _, gains = _worth(spaces, function, accuracy)
     worth = gains.reshape(len(spaces[0].points), len(spaces[1].points), -1)
     if rounds == 1:
-        pair = _best_apart(spaces, promised, worth)
-        return converse(spaces, promised, function, [(0, pair[0]), (1, pair[1])], accuracy)
-    columns = extreme_columns(spaces[0], promised[0])
-    replies = _best_replies(spaces[1], promised[1], [np.einsum("a,aby->by", column, worth) for column in columns])
-    values = np.array([value for _, value in replies])
-    shares = _mixture(columns, values)
+        first, second, most = _best_apart(spaces, promised, worth)
+        return replace(converse(spaces, promised, function, [(0, first), (1, second)], accuracy), bound=most)
+    first, reply, most = _best_in_turn(spaces, promised, worth)
+    turns = [(0, first), (1, lambda heard: reply[heard[0]])]
+    return replace(converse(spaces, promised, function, turns, accuracy), bound=most)
+
+
+def _best_in_turn(
+    spaces: tuple[Space, ...], levels: tuple[ApproxDP, ...], worth: Floats
+) -> tuple[CertifiedMechanism, dict[Any, CertifiedMechanism], float]:
+    """The best first message, the best reply to each, and what no such pair exceeds on average."""
+    columns = extreme_columns(spaces[0], levels[0])
+    replies = _best_replies(spaces[1], levels[1], [np.einsum("a,aby->by", column, worth) for column in columns])
+    shares, most = _mixture(columns, np.array([each.most for each in replies]))
     used = np.flatnonzero(shares > 1e-12)
-    first = _private(np.array([shares[c] * columns[c] for c in used]).T, spaces[0], promised[0])
-    reply = {number: replies[c][0] for number, c in enumerate(used.tolist())}
-    return converse(spaces, promised, function, [(0, first), (1, lambda heard: reply[heard[0]])], accuracy)
+    first = _private(np.array([shares[c] * columns[c] for c in used]).T, spaces[0], levels[0])
+    return first, {number: replies[c].made for number, c in enumerate(used.tolist())}, most / math.prod(worth.shape[:2])
 
 
-def _mixture(columns: Floats, values: Floats) -> Floats:
-    """How much of each column the best first message has: the columns must add up to 1 at every input."""
+def _mixture(columns: Floats, values: Floats) -> tuple[Floats, float]:
+    """How much of each column the best message has, and what no mixture exceeds: columns add up to 1 at every input.
+
+    Prices y with columns @ y >= values bound every mixture by their sum. Where the solver's lack something, all are
+    raised by it: the largest entry of a column is 1, so that shares add up to at most the number of inputs.
+    """
     from scipy.optimize import linprog
 
-    found = linprog(-values, A_eq=columns.T, b_eq=np.ones(columns.shape[1]), bounds=(0, None), method="highs")
-    return np.asarray(found.x)
+    inputs = columns.shape[1]
+    found = linprog(-values, A_eq=columns.T, b_eq=np.ones(inputs), bounds=(0, None), method="highs")
+    prices = -found.eqlin.marginals
+    lacking = max(float((values - columns @ prices).max()), 0.0)
+    return np.asarray(found.x), float(prices.sum()) + inputs * lacking
 
 
-def _best_reply(space: Space, level: ApproxDP, worth: Floats) -> tuple[CertifiedMechanism, float]:
-    """The best message for what each answer is worth at each input, and what it is worth on average."""
+class _Reply(NamedTuple):
+    """A reply, and what no reply exceeds in sum over the inputs."""
+
+    made: CertifiedMechanism
+    most: float
+
+
+def _best_reply(space: Space, level: ApproxDP, worth: Floats) -> _Reply:
+    """The best message for what each answer is worth at each input; by prices on what a neighbour allows, the bound."""
     levels = on_edges(space, level)
-    matrix, _ = mix_until_private(best_mechanism(levels, worth).matrix, levels)
+    best = best_mechanism(levels, worth)
+    matrix, _ = mix_until_private(best.matrix, levels)
+    priced, growth = worth.copy(), math.exp(level.log_growth)
+    for prices, (a, b) in zip(
+        np.maximum(best.duals, 0.0), (space.edge_indices.T, space.edge_indices.T[::-1]), strict=True
+    ):
+        np.add.at(priced, a, -prices)
+        np.add.at(priced, b, growth * prices)
     made = certify_on(FiniteMechanism(matrix, space.points, range(worth.shape[1])), levels)
-    return made, float((made.matrix * worth).sum())
+    return _Reply(made, float(priced.max(axis=1).sum()))
 
 
-def _best_replies(space: Space, level: ApproxDP, worths: Sequence[Floats]) -> list[tuple[CertifiedMechanism, float]]:
+def _best_replies(space: Space, level: ApproxDP, worths: Sequence[Floats]) -> list[_Reply]:
     """The best reply for each; those that become one another by a symmetry of the inputs, and answers, solved once."""
-    turned, solved, found = automorphisms(space), dict[bytes, tuple[CertifiedMechanism, float]](), []
+    turned, solved, found = automorphisms(space), dict[bytes, _Reply](), []
     levels = on_edges(space, level)
     for worth in worths:
         keys = []
@@ -325,10 +366,10 @@ def _best_replies(space: Space, level: ApproxDP, worths: Sequence[Floats]) -> li
         key, rows, order = min(keys, key=lambda each: each[0])
         if key not in solved:
             solved[key] = _best_reply(space, level, worth[rows][:, order])
-        made, value = solved[key]
+        made, most = solved[key]
         weights = np.empty_like(made.weights)
         weights[np.ix_(rows, order)] = made.weights
-        found.append((CertifiedMechanism(weights, made.bits, made.outputs, levels), value))
+        found.append(_Reply(CertifiedMechanism(weights, made.bits, made.outputs, levels), most))
     return found
 
 
@@ -368,35 +409,84 @@ MOST_TURNED, MOST_SYMMETRIES = 16, 400
 
 def _best_apart(
     spaces: tuple[Space, ...], levels: tuple[ApproxDP, ...], worth: Floats
-) -> tuple[CertifiedMechanism, CertifiedMechanism]:
-    """Messages that neither party gains by changing alone: linear programs in turns, from several starts."""
-    both = [extreme_columns(space, level) for space, level in zip(spaces, levels, strict=True)]
-    best, most = None, -np.inf
-    for start in range(min(STARTS, len(both[1]))):
-        generator = np.random.default_rng(start)
-        theirs = both[1] * _mixture(both[1], generator.uniform(size=len(both[1])))[:, None]
-        value = -np.inf
-        while True:
-            told = np.einsum("ca,mb,aby->cmy", both[0], theirs, worth).max(axis=2).sum(axis=1)
-            mine = both[0] * _mixture(both[0], told)[:, None]
-            back = np.einsum("ca,mb,aby->mcy", mine, both[1], worth).max(axis=2).sum(axis=1)
-            shares = _mixture(both[1], back)
-            theirs = both[1] * shares[:, None]
-            if float(shares @ back) <= value + 1e-12:
-                break
-            value = float(shares @ back)
-        if value > most:
-            most, best = value, (mine, theirs)
-    assert best is not None
+) -> tuple[CertifiedMechanism, CertifiedMechanism, float]:
+    """The best two messages of parties that do not hear each other, and what none exceeds on average.
+
+    What a pair of columns is worth does not depend on how much of them there is, so the sum is linear in the shares of
+    either party's columns.
+    """
+    mine, theirs = (extreme_columns(space, level) for space, level in zip(spaces, levels, strict=True))
+    value = np.array([np.einsum("a,mb,aby->my", column, theirs, worth).max(axis=1) for column in mine])
+    inputs = math.prod(worth.shape[:2])
+    corners = [_corners(columns) for columns in (mine, theirs)]
+    if corners[0] is None and corners[1] is None:
+        most = min(
+            _best_in_turn(spaces, levels, worth)[2], _best_in_turn(spaces[::-1], levels[::-1], worth.swapaxes(0, 1))[2]
+        )
+        shares = _improved_in_turns(mine, theirs, value)
+    else:
+        shares = _best_corners(mine, theirs, value, corners)
+        most = float(shares[0] @ value @ shares[1]) / inputs
     pair = [
-        _private(table[table.max(axis=1) > 1e-12].T, space, level)
-        for table, space, level in zip(best, spaces, levels, strict=True)
+        _private((table[kept] * share[kept, None]).T, space, level)
+        for table, share, space, level in zip((mine, theirs), shares, spaces, levels, strict=True)
+        if (kept := share > 1e-12).any()
     ]
-    return pair[0], pair[1]
+    return pair[0], pair[1], most
 
 
-STARTS = 12
-"""From how many random messages of the second party both are improved in turns."""
+def _best_corners(mine: Floats, theirs: Floats, value: Floats, corners: list[Floats | None]) -> tuple[Floats, Floats]:
+    """The best shares of both: every corner of one party against all corners, or the best message, of the other."""
+    if corners[0] is None or (corners[1] is not None and len(corners[1]) < len(corners[0])):
+        turned = _best_corners(theirs, mine, value.T, corners[::-1])
+        return turned[1], turned[0]
+    told = corners[0] @ value
+    if corners[1] is not None:
+        i, j = np.unravel_index(np.argmax(told @ corners[1].T), (len(told), len(corners[1])))
+        return corners[0][i], corners[1][j]
+    replies = [_mixture(theirs, each)[0] for each in told]
+    best = int(np.argmax([each @ reply for each, reply in zip(told, replies, strict=True)]))
+    return corners[0][best], replies[best]
+
+
+def _improved_in_turns(mine: Floats, theirs: Floats, value: Floats) -> tuple[Floats, Floats]:
+    """Shares that neither party gains by changing alone: linear programs in turns, from several starts."""
+    best, most = (np.zeros(len(mine)), np.zeros(len(theirs))), -np.inf
+    for start in range(STARTS):
+        other = _mixture(theirs, np.random.default_rng(start).uniform(size=len(theirs)))[0]
+        reached, gained = -np.inf, True
+        while gained:
+            own = _mixture(mine, value @ other)[0]
+            other = _mixture(theirs, own @ value)[0]
+            now = float(own @ value @ other)
+            gained, reached = now > reached + 1e-12, max(reached, now)
+        if reached > most:
+            best, most = (own, other), reached
+    return best
+
+
+def _corners(columns: Floats) -> Floats | None:
+    """All corners of the mixtures of columns that add up to 1 at every input; None where they are too many to try.
+
+    At a corner at most as many columns have a share as there are inputs, and these are independent.
+    """
+    count, inputs = columns.shape
+    if math.comb(count, inputs) > MOST_CORNERS or float(columns.min()) > NEARLY_EVEN:
+        return None
+    chosen = np.array(list(combinations(range(count), inputs)))
+    bases = columns[chosen].transpose(0, 2, 1)
+    independent = np.abs(np.linalg.det(bases)) > 1e-12
+    chosen, bases = chosen[independent], bases[independent]
+    shares = np.linalg.solve(bases, np.ones((len(bases), inputs, 1)))[:, :, 0]
+    inside = (shares > -1e-9).all(axis=1)
+    found = np.zeros((int(inside.sum()), count))
+    np.put_along_axis(found, chosen[inside], np.maximum(shares[inside], 0.0), axis=1)
+    return np.unique(found.round(12), axis=0)
+
+
+STARTS, MOST_CORNERS, NEARLY_EVEN = 12, 200_000, 0.98
+"""From how many random messages of the second party both are improved in turns; how many choices of columns are tried,
+and from which least entry on columns are too nearly alike to tell which are independent."""
 
 
 def _private(matrix: Floats, space: Space, level: ApproxDP) -> CertifiedMechanism:

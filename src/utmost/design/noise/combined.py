@@ -80,7 +80,8 @@ def _convolved(law: IndependentLaw, weights: Floats) -> tuple[Floats, Floats, fl
     found = np.ones(1)
     for weight in used.tolist():
         cells = int(np.ceil(weight * far / step)) + 1
-        edges = np.ceil((np.arange(cells + 1) + 0.5) * step / weight).astype(np.int64)  # N from here on is beyond
+        ends = (np.arange(cells + 1) + 0.5) * (step / weight)
+        edges = np.ceil(np.minimum(ends, 2.0**62)).astype(np.int64)  # N from here on is beyond
         above = law.tail(np.maximum(edges, 1))
         one = -np.diff(above)
         found = fftconvolve(found, np.concatenate([one[::-1], [1 - 2 * float(above[0])], one]))

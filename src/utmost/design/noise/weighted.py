@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from utmost.exact.arrays import Floats
-from utmost.mechanism.lattice import IndependentLaw
+from utmost.mechanism.lattice import GeometricLaw, IndependentLaw
 
 POINTS, PER_DEVIATION = 8192, 200
 """How many points a density is listed at, and how many of them to one standard deviation."""
@@ -23,7 +23,7 @@ SMOOTH = 2
 """The deviation of what is added, in points."""
 SPARED, BEYOND = 3.5, 4.8e-4
 """How many deviations of it a half width is widened by, and with which probability it is larger than that."""
-FEW, CHUNK, NEGLIGIBLE = 8, 128, 1e-9
+FEW, CHUNK, NEGLIGIBLE = 8, 48, 1e-9
 """With more different weights than a few, the transform is negligible from some frequency on, and looked at so far."""
 MOST_VALUES, TABLE = 2**12, 2**18
 """How many values of one noise are listed (beyond, in wider bins), and places where its transform is."""
@@ -49,31 +49,31 @@ def half_widths(law: IndependentLaw, weights: Floats, times: Floats, confidence:
     >>> half_widths(law, np.array([[1.0]]), np.array([[9]]), 0.95).round(1)      # deviation 13.4 · 3: Gaussian 78.9
     array([81.6])
     """
-    found = []
-    for row, many in zip(np.atleast_2d(weights), np.atleast_2d(times), strict=True):
-        density, deviation = _density(law, row, many)
-        if deviation == 0:
-            found.append(0.0)
-            continue
-        inside = 2 * np.cumsum(density[: POINTS // 2]) - density[0]
-        reached = int(np.searchsorted(np.maximum.accumulate(inside), confidence + BEYOND))
-        step = deviation / PER_DEVIATION
-        binned = float(np.abs(row) @ many) * ((_listed(law)[1] - 1) / 2)
-        binned += float(np.abs(row).max()) * (len(row) > FEW)  # what is left of a lattice, not looked at
-        found.append((reached + 0.5 + SPARED * SMOOTH) * step + binned)
-    return np.array(found)
+    return sizes_and_half_widths(law, weights, times, confidence)[1]
 
 
 def mean_sizes(law: IndependentLaw, weights: Floats, times: Floats) -> Floats:
     """The mean of |X| for sums of noises, given as for `half_widths`; to about four digits."""
-    found = []
+    return sizes_and_half_widths(law, weights, times, 0.95)[0]
+
+
+def sizes_and_half_widths(
+    law: IndependentLaw, weights: Floats, times: Floats, confidence: float
+) -> tuple[Floats, Floats]:
+    """Both of `mean_sizes` and `half_widths`, from one transform of each sum."""
+    places = np.minimum(np.arange(POINTS), POINTS - np.arange(POINTS))
+    means, halves = [], []
     for row, many in zip(np.atleast_2d(weights), np.atleast_2d(times), strict=True):
         density, deviation = _density(law, row, many)
         step = deviation / PER_DEVIATION
-        places = np.minimum(np.arange(POINTS), POINTS - np.arange(POINTS))
         added = step * SMOOTH**2 * density[0]  # what the noise added in thought adds, to first order
-        found.append(float(places @ density) * step - added)
-    return np.array(found)
+        means.append(float(places @ density) * step - added)
+        inside = 2 * np.cumsum(density[: POINTS // 2]) - density[0]
+        reached = int(np.searchsorted(np.maximum.accumulate(inside), confidence + BEYOND))
+        binned = float(np.abs(row) @ many) * ((_width(law) - 1) / 2)
+        binned += float(np.abs(row).max()) * (len(row) > FEW)  # what is left of a lattice, not looked at
+        halves.append((reached + 0.5 + SPARED * SMOOTH) * step + binned if deviation else 0.0)
+    return np.array(means), np.array(halves)
 
 
 def beyond(law: IndependentLaw, weights: Floats, times: Floats, size: float) -> Floats:
@@ -101,7 +101,8 @@ def _density(law: IndependentLaw, weights: Floats, times: Floats) -> tuple[Float
         return np.fft.irfft(found, POINTS), deviation
     for start in range(0, len(found), CHUNK):
         here = slice(start, start + CHUNK)
-        product = np.prod(_transform(law, np.outer(sizes, frequencies[here])) ** many[:, None], axis=0)
+        each = _transform(law, np.outer(sizes, frequencies[here]))
+        product = np.prod(each if (many == 1).all() else each ** many[:, None], axis=0)
         found[here] *= product
         if np.abs(product).max() < NEGLIGIBLE:
             found[start + CHUNK :] = 0.0
@@ -110,10 +111,18 @@ def _density(law: IndependentLaw, weights: Floats, times: Floats) -> tuple[Float
 
 
 def _transform(law: IndependentLaw, t: Floats) -> Floats:
-    """The characteristic function of one noise: periodic and even, between the places where it is listed."""
+    """The characteristic function of one noise: periodic and even; listed, but of geometric noise a formula."""
+    if isinstance(law.single, GeometricLaw):
+        b = law.single.decay
+        return np.asarray(1 / (1 + float(4 * b / (1 - b) ** 2) * np.square(np.sin(t / 2))))
     table, width = _table(law)
     around = np.abs((t * width / (2 * math.pi) + 0.5) % 1 - 0.5) * TABLE
     return np.asarray(np.interp(around, np.arange(len(table)), table))
+
+
+def _width(law: IndependentLaw) -> int:
+    """How many values of one noise are taken for one."""
+    return 1 if isinstance(law.single, GeometricLaw) else _listed(law)[1]
 
 
 @lru_cache(maxsize=16)

@@ -37,6 +37,7 @@ from utmost.mechanism.choices import (
 from utmost.mechanism.contests import Contest, Ranks, Votes, contest_of
 from utmost.mechanism.decay import decay_above
 from utmost.mechanism.sampling import WORD
+from utmost.mechanism.sure_places import rows_within, sure_places
 from utmost.mechanism.tally_averages import (
     Estimate,
     WeighedTallies,
@@ -46,7 +47,6 @@ from utmost.mechanism.tally_averages import (
     expected_loss,
     hardest,
     places_within,
-    rows_within,
     weigh_tallies,
 )
 from utmost.mechanism.violations import find_violation
@@ -135,9 +135,13 @@ class ChoiceFacts:
         return self._worst[1]
 
     def interval(self, place: int, confidence: float = 0.95) -> tuple[int, int]:
-        """Places among which the right candidate lies with this probability, if the one at `place` is named."""
+        """Given the prior: places among which the right candidate likely lies, if the one at `place` is named."""
         prior = self._prior
         return places_within(self._law, prior, confidence, place, _chances(self._law, prior))
+
+    def sure(self, place: int, confidence: float = 0.95) -> tuple[int, int]:
+        """Whatever the table holds: places among which a quantile lies with this chance, if one is named."""
+        return sure_places(self._law, confidence)[place]
 
     def within(self, confidence: float = 0.95) -> float | None:
         """Whatever the table holds: with this chance the named one is fewer rows than this from being right."""

@@ -69,8 +69,10 @@ class Spark:
 
     def frame(self, table: Any) -> Any:
         """A public Arrow table as a frame."""
+        import pyspark
+
         kinds = ", ".join(f"{quoted(one.name)} {ARROW[str(one.type)]}" for one in table.schema)
-        if self.session.version < "4":  # which takes no Arrow table
+        if int(pyspark.__version__.partition(".")[0]) < 4:  # which takes no Arrow table; a server may be newer
             rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
             return self.session.createDataFrame(list(rows), kinds)
         return self.session.createDataFrame(table, kinds)
@@ -307,14 +309,15 @@ class Columns:
         return value if node.where is None else self.functions.when(self.column(node.where), value)
 
     def _windowfunction(self, node: Any) -> Any:
-        """A count or sum of counts over the rows of one person: up to this row in an order, or over all of them."""
+        """A count, a sum of counts or the least number of one person's rows: up to this one in an order, or of all."""
         window, one = self.spark.window, self.functions.lit(1)
         over, kind = window.partitionBy(*map(self.column, node.group_by)), type(node.func).__name__
         if kind == "RowNumber" or (node.order_by and node.end is not None):
             keys = [self.column(key.arg).asc_nulls_last() for key in node.order_by] or [one]
             over = over.orderBy(*keys).rowsBetween(window.unboundedPreceding, window.currentRow)
-        if kind == "Sum":
-            return self.functions.sum(self.column(node.func.arg).cast("bigint")).over(over)
+        if kind in ("Sum", "Min"):
+            added = self.functions.sum if kind == "Sum" else self.functions.min
+            return added(self.column(node.func.arg).cast("bigint")).over(over)
         counted = self.functions.count(one).over(over)
         return counted - 1 if kind == "RowNumber" else counted  # Ibis counts from 0
 

@@ -94,7 +94,8 @@ def misused(name: str, signature: inspect.Signature, given: tuple[Any, ...], nam
     taken = f"{name} takes {', '.join(known)}"
     odd = [each for each in named if each not in known]
     if odd == ["by"]:
-        return f"{name} is not asked by keys; {', '.join(sorted({*BY_KEYS, *DISCOVERED} & {*QUESTIONS}))} take `by`."
+        asked_by = [each for each in QUESTIONS if "by" in inspect.signature(getattr(Questions, each)).parameters]
+        return f"{name} is not asked by keys; {', '.join(asked_by)} take `by`."
     if odd:
         return f"{name} has no argument {shown(odd[0])}; {taken}."
     if len(given) - 1 > len(places):

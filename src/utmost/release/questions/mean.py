@@ -57,7 +57,14 @@ class Mean(AddsDistances, Parts):
 
         ends = mean_interval(self.solution.mechanism, released[self.names[0]], released[self.names[1]], CONFIDENCE)
         low, high = (self._placed(Fraction(end)) for end in ends)
-        return After({self.name: (low, high)}, given=self.by_law)
+        rows = self._rows_of(released)
+        expected = min(self.average_of(rows), self.worst)  # of few rows the first order is more than can be lost
+        return After({self.name: (low, high)}, given=self.by_law, expected=expected, rows=rows)
+
+    def _rows_of(self, released: Mapping[str, Any]) -> int:
+        """How many rows have a value, as far as the two sums say: each adds W to both together."""
+        together = released[self.names[0]] + released[self.names[1]]
+        return int(min(max(round(Fraction(together, self.width)), 1), self.most_rows))
 
     @property
     def proved_of(self) -> str:
@@ -109,7 +116,9 @@ class AsksMean(Asks[Made]):
         -------
         Answer (of a session) or Plan (of `session.plan`)
             `answer.value` is the mean, the middle of the range where nobody seems to have a value; `answer.interval`
-            holds the mean of the clamped values with 95 %, whatever the table holds.
+            holds the mean of the clamped values with 95 %, whatever the table holds. `answer.after.expected` is the
+            expected loss with `answer.after.rows` rows, as many as the answer says there are; the plan's is for as many
+            as there may be.
 
         Examples
         --------

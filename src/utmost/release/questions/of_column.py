@@ -142,9 +142,13 @@ class AddsDistances(OfColumn, Adds):
 
     @property
     def average(self) -> float:
+        return self.average_of(self.rows_of_mean)
+
+    def average_of(self, rows: float) -> float:
+        """The expected loss of the mean of so many rows, to first order."""
         from utmost.design.noise.mean import mean_losses
 
-        losses = mean_losses(self.noisy_sums[0], self.rows_of_mean, self.width)
+        losses = mean_losses(self.noisy_sums[0], rows, self.width)
         return scaled(self.loss, losses[self.loss], float(self.step))
 
     @property

@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 LOSSES = ("absolute", "zero-one", "rank")
+NOTHING_RULED_OUT = (
+    "at this level the name of one candidate rules out no other with 95 % at every table, so the interval is all of "
+    "them: go by how many rows the named one may be off, or ask for a list of shares, such as [0.5]"
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,8 +99,26 @@ class Quantile(Candidate):
     def after(self, released: Any) -> After:
         from utmost.design.rainbow import choice_facts
 
-        low, high = choice_facts(self.solution).interval(released["place"])
-        return replace(super().after(released), likely=(self.candidates[low], self.candidates[high]))
+        facts, place = choice_facts(self.solution), released["place"]
+        ends = {self.name: self._between(facts.sure(place, CONFIDENCE))}
+        return replace(super().after(released), intervals=ends, likely=self._between(facts.interval(place)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return super().notes + ((NOTHING_RULED_OUT,) if self._says_nothing else ())
+
+    @property
+    def _says_nothing(self) -> bool:
+        """Whether any candidate may be the quantile, whichever is named."""
+        from utmost.design.rainbow import choice_facts
+
+        last = len(self.candidates) - 1
+        facts = choice_facts(self.solution)
+        return all(facts.sure(place, CONFIDENCE) == (0, last) for place in range(last + 1))
+
+    def _between(self, places: tuple[int, int]) -> tuple[Any, Any]:
+        low, high = places
+        return self.candidates[low], self.candidates[high]
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
@@ -161,15 +183,25 @@ class QuantileBy(ChoiceBy):
         given = f"{self.one.after({'place': 0}).given}, of the group where that is least"
         known = [chance for chance in chances if chance is not None]
         least = min(known) if len(known) == len(chances) else None
-        return After(probability_right=least, given=given, rows_within=self._facts.within(CONFIDENCE))
+        ends = dict(zip(self.by.labels, self._ends(self._places(released)), strict=True))
+        return After(ends, probability_right=least, given=given, rows_within=self._facts.within(CONFIDENCE))
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """The keys, and for each the answer and how likely it is right; null where that is not known."""
+        """The keys, and for each the answer, how likely it is right (null where that is not known) and its interval."""
         import pyarrow
 
         places = self._places(released)
+        lower, upper = zip(*self._ends(places), strict=True)
         found = self.by.table.append_column("value", pyarrow.array([self.candidates[place] for place in places]))
-        return found.append_column("right", pyarrow.array([self._right[place] for place in places], pyarrow.float64()))
+        right = pyarrow.array([self._right[place] for place in places], pyarrow.float64())
+        for name, column in (("right", right), ("lower", pyarrow.array(lower)), ("upper", pyarrow.array(upper))):
+            found = found.append_column(name, column)
+        return found
+
+    def _ends(self, places: list[int]) -> list[tuple[Any, Any]]:
+        """For each group, between which candidates its quantile lies, whatever the table holds."""
+        every = [self._facts.sure(place, CONFIDENCE) for place in range(len(self.candidates))]
+        return [(self.candidates[every[place][0]], self.candidates[every[place][1]]) for place in places]
 
     @property
     def _facts(self) -> ChoiceFacts:
@@ -237,13 +269,13 @@ class AsksQuantile(Asks[Made]):
         Returns
         -------
         Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is a candidate. `answer.after.rows_within`: whatever the table holds, with 95 % the candidate
-            is fewer rows than this from being the quantile. No interval of candidates can say that much of every
-            table: where half of the rows lie at either end, one row moves the median from one end to the other. So
-            `answer.interval` is None, and `answer.after.likely` says between which candidates the quantile lies with
-            95 % given the prior. Of a list, such as ``[0.5]``, `answer.value` is {q: candidate}, and
-            `answer.intervals` hold each with 95 % whatever the table holds: more is released for them, and they are
-            as wide as it takes.
+            `answer.value` is a candidate, and `answer.interval` holds the quantile with 95 % whatever the table holds.
+            Below epsilon = 2.94 it is all candidates, since it must hold for every table: where half of the rows lie at
+            either end, one row moves the median from one end to the other, and the name of one end says little
+            against the other. Two other things are known then. `answer.after.rows_within`: whatever the table holds,
+            with 95 % the candidate is fewer rows than this from being the quantile. `answer.after.likely`: between
+            which candidates it lies with 95 % given the prior. Of a list, such as ``[0.5]``, `answer.value` is
+            {q: candidate}, and `answer.intervals` are narrower: more is released for them.
 
         Examples
         --------

@@ -8,7 +8,6 @@ Slavković 2020).
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number as AnyNumber
+from utmost.mechanism.sampling import uniform_integer
 from utmost.release.accuracy import BY_LAW, After, Before
 from utmost.release.arguments import Condition, Of, Privacy, as_loss, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
@@ -135,7 +135,7 @@ class Share(Numbers):
         return self.space.clamp(found["count"])
 
     def released(self, drawn: Any) -> dict[str, Any]:
-        return {"count": int(drawn), "blur": secrets.randbits(BITS)}
+        return {"count": int(drawn), "blur": uniform_integer(BITS)}
 
     def value(self, released: Mapping[str, Any]) -> float:
         return self.noisy(released).share

@@ -1,8 +1,8 @@
 """Counts, majorities and thresholds of rows of which some are promised more than others: one integer for each tier.
 
-Which tier a row belongs to is public: the first of the named conditions that is true of it, or none of them. One
-neighbour changes one row of one tier, so it moves one integer, at the level of its tier (HET). The answer is about all
-rows together.
+Which tier a row belongs to is public: the first of the named conditions that is true of it, or none of them; a person
+belongs to the first one that is true of any of their rows. One neighbour changes one row, or the rows of one person, of
+one tier, so it moves one integer, at the level of its tier (HET). The answer is about all rows together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from utmost.privacy import require_pure
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import shown_with
 from utmost.release.conditions import as_condition
-from utmost.release.contributions import Contribution, statement
+from utmost.release.contributions import Contribution, require_id, statement
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.count import Count
 from utmost.release.questions.majority import Majority
@@ -52,23 +52,27 @@ class OfTiers(Question):
         shares = [write_rational(tier.share) for tier in unit.tiers]
         if rest := unit.at_most - sum(sizes):
             sizes, shares = [*sizes, rest], [*shares, "1"]
-        moved = high - low if self.terms.neighbours == "replace" else 1
-        return Tiers(tuple(Line(low * size, high * size, moved) for size in sizes), tuple(shares))
+        most = [size * self.rows_each for size in sizes]
+        moved = self.rows_each * (high - low if self.terms.neighbours == "replace" else 1)
+        lines = (Line(low * rows, high * rows, min(moved, (high - low) * rows)) for rows in most)
+        return Tiers(tuple(lines), tuple(shares))
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         """What every row adds, in the sum of the first tier that it belongs to: t0, t1, ..., the rest last."""
         import ibis
 
         (each,) = self.contributions(source)
-        taken, parts = ibis.literal(False), {}
-        named = [as_condition(tier.where, source) for tier in self.terms.unit.tiers]
+        unit, parts = self.terms.unit, {}
+        require_id(source, unit.id)
+        named = [(as_condition(tier.where, source), number) for number, tier in enumerate(unit.tiers)]
+        first = ibis.cases(*named, else_=len(named)).cast("int64")
+        if unit.id is not None:  # of all rows of the person, also of those that the question is not about
+            first = first.min().over(group_by=source.table[unit.id])
         for number in range(len(self.space.lines)):
-            here = ibis.literal(True) if number == len(named) else ibis.coalesce(named[number], False)
-            mine = here & ~taken
-            taken = taken | here
+            mine = first == number
             both = mine if each.taking_part is None else each.taking_part & mine
             parts[f"t{number}"] = Contribution(both, each.value, each.least, each.most)
-        return statement(source, self.terms.unit, 1, parts, secret)
+        return statement(source, unit, self.rows_each, parts, secret)
 
     def point(self, found: Mapping[str, int]) -> Any:
         return self.space.clamp([found[f"t{number}"] for number in range(len(self.space.lines))])
@@ -76,7 +80,7 @@ class OfTiers(Question):
     @property
     def notes(self) -> tuple[str, ...]:
         named = zip(self.terms.unit.tiers, self.space.levels(self.privacy), strict=False)
-        spent = (f"of rows with {tier.where} it spends {level}" for tier, level in named)
+        spent = (f"of {self.terms.unit.whose} with {tier.where} it spends {level}" for tier, level in named)
         return (*spent, *self.solution.certificate.notes)
 
 
