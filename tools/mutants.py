@@ -95,9 +95,10 @@ COVERED = {
     "accounting/events": ("accounting/test_filters", "accounting/test_ledger", "accounting/test_composition"),
     "accounting/filters": ("accounting/test_filters", "accounting/test_ledger"),
     "accounting/account": ("accounting/test_ledger", "accounting/test_ledger_file"),
+    "accounting/held": ("accounting/test_held",),
     "accounting/ledger": ("accounting/test_ledger",),
     "accounting/ledger_file": ("accounting/test_ledger_file", "accounting/test_ledger"),
-    "accounting/lines": ("accounting/test_ledger_file", "accounting/test_ledger"),
+    "accounting/lines": ("accounting/test_ledger_file", "accounting/test_ledger", "accounting/test_held"),
     "accounting/composition": ("accounting/test_composition", "accounting/test_regions"),
     "accounting/regions": ("accounting/test_regions", "accounting/test_composition"),
     "accounting/outcomes": ("accounting/test_composition", "accounting/test_regions"),
@@ -153,6 +154,13 @@ BY_HAND = [
     ("exact/arithmetic", "abs(int(match[1][:12])) > MOST_EXPONENT", "abs(int(match[1][:3])) > MOST_EXPONENT"),
     ("exact/saved", "if not isinstance(stated, str):", "if False:"),
     ("exact/saved", ", parse_constant=_refuse_constant", ""),
+    ("accounting/account", "if len(entry.used) >= entry.slots:", "if len(entry.used) > entry.slots:"),
+    ("accounting/account", "if question_key(asked) != key:", "if False:"),
+    (
+        "accounting/composition",
+        "self._labelled._bounds(epsilon, False, coarse)[1]",
+        "self._labelled._bounds(epsilon, False, coarse)[0]",
+    ),
 ]
 
 

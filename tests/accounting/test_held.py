@@ -60,6 +60,20 @@ def test_batches_are_shared_too():
     assert str(bob.own.left) == "epsilon 0.2 of 0.6"
 
 
+def test_a_schedule_of_a_holder_is_charged_twice_and_answered_slot_by_slot():
+    """Slots are asked of the data set; the holder's own account has the charge alone, and no answer in its place."""
+    main, (ada, _) = accounts(Ledger(None), 1, (0.6, 0.6))
+    schedule = ada.reserve_schedule(0.1, 3, "daily")
+    for day in range(3):
+        schedule.slot(f"day {day}").complete(day)
+    assert schedule.left == 0
+    assert [answer for _, answer in schedule.entry.used] == [0, 1, 2]
+    assert (str(main.left), str(ada.own.left)) == ("epsilon 0.7 of 1", "epsilon 0.3 of 0.6")
+    assert ada.given() == []
+    assert main.check()
+    assert ada.own.check()
+
+
 @pytest.mark.parametrize("kept", [False, True])
 def test_many_at_once_never_overspend(tmp_path, kept):
     """Threads of two holders, each asking for what is nearly all: the sums stay within every budget, and agree."""

@@ -341,6 +341,7 @@ def test_levels_without_a_delta_are_refused(level):
         (lambda: opened().keys("dest", LEVEL, keys_each=2), "a row has one key only"),
         (lambda: opened().keys("nowhere", LEVEL), "no column 'nowhere'"),
         (lambda: opened().count(None, LEVEL, by="dest"), "give public keys"),
+        (lambda: opened().majority("dest = 'a'", LEVEL, by=um.discover("dest")), "go with count, sum and mean"),
         (lambda: opened().count(None, LEVEL, prior=[1], by=um.discover("dest")), "leave prior out"),
         (lambda: opened().mean("hours", 3, 3, LEVEL, by=um.discover("dest")), "public already"),
         (lambda: um.discover("a", share=1), "share is 1; .* between 0 and 1"),

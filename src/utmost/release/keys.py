@@ -272,7 +272,10 @@ def keys_again(public: Any) -> Keys:
 def require_keys(by: Any) -> Keys:
     """Refuse anything but keys that can be answered one by one."""
     if not isinstance(by, Keys):
-        raise InvalidInput(f"by is {shown(by)}; give public keys: by={EXAMPLE}.")
+        raise InvalidInput(
+            f"by is {shown(by)}; give public keys: by={EXAMPLE}. Keys that are found privately (um.discover) go with "
+            "count, sum and mean."
+        )
     _require_few(by.size)
     return by
 

@@ -627,9 +627,9 @@ def test_mixed_levels_on_a_path_are_the_recursion(n):
     """Levels that differ from edge to edge, from one end: the bound is upper after upper, and long paths are fast."""
     space = um.path(n)
     epsilon, delta = np.where(np.arange(n - 1) % 2, 0.002, 0.001), np.where(np.arange(n - 1) % 3, 1e-7, 0)
-    began = time.perf_counter()
+    began = time.process_time()
     solution = um.binary.extend(space, [True] * n, {0: 0.01}, um.per_edge(space, epsilon=epsilon, delta=delta))
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
     assert solution.certificate.method.startswith("relaxation")
     p, q = 0.01, 0.99
     for e, d, found in zip(epsilon.tolist(), delta.tolist(), solution.mechanism.matrix[1:].tolist(), strict=True):

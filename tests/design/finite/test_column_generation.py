@@ -80,7 +80,7 @@ def test_out_of_time_the_best_found_is_said_to_be_that():
     space = small_world(300)
     begun = time.monotonic()
     best = um.finite.optimal(space, 1.0, seconds=4)
-    assert time.monotonic() - begun < 12  # a busy machine
+    assert time.monotonic() - begun < 20  # a busy machine
     assert best.value <= exponential_loss(space, 1.0) + 1e-9  # how much better, the machine decides
     assert 0 <= best.certificate.bound <= best.value
     assert best.certificate.gap > 1e-4

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import utmost as um
 from utmost.design.noise import combined, covariance
@@ -68,7 +69,7 @@ def test_intervals_hold_the_truth_in_95_of_100(level, name, monkeypatch):
     """In a hundred and fifty draws, each with three intervals that take a third of a second."""
     monkeypatch.setattr(combined, "CELLS", 256)
     monkeypatch.setattr(covariance, "HALVINGS", 5)
-    assert min(covered(level, "any", name, 150).values()) > 150 * (0.95 - 5 * np.sqrt(0.05 * 0.95 / 150))
+    assert min(covered(level, "any", name, 150).values()) >= binom.ppf(1e-8, 150, 0.95)
 
 
 def test_where_x_may_not_vary_no_slope_is_known():

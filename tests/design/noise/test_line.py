@@ -142,9 +142,9 @@ def test_other_losses_on_counts(level, weights, loss):
 )
 def test_hours_online(epsilon, bound, value):
     """Steps of half an hour, at most 120 of them each, 3,000,001 points: bounds and errors computed elsewhere."""
-    start = time.perf_counter()
+    start = time.process_time()
     found = best_on_line(Line(0, 3_000_000, 120), um.PureDP(epsilon))
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert found.certificate.evidence["proof"] == "flow"
     assert found.certificate.bound / 2 == approx(bound, abs=1e-8)
     if value is not None:
@@ -292,9 +292,9 @@ def test_law_expectation_posterior_and_draws_agree(line, level, loss):
 )
 def test_large(line, level):
     """Designed in seconds, verified in seconds, drawn at once; no width is too large."""
-    start = time.perf_counter()
+    start = time.process_time()
     found = best_on_line(line, level)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert found.verify()
     assert line.first <= found.sample(line.last // 2) <= line.last
     if found.certificate.bound is not None:

@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import utmost as um
 from utmost.design.noise import variance
@@ -97,7 +98,7 @@ def test_intervals_of_balls_cover_at_every_truth(moves, epsilon, monkeypatch):
     monkeypatch.setattr(variance, "GRID", 9)
     noise = best_vector(Lattice(3, moves, 100, 0, 10**5), um.PureDP(epsilon)).mechanism
     for u in TRUTHS.values():
-        assert covered(noise, u, 4000)[0] > 0.95 - 4 * np.sqrt(0.05 * 0.95 / 4000)
+        assert 4000 * covered(noise, u, 4000)[0] >= binom.ppf(1e-8, 4000, 0.95)
 
 
 @pytest.mark.parametrize("moves", ["any", "exchange"])

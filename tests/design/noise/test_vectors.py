@@ -184,7 +184,7 @@ def test_gaussian_histograms_are_within_a_percent_of_the_bound():
 
 
 def test_designs_are_quick_at_any_size():
-    start = time.perf_counter()
+    start = time.process_time()
     for space in (
         Lattice(10**6, "any", 1, 0, 10**6),
         Lattice(2, "any", 1000, 0, 10**9),
@@ -192,7 +192,7 @@ def test_designs_are_quick_at_any_size():
     ):
         found = best_vector(space, um.PureDP("0.77"))
         assert found.verify()
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_levels_that_promise_everything_or_nothing():

@@ -470,11 +470,11 @@ def test_three_hundred_outputs():
     outputs = tuple(range(300))
     other = (1, 0, *outputs[2:])
     row = [0.5, 0.202, *([0.001] * 298)]
-    began = time.perf_counter()
+    began = time.process_time()
     solution = um.rainbow.extend(um.path(1000), lambda i: outputs if i < 500 else other, {outputs: row, other: row}, 1)
     assert solution.verify()
     assert solution.certified.bits == 62
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 def test_a_boundary_as_rounded_in_a_paper_is_told_its_sum():

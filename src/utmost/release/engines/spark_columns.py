@@ -69,8 +69,10 @@ class Spark:
 
     def frame(self, table: Any) -> Any:
         """A public Arrow table as a frame."""
+        import pyspark
+
         kinds = ", ".join(f"{quoted(one.name)} {ARROW[str(one.type)]}" for one in table.schema)
-        if self.session.version < "4":  # which takes no Arrow table
+        if int(pyspark.__version__.partition(".")[0]) < 4:  # which takes no Arrow table; a server may be newer
             rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
             return self.session.createDataFrame(list(rows), kinds)
         return self.session.createDataFrame(table, kinds)

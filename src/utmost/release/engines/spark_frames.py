@@ -35,9 +35,10 @@ class Frames:
         return self._made[node]
 
     def _databasetable(self, node: Any) -> Any:
-        if node.name in self.public:  # its key is unique, so to every worker, rather than every row to its key
-            return self.spark.functions.broadcast(self.spark.frame(self.public[node.name]))
-        return self.spark.frame(self.keys) if node.name == KEYS else self.rows
+        if node.name != KEYS and node.name not in self.public:
+            return self.rows
+        listed = self.keys if node.name == KEYS else self.public[node.name]
+        return self.spark.functions.broadcast(self.spark.frame(listed))  # to every worker, rather than rows to a key
 
     def _project(self, node: Any) -> Any:
         below = self.frame(node.parent)
