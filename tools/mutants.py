@@ -154,6 +154,13 @@ BY_HAND = [
     ("exact/arithmetic", "abs(int(match[1][:12])) > MOST_EXPONENT", "abs(int(match[1][:3])) > MOST_EXPONENT"),
     ("exact/saved", "if not isinstance(stated, str):", "if False:"),
     ("exact/saved", ", parse_constant=_refuse_constant", ""),
+    ("accounting/account", "if len(entry.used) >= entry.slots:", "if len(entry.used) > entry.slots:"),
+    ("accounting/account", "if question_key(asked) != key:", "if False:"),
+    (
+        "accounting/composition",
+        "self._labelled._bounds(epsilon, False, coarse)[1]",
+        "self._labelled._bounds(epsilon, False, coarse)[0]",
+    ),
 ]
 
 

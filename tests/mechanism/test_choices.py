@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import utmost as um
+from utmost.design.rainbow import best_winner, choice_facts
 from utmost.mechanism import choices
 from utmost.mechanism.choice_tables import LeadLines, TallyTable
 from utmost.mechanism.choices import Exponential, NearestChoice, NoisyMax, PermuteAndFlip, ThreeRanks
@@ -203,22 +204,16 @@ def test_whoever_wins_as_many_random_bytes_are_drawn(law):
     assert spread == 1 or (isinstance(law, PermuteAndFlip) and spread < 1.3)  # a uniform order is drawn by rejection
 
 
-@pytest.mark.parametrize(
-    "law", laws_on(Tallies(3, 50, "add-remove")), ids=lambda law: f"{law.name}, {law.contest.kind}"
-)
-def test_whoever_wins_the_same_steps_are_made(monkeypatch, law):
-    """Every line that a draw runs, in order: the same at every tally, whoever wins or is named, and by how much."""
-    if isinstance(law, PermuteAndFlip):  # a uniform order is drawn by rejection
-        monkeypatch.setattr(choices, "below", lambda n: n - 1)
-    seen = set()
-    rng = np.random.default_rng(3)
+def steps_of_draws(law, tallies):
+    """The lines of ours that a draw runs, in order: for several draws at each tally, as a set."""
+    seen, rng = set(), np.random.default_rng(3)
     law.sample((1, 1, 1))  # logarithms and tables are kept from the first draw on
-    for tally in ((40, 0, 0), (0, 40, 0), (0, 0, 40), (9, 9, 9), (0, 0, 0), (20, 19, 0), (10**6, 0, 1)):
+    for tally in tallies:
         for _ in range(4):
             steps = []
 
             def trace(frame, event, argument, steps=steps):
-                if event == "line" and "utmost" in frame.f_code.co_filename and "<" not in frame.f_code.co_name:
+                if event == "line" and "utmost" in frame.f_code.co_filename:
                     steps.append((frame.f_code.co_name, frame.f_lineno))
                 return trace
 
@@ -229,7 +224,26 @@ def test_whoever_wins_the_same_steps_are_made(monkeypatch, law):
                 finally:
                     sys.settrace(None)
             seen.add(tuple(steps))
-    assert len(seen) == 1
+    return seen
+
+
+@pytest.mark.parametrize(
+    "law", laws_on(Tallies(3, 50, "add-remove")), ids=lambda law: f"{law.name}, {law.contest.kind}"
+)
+def test_whoever_wins_the_same_steps_are_made(monkeypatch, law):
+    """The same at every tally, whoever wins or is named, and by how much."""
+    if isinstance(law, PermuteAndFlip):  # a uniform order is drawn by rejection
+        monkeypatch.setattr(choices, "below", lambda n: n - 1)
+    tallies = ((40, 0, 0), (0, 40, 0), (0, 0, 40), (9, 9, 9), (0, 0, 0), (20, 19, 0), (10**6, 0, 1))
+    assert len(steps_of_draws(law, tallies)) == 1
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_whoever_wins_tables_are_read_in_the_same_steps(neighbours):
+    """The rainbow's lines and the linear program's table, whichever row is read."""
+    tried = {law.name: law for law in choice_facts(best_winner(Tallies(3, 5, neighbours), 1.0)).laws.values()}
+    for name in ("rainbow by winner", "linear program"):
+        assert len(steps_of_draws(tried[name], ((5, 0, 0), (0, 5, 0), (0, 0, 5), (2, 2, 1), (0, 0, 0)))) == 1, name
 
 
 @pytest.mark.long

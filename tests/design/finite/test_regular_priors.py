@@ -246,3 +246,21 @@ def test_phi_corners_and_min_entropy_are_their_definitions(seed):
     assert mechanism.conditional_min_entropy(prior) == pytest.approx(-math.log2(right), abs=1e-12)
     lost = -math.log2(max(prior)) - mechanism.conditional_min_entropy(prior)
     assert mechanism.leakage(prior) == pytest.approx(lost, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "space", [um.counts(10**5), um.sums(400, 5), um.grid((316, 317), metric="manhattan"), um.hamming(13, 2)], ids=repr
+)
+def test_shares_of_corners_need_no_matrix(space):
+    """They add up to 1, and as many corners mixed by them are the prior, looked at where a row can be listed."""
+    rng, level = np.random.default_rng(27), um.PureDP(2)
+    weights = 1 + rng.uniform(-0.01, 0.01, len(space.points))
+    prior = weights / weights.sum()
+    shares = um.finite.corner_shares(prior, space, level)
+    assert shares.min() > 0
+    assert shares.sum() == pytest.approx(1, abs=1e-9)
+    y = um.finite.regularity(prior, space, level)
+    for i in rng.integers(0, len(space.points), 2).tolist():
+        decay = np.exp(-2.0 * space.distances_from(space.points[i]))
+        assert y @ decay == pytest.approx(prior[i], rel=1e-9)  # Phi is symmetric
+        assert shares[i] == pytest.approx(y[i] * decay.sum(), rel=1e-9)

@@ -59,7 +59,14 @@ def boundary(space: Space, truth: Any, outputs: Outputs = (False, True)) -> Boun
 
 
 def is_hitting(space: Space, truth: Any, points: Iterable[Hashable], outputs: Outputs = (False, True)) -> bool:
-    """Whether these points hold at least one end of every boundary edge (BIN Def. 7)."""
+    """Whether these points hold at least one end of every boundary edge (BIN Def. 7).
+
+    Examples
+    --------
+    >>> import utmost as um
+    >>> [um.binary.is_hitting(um.path(4), lambda v: v > 1, points) for points in ([0, 3], [1], [2, 3])]
+    [False, True, True]
+    """
     mask = np.zeros(len(space.points), dtype=bool)
     mask[[space.index(p) for p in points]] = True
     a, b = space.edge_indices[boundary_edges(space, as_truth(space, truth, outputs))].T

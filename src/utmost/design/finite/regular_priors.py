@@ -15,6 +15,7 @@ from utmost.errors import InvalidInput, TooLarge
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism.certification import Check
+from utmost.mechanism.decaying import has_structure, row_sums
 from utmost.privacy import ApproxDP
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
@@ -111,7 +112,12 @@ def corner_shares(prior: Any, space: Space, privacy: Privacy) -> Floats | None:
     array([0.4, 0.3, 0.3])
     """
     y = regularity(prior, space, privacy)
-    return None if y is None else np.asarray(y * privacy_constraints(space, privacy).sum(axis=1))
+    if y is None:
+        return None
+    level = pure_levels(space, privacy).single
+    if isinstance(level, ApproxDP) and has_structure(space):  # no matrix is made
+        return np.multiply(y, row_sums(space, level, np.ones(len(y))))
+    return np.asarray(y * privacy_constraints(space, privacy).sum(axis=1))
 
 
 def privacy_constraints(space: Space, privacy: Privacy) -> Floats:

@@ -46,6 +46,9 @@ def best_boundary(
     >>> best = um.rainbow.best_boundary(um.counts(9), winner, um.PureDP.from_ratio(3))
     >>> round(best.mechanism.probability(4, "a"), 6)
     0.75
+    >>> gaussian = um.rainbow.best_boundary(um.counts(9), winner, um.GaussianDP(1))
+    >>> round(gaussian.value, 6), gaussian.certificate.claim, gaussian.certificate.gap < 1e-9
+    (0.923642, 'bound', True)
     """
     levels = on_edges(space, privacy)
     level = one_concave_level(privacy)
