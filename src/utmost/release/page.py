@@ -38,7 +38,7 @@ STYLE = (
     "th.words{min-width:7rem}tr.ours>*,td.released{font-weight:600}"
     "td.released{color:var(--ours)}"
     "figure{margin:.5rem 0}figcaption,.small{color:var(--soft);font-size:.9rem}"
-    "svg{width:100%}@media(max-width:34rem){figure{overflow-x:auto}figure svg{min-width:30rem}}"
+    "svg{width:100%}"
     ".promise{border-left:.3rem solid var(--ours);padding-left:.8rem}"
     "summary{cursor:pointer;font-weight:600}@media print{details::details-content{content-visibility:visible;"
     "block-size:auto}}"
