@@ -312,10 +312,60 @@ def test_draws_with_slack_have_their_law():
         assert fits(counts, chances, len(draws))
 
 
-def test_slack_is_for_one_way_noise():
-    for shape, slack in (("cube", 1), ("exchange", 1), ("one-way", -1), ("one-way", 10**6), ("one-way", 1.0)):
+def test_slack_is_for_one_way_and_exchange_noise():
+    wrong = (("cube", 1), ("sum-zero", 1), ("exchange", 301), ("one-way", -1), ("one-way", 10**6), ("one-way", 1.0))
+    for shape, slack in wrong:
         with pytest.raises(InvalidInput):
             BallLaw(shape, 3, Fraction(1, 2), slack=slack)
+    with pytest.raises(InvalidInput):
+        BallLaw("exchange", 1, Fraction(1, 2), slack=1)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4])
+def test_exchange_balls_with_slack_are_those_of_the_listed_points(d):
+    """Counts, tails and sums by listing, and every exchange changes the norm by at most 1."""
+    every = list(product(range(-4, 5), repeat=d))
+    moves = moves_of(Lattice(d, "exchange", 1, 0, 9))
+    for slack in (1, 2):
+        norms = {z: norm("exchange", z, slack) for z in every}
+        assert norms[(2,) * d] == norms[(-2,) * d] == 2 * d - slack
+        assert norms[(2,) * (d - 1) + (0,)] == 2 * d - 2
+        near = [tuple(a + b for a, b in zip(z, step, strict=True)) for z in every for step in moves]
+        there = [norms[z] for z in every for _ in moves]
+        assert max(abs(norms[z] - n) for z, n in zip(near, there, strict=True) if z in norms) == 1
+        for s in range(5):
+            points = [z for z in every if norms[z] <= s]
+            assert count_ball("exchange", d, s, slack) == len(points)
+            assert sum_absolute("exchange", d, s, slack) == sum(abs(z[0]) for z in points)
+            assert sum_squared("exchange", d, s, slack) == sum(z[0] ** 2 for z in points)
+            for t in range(1, s + 2):
+                assert count_above("exchange", d, s, t, slack) == sum(z[0] >= t for z in points)
+
+
+@pytest.mark.parametrize(("period", "upper"), [(1, 1), (3, 2)])
+def test_exchange_laws_with_slack_add_up_and_are_drawn(period, upper):
+    """Tails and means in rationals against listed points; single and many draws by chi-square."""
+    law = BallLaw("exchange", 3, Fraction(1, 30), period, upper, 2)
+    reached = 5 if period == 1 else 6
+    points = [z for z in product(range(-reached, reached + 1), repeat=3) if norm("exchange", z, 2) <= reached]
+    chances = {z: law.probability(z) for z in points}
+    rest = 1 - sum(chances.values())
+    assert 0 < rest < Fraction(1, 30) ** (reached // period - 1) * 10**4
+    for t in (1, 2, 4):
+        listed = sum(chance for z, chance in chances.items() if z[0] >= t)
+        assert listed <= law.exact_tail(t) <= listed + rest
+    listed = sum(chance * abs(z[0]) for z, chance in chances.items())
+    assert listed <= law.exact_mean("absolute") <= listed + 1000 * rest
+    assert law.mean("absolute") == pytest.approx(float(law.exact_mean("absolute")), rel=1e-13)
+    loose = BallLaw("exchange", 3, Fraction(1, 8), period, upper, 2)
+    likely = sorted(points, key=lambda z: norm("exchange", z, 2))[:300]
+    expected = np.array([float(loose.probability(z)) for z in likely])
+    for drawn in (loose.draw(30_000), np.array([loose.draw(1)[0] for _ in range(1000)])):
+        seen = dict.fromkeys(likely, 0)
+        for z in map(tuple, drawn.tolist()):
+            if z in seen:
+                seen[z] += 1
+        assert fits(np.array(list(seen.values())), expected, len(drawn))
 
 
 @pytest.mark.parametrize("slack", [1, 3])

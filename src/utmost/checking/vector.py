@@ -7,6 +7,7 @@ from typing import Any
 
 from utmost.checking.chains import Evidence, Outcome, from_below, stated
 from utmost.checking.coordinate import coordinate_bound
+from utmost.checking.whole_cells import whole_cells_bound
 from utmost.checking.window import window_bound
 from utmost.errors import InvalidInput
 from utmost.mechanism.certification import Check
@@ -19,12 +20,13 @@ from utmost.space.integers import Lattice
 def vector_bound(problem: Any, evidence: Evidence) -> float:
     """What no private mechanism loses less than on each integer."""
     loss = require_line_loss(problem.data.get("loss"))
-    alone = coordinate_bound(problem.space, problem.privacy, loss)
-    return max(alone, window_bound(problem.space, problem.privacy, loss, evidence)) if evidence else alone
+    space, level = problem.space, problem.privacy
+    found = max(coordinate_bound(space, level, loss), whole_cells_bound(space, level, loss))
+    return max(found, window_bound(space, level, loss, evidence)) if evidence else found
 
 
 def check_vector(problem: Any, solved: Any) -> Outcome:
-    """One integer alone, by pairs of points or the staircase's dual flow; or a flow between errors of whole vectors."""
+    """One integer alone, by pairs of points or the staircase's dual flow; or flows between errors of whole vectors."""
     space, mechanism, certificate = problem.space, solved.mechanism, solved.certificate
     fits = isinstance(space, Lattice) and isinstance(mechanism, NoisyVector) and isinstance(problem.privacy, Level)
     if not fits:

@@ -11,7 +11,10 @@
 One-way balls may have *slack* a: then the norm of z, with P its largest rise and M its largest fall, is max(P, M,
 P + M - a). It is no norm in the strict sense, but a one-way move still changes it by at most 1 (it changes P, M and
 P + M by at most 1 each), and that is all that privacy needs. Slack 0 is the one-way norm, endless slack the cube's.
-Two integers that exchange are two one-way integers of which one has its sign turned, so they may have slack as well.
+Exchange balls may have slack, too: from vectors whose integers all rise by c or more, or all fall, min(c, a) is taken
+off. The exchange norm is the largest |sum of some of the integers|, which an exchange changes by at most 1; with slack
+it is the larger of that less a and of the same over sums that leave one integer out. For two integers it is one-way
+slack with the sign of one turned.
 
 A vector that adds up to 0 is what its first d - 1 integers say, and its norm is their exchange norm: so sum-zero balls
 of d integers are exchange balls of d - 1.
@@ -52,24 +55,18 @@ def norm(shape: Moves, z: Any, slack: int = 0) -> int:
     rises, falls = [max(int(x), 0) for x in z], [max(-int(x), 0) for x in z]
     if shape == "any":
         return sum(rises) + sum(falls)
-    if shape == "exchange" and slack:
-        return norm("one-way", (z[0], -z[1]), slack)
     if shape == "one-way":
         up, down = max(rises, default=0), max(falls, default=0)
         return max(up, down, up + down - slack)
     if shape == "cube":
         return max([*rises, *falls], default=0)
-    return max(sum(rises), sum(falls))
+    common = max(min(rises, default=0), min(falls, default=0))  # by how much all rise, or all fall
+    return max(sum(rises), sum(falls)) - min(common, slack)
 
 
 def free(shape: Moves, d: int) -> tuple[Moves, int]:
     """The shape whose integers are free, and how many of them: of sum-zero vectors the last says nothing new."""
     return ("exchange", d - 1) if shape == "sum-zero" else (shape, d)
-
-
-def _counted_as(shape: Moves, slack: int) -> Moves:
-    """The shape whose balls hold as many points: two integers with slack that exchange are one-way, one sign turned."""
-    return "one-way" if shape == "exchange" and slack else shape
 
 
 def count_ball(shape: Moves, d: int, s: int, slack: int = 0) -> int:
@@ -83,14 +80,14 @@ def count_ball(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     >>> [count_ball(shape, 2, 1) for shape in ("any", "one-way", "cube", "exchange", "sum-zero")]
     [5, 7, 9, 7, 3]
     """
-    shape, d = free(_counted_as(shape, slack), d)
-    if shape == "cube" or s < slack:
+    shape, d = free(shape, d)
+    if shape == "cube" or (shape == "one-way" and s < slack):
         return int((2 * s + 1) ** d)
     if shape == "one-way":
         return int((s - slack + 1) * (s + slack + 1) ** d - (s - slack) * (s + slack) ** d)
     if shape == "any":
         return count_points(d, s + 1)
-    return sum(_exchange_counts(d, s))
+    return sum(_exchange_counts(d, s)) + sum(lifted_count(d, s, j) for j in range(1, slack + 1))
 
 
 def profile(shape: Moves, d: int, s: int) -> list[tuple[int, int]]:
@@ -111,23 +108,26 @@ def profile(shape: Moves, d: int, s: int) -> list[tuple[int, int]]:
 
 def count_above(shape: Moves, d: int, s: int, t: int, slack: int = 0) -> int:
     """How many points of a ball of radius s have a first integer of t or more, 1 <= t <= s + 1."""
-    if _counted_as(shape, slack) == "one-way":
+    if shape == "one-way":
         return _one_way_sums(d, s, slack, lambda v: comb(max(v - t + 2, 0), 2), 1)
-    return sum(f * comb(s - t + 1, m) for m, f in profile(shape, d, s))
+    found = sum(f * comb(s - t + 1, m) for m, f in profile(shape, d, s))
+    return found + sum(lifted_above(d, s, j, t) for j in range(1, slack + 1))
 
 
 def sum_absolute(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     """The sum of |z_1| over the points of a ball."""
-    if _counted_as(shape, slack) == "one-way":
+    if shape == "one-way":
         return _one_way_sums(d, s, slack, lambda v: comb(v + 2, 3), 2)
-    return 2 * sum(f * comb(s + 1, m + 1) for m, f in profile(shape, d, s))
+    found = 2 * sum(f * comb(s + 1, m + 1) for m, f in profile(shape, d, s))
+    return found + sum(lifted_absolute(d, s, j) for j in range(1, slack + 1))
 
 
 def sum_squared(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     """The sum of z_1^2 over the points of a ball."""
-    if _counted_as(shape, slack) == "one-way":
+    if shape == "one-way":
         return _one_way_sums(d, s, slack, lambda v: v * (v + 1) ** 2 * (v + 2) // 12, 2)
-    return 2 * sum(f * (2 * comb(s + 2, m + 2) - comb(s + 1, m + 1)) for m, f in profile(shape, d, s))
+    found = 2 * sum(f * (2 * comb(s + 2, m + 2) - comb(s + 1, m + 1)) for m, f in profile(shape, d, s))
+    return found + sum(lifted_squared(d, s, j) for j in range(1, slack + 1))
 
 
 def _one_way_sums(d: int, s: int, slack: int, total: Callable[[int], int], sides: int) -> int:
@@ -143,17 +143,48 @@ def _one_way_sums(d: int, s: int, slack: int, total: Callable[[int], int], sides
     return int(sides * ((s + slack + 1) ** (d - 1) * cubes - (s + slack) ** (d - 1) * shared))
 
 
+# ---- what slack adds to exchange balls ----
+#
+# Vectors whose integers are j or more and add up to s + j, j = 1..slack, and their negatives: j and a cut of
+# s - (d - 1) j into d parts. Polynomials in s from (d - 1) j on; below there are none.
+
+
+def lifted_count(d: int, s: int, j: int) -> int:
+    """How many points slack j adds to the exchange ball of slack j - 1."""
+    return 2 * comb(s - (d - 1) * j + d - 1, d - 1) if s >= (d - 1) * j else 0
+
+
+def lifted_above(d: int, s: int, j: int, t: int) -> int:
+    """How many of them have a first integer of t or more, t >= 1."""
+    rest = s - (d - 1) * j - max(t - j, 0)
+    return comb(rest + d - 1, d - 1) if rest >= 0 else 0
+
+
+def lifted_absolute(d: int, s: int, j: int) -> int:
+    """The sum of |z_1| over them: parts of cuts of n into d add up to C(n + d - 1, d), all first parts together."""
+    rest = s - (d - 1) * j
+    return 2 * (j * comb(rest + d - 1, d - 1) + comb(rest + d - 1, d)) if rest >= 0 else 0
+
+
+def lifted_squared(d: int, s: int, j: int) -> int:
+    """The sum of z_1^2 over them."""
+    rest = s - (d - 1) * j
+    if rest < 0:
+        return 0
+    points, parts, pairs = (comb(rest + d - 1, d - 1 + k) for k in range(3))
+    return 2 * (j * j * points + (2 * j + 1) * parts + 2 * pairs)
+
+
 def draw_in_ball(shape: Moves, d: int, s: int, slack: int = 0, below: Callable[[int], int] = below) -> Point:
     """A uniform point of the ball of radius s, by uniform integers `below` a bound."""
-    if shape == "exchange" and slack:
-        one, other = _draw_one_way(d, s, slack, below)
-        return one, -other
     if shape == "one-way":
         return _draw_one_way(d, s, slack, below)
+    if shape == "exchange":
+        return _draw_exchange(d, s, slack, below)
     if shape == "sum-zero":
-        point = _DRAW["exchange"](d - 1, s, below)
+        point = _draw_exchange(d - 1, s, 0, below)
         return (*point, -sum(point))
-    return _DRAW[shape](d, s, below)
+    return _draw_cube(d, s, below) if shape == "cube" else _draw_any(d, s, below)
 
 
 def _draw_any(d: int, s: int, below: Callable[[int], int]) -> Point:
@@ -184,20 +215,18 @@ def _draw_cube(d: int, s: int, below: Callable[[int], int]) -> Point:
     return tuple(below(2 * s + 1) - s for _ in range(d))
 
 
-def _draw_exchange(d: int, s: int, below: Callable[[int], int]) -> Point:
-    """A integers rise: which, a cuts of 1..s; the others fall by 0 or more, at most s in all."""
-    a = _choose(_exchange_counts(d, s), below)
+def _draw_exchange(d: int, s: int, slack: int, below: Callable[[int], int]) -> Point:
+    """A integers rise: which, a cuts of 1..s; the others fall by 0 or more, at most s in all. Or what slack adds."""
+    a = _choose(_exchange_parts(d, s, slack), below)
+    if a > d:
+        j = a - d
+        cuts = _gaps(uniform_subset(s - (d - 1) * j + d - 1, d - 1, below))
+        sign, sizes = 1 - 2 * below(2), [j - 1 + cut for cut in cuts]
+        return tuple(sign * size for size in (*sizes, s + j - sum(sizes)))
     up = uniform_subset(d, a, below)
     rises = _gaps(uniform_subset(s, a, below))
     falls = [gap - 1 for gap in _gaps(uniform_subset(s + d - a, d - a, below))]
     return tuple(rises.pop() if i in up else -falls.pop() for i in range(d))
-
-
-_DRAW: dict[Moves, Callable[[int, int, Callable[[int], int]], Point]] = {
-    "any": _draw_any,
-    "cube": _draw_cube,
-    "exchange": _draw_exchange,
-}
 
 
 def _any_counts(d: int, s: int) -> list[int]:
@@ -208,6 +237,11 @@ def _any_counts(d: int, s: int) -> list[int]:
 def _exchange_counts(d: int, s: int) -> list[int]:
     """How many points of an exchange ball have a rising integers, a = 0..d."""
     return [comb(d, a) * comb(s, a) * comb(s + d - a, d - a) for a in range(d + 1)]
+
+
+def _exchange_parts(d: int, s: int, slack: int) -> list[int]:
+    """The same, and then how many points each unit of slack adds."""
+    return [*_exchange_counts(d, s), *(lifted_count(d, s, j) for j in range(1, slack + 1))]
 
 
 def _one_way_counts(d: int, s: int, slack: int) -> list[int]:
@@ -233,7 +267,7 @@ def _choose(weights: list[int], below: Callable[[int], int]) -> int:
 COUNTS: dict[str, Callable[[int, int, int], list[int]]] = {
     "any": lambda d, s, slack: _any_counts(d, s),
     "one-way": lambda d, s, slack: _one_way_counts(d, s, min(slack, s)),
-    "exchange": lambda d, s, slack: _exchange_counts(d, s),
+    "exchange": _exchange_parts,
 }
 
 
@@ -242,8 +276,6 @@ def draw_in_balls(shape: Moves, d: int, radii: Integers, slack: int = 0) -> Inte
 
     Radii are below 2^50, so that 64-bit integers hold everything.
     """
-    if shape == "exchange" and slack:
-        return np.asarray(draw_in_balls("one-way", d, radii, slack) * np.array([1, -1]))
     if shape == "sum-zero":
         point = draw_in_balls("exchange", d - 1, radii)
         return np.column_stack([point, -point.sum(axis=1)])
@@ -265,8 +297,12 @@ def draw_in_balls(shape: Moves, d: int, radii: Integers, slack: int = 0) -> Inte
             drawn = lower + uniform_below_each(np.maximum(side + ~lower, 1))
             point[:, i] = top - np.where(i == parts, 0, drawn)
         return point
-    chosen = _many_subsets(d, parts)
+    chosen = _many_subsets(d, np.minimum(parts, d))
     point = np.zeros((size, d), dtype=np.int64)
+    lifted = parts - d
+    rows = np.flatnonzero(lifted > 0)
+    if len(rows):
+        point[rows] = _many_lifted(d, radii[rows], lifted[rows])
     for part in range(d + 1):
         rows = np.flatnonzero(parts == part)
         up, at = chosen[rows], radii[rows]
@@ -278,6 +314,13 @@ def draw_in_balls(shape: Moves, d: int, radii: Integers, slack: int = 0) -> Inte
             values *= 1 - 2 * uniform_below(2, values.size).reshape(values.shape)
         point[rows] = values
     return point
+
+
+def _many_lifted(d: int, radii: Integers, lifts: Integers) -> Integers:
+    """A uniform vector of those that a unit of slack adds, for each radius and unit: one in a row."""
+    sizes = lifts[:, None] - 1 + _many_gaps(radii - (d - 1) * lifts + d - 1, d - 1)
+    found = np.column_stack([sizes, radii + lifts - sizes.sum(axis=1)])
+    return np.asarray(found * (1 - 2 * uniform_below(2, len(radii)))[:, None])
 
 
 def uniform_below_each(bounds: Integers) -> Integers:

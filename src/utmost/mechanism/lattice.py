@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property, partial
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, get_args
@@ -37,6 +37,10 @@ from utmost.mechanism.integer_balls import (
     count_ball,
     draw_in_ball,
     draw_in_balls,
+    lifted_above,
+    lifted_absolute,
+    lifted_count,
+    lifted_squared,
     norm,
     sum_absolute,
     sum_squared,
@@ -52,8 +56,26 @@ MOST_DIMENSION = 1000
 """Balls of more dimensions are not counted: a file may ask for any."""
 MOST_SLACK = 10_000
 """More slack is not counted either; beyond epsilon = 0.003 or so a little is then lost."""
+MOST_LIFTED = 300
+"""The same for exchange noise, whose slack is counted unit by unit."""
 Count: TypeAlias = Callable[[Moves, int, int, int], int]
 """What is added up over a ball: of its shape, dimension, radius and slack."""
+Piece: TypeAlias = tuple[int, Callable[[int], int]]
+"""A polynomial of k that counts from some k on, with that k."""
+Lifted: TypeAlias = Callable[[int, int, int], int]
+LIFTED: dict[Any, Lifted] = {
+    count_ball: lifted_count,
+    sum_absolute: lifted_absolute,
+    sum_squared: lifted_squared,
+}
+"""What one unit of slack adds to each sum over an exchange ball: of dimension, radius and unit."""
+
+
+def most_slack(shape: Moves, dimension: int) -> int:
+    """How much slack the noise of a shape may have."""
+    if dimension < 2:
+        return 0
+    return {"one-way": MOST_SLACK, "exchange": MOST_LIFTED}.get(shape, 0)
 
 
 class VectorLaw(Protocol):
@@ -82,9 +104,9 @@ class BallLaw:
     decay : the factor b of one step, a rational number from 0 to below 1
     period : how many norms there are to a step
     upper : how many of a period's norms come before its step, 1..period
-    slack : of one-way noise, and of exchange noise on two integers: how many rises count nothing beside as many falls
-        (exchange: beside as many rises); vectors that rise here and fall there (rise both) are likelier with it, and
-        they are those whose integers are smaller
+    slack : of one-way noise, how many rises count nothing beside as many falls; of exchange noise on two integers or
+        more, how many rises of all of them (or falls) count nothing. Vectors that rise here and fall there (or whose
+        integers all rise) are likelier with it, and they are those whose integers are smaller
 
     Examples
     --------
@@ -109,9 +131,11 @@ class BallLaw:
             1 <= self.dimension <= MOST_DIMENSION and 1 <= self.upper <= self.period <= 2**62 and 0 <= self.decay < 1
         ):
             raise InvalidInput("a law of balls needs 0 <= decay < 1, 1 <= upper <= period, dimension 1 to 1000.")
-        loose = self.shape == "one-way" or (self.shape == "exchange" and self.dimension == 2)
-        if self.slack and not (loose and 0 < self.slack <= MOST_SLACK):
-            raise InvalidInput(f"only one-way noise, and exchange noise on two, has slack, from 0 to {MOST_SLACK}.")
+        if self.slack and not 0 < self.slack <= most_slack(self.shape, self.dimension):
+            raise InvalidInput(
+                f"only one-way noise has slack, up to {MOST_SLACK}, and exchange noise, up to {MOST_LIFTED}, on two "
+                "integers or more."
+            )
 
     @property
     def name(self) -> str:
@@ -206,8 +230,8 @@ class BallLaw:
     def total(self, count: Count) -> Fraction:
         """The sum of a count over all balls of the mixture, each with its weight: over that of `count_ball`, a mean.
 
-        `count(shape, dimension, radius, slack)` is a polynomial in the radius, of degree dimension + 2 at most, from a
-        radius of slack - 1 on; balls below that are cubes.
+        `count(shape, dimension, radius, slack)` is a polynomial in the radius, of degree dimension + 2 at most; with
+        slack, a sum of several (`_pieces`).
         """
         found = self._sum(count, 0, as_fmpq(self.decay))
         return Fraction(int(found.p), int(found.q))
@@ -218,41 +242,46 @@ class BallLaw:
 
     def _sum(self, count: Count, first: int, b: Any) -> Any:
         """The sum over k >= first of b^(k - first) times a count at the k-th radius."""
-        return self._sum_pieces(lambda shape, k: self._count(count, shape, k), first, b)
+        if count not in self._counted:
+            self._counted[count] = self._pieces(count, LIFTED.get(count))
+        return _sum_pieces(self._counted[count], first, self.dimension + 3, b)
 
-    def _sum_pieces(self, at: Callable[[Moves, int], int], first: int, b: Any) -> Any:
-        """The same for a count `at(shape, k)`: up to the slack of cubes, as all cubes less the larger ones."""
-        found = _newton([at(self.shape, max(first, self._settled) + j) for j in range(self.dimension + 3)], b)
-        if first >= self._settled:
-            return found
-        near, far = (_newton([at("cube", k + j) for j in range(self.dimension + 3)], b) for k in (first, self._settled))
-        return near + b ** (self._settled - first) * (found - far)
+    def _pieces(self, count: Count, lifted: Lifted | None, least: int = 0) -> list[Piece]:
+        """A count of the k-th ball as a sum of polynomials in k, each from a k of its own on.
+
+        One-way balls are cubes up to their slack. Exchange balls get more points with every unit of slack; `least` is
+        the least first integer of those that count.
+        """
+        shape, d, slack = self.shape, self.dimension, self.slack
+        if slack and shape == "one-way":
+            cubes = cache(lambda k: count("cube", d, self._radius(k), 0))
+            more = cache(lambda k: count(shape, d, self._radius(k), slack) - cubes(k))
+            return [(0, cubes), (self._first(slack - 1), more)]
+        pieces: list[Piece] = [(0, cache(lambda k: count(shape, d, self._radius(k), 0)))]
+        for j in range(1, slack + 1):
+            assert lifted is not None
+            start = self._first((d - 1) * j + max(least - j, 0))
+            pieces.append((start, cache(partial(lambda unit, k: lifted(d, self._radius(k), unit), j))))
+        return pieces
+
+    def _radius(self, k: int) -> int:
+        return k * self.period + self.upper - 1
+
+    def _first(self, radius: int) -> int:
+        """The first k whose radius is as large."""
+        return max(0, -(-(radius - self.upper + 1) // self.period))
 
     @cached_property
-    def _settled(self) -> int:
-        """The first k whose ball is counted by the polynomial."""
-        return max(0, -(-(self.slack - self.upper) // self.period))
-
-    def _count(self, count: Count, shape: Moves, k: int) -> int:
-        key = (count, shape, k)
-        if key not in self._counted:
-            slack = self.slack if shape == self.shape else 0
-            self._counted[key] = count(shape, self.dimension, k * self.period + self.upper - 1, slack)
-        return self._counted[key]
-
-    @cached_property
-    def _counted(self) -> dict[Any, int]:
+    def _counted(self) -> dict[Count, list[Piece]]:
         return {}
 
     def _above(self, t: int, b: Any) -> Any:
         """The weight of vectors with z_1 >= t, from the first radius that reaches t."""
-        first = max(0, -(-(t - self.upper + 1) // self.period))
-
-        def at(shape: Moves, k: int) -> int:
-            slack = self.slack if shape == self.shape else 0
-            return count_above(shape, self.dimension, k * self.period + self.upper - 1, t, slack)
-
-        return self._sum_pieces(at, first, b) * b**first
+        first = self._first(t)
+        pieces = self._pieces(
+            lambda shape, d, s, slack: count_above(shape, d, s, t, slack), lambda d, s, j: lifted_above(d, s, j, t), t
+        )
+        return _sum_pieces(pieces, first, self.dimension + 3, b) * b**first
 
     def _enclose_steps(self, k: int, bits: int) -> arb:
         """A ball around the probability of the k-th radius or a larger one."""
@@ -477,6 +506,15 @@ class NoisyVector(ExactMechanism):
         if data["law"] not in LAWS:
             raise InvalidInput("the noise is of a kind that this version does not know.")
         return cls(LAWS[data["law"]].from_json(data))
+
+
+def _sum_pieces(pieces: list[Piece], first: int, degree: int, b: Any) -> Any:
+    """The sum over k >= first of b^(k - first) times a sum of polynomials of k, each 0 before it starts."""
+    found = 0 * b
+    for start, at in pieces:
+        begin = max(first, start)
+        found += b ** (begin - first) * _newton([at(begin + j) for j in range(degree)], b)
+    return found
 
 
 def _newton(values: list[int], b: Any) -> Any:

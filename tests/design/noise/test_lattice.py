@@ -51,10 +51,16 @@ def test_what_is_refused_says_why():
         um.noise.lattice(2, 1.0).release((1.5, 2))
 
 
-def test_two_that_exchange_may_have_slack():
-    """The noise of least loss for two cells is that of two one-way integers; more than two have none."""
+def test_exchanges_may_have_slack():
+    """For two cells it is the noise of two one-way integers; for three it is the LP's optimum among all noise."""
     loose, one_way = (um.noise.lattice(2, 0.1, moves, slack=None) for moves in ("exchange", "one-way"))
-    assert loose.expected() == one_way.expected() < um.noise.lattice(2, 0.1, "exchange").expected()
+    assert loose.expected() == pytest.approx(one_way.expected(), rel=1e-12)
+    assert loose.expected() < um.noise.lattice(2, 0.1, "exchange").expected()
     assert loose.verify()
-    with pytest.raises(um.errors.InvalidInput, match="exchange noise on two"):
-        um.noise.lattice(3, 0.1, "exchange", slack=1)
+    three = um.noise.lattice(3, 0.5, "exchange", slack=None)
+    assert three.law.slack == 1
+    assert three.verify()
+    assert three.expected() == pytest.approx(2.93869, abs=1e-5)
+    assert um.noise.lattice(3, 0.5, "exchange").expected() == pytest.approx(2.95020, abs=1e-5)
+    with pytest.raises(um.errors.InvalidInput, match="give 0 to 0"):
+        um.noise.lattice(3, 0.1, "cube", slack=1)

@@ -22,7 +22,7 @@ from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.exact import Number, as_whole
 from utmost.mechanism.certification import Check
 from utmost.mechanism.gaussian import GaussianLaw, keeps_gaussian
-from utmost.mechanism.lattice import MOST_SLACK, BallLaw, IndependentLaw
+from utmost.mechanism.lattice import MOST_SLACK, BallLaw, IndependentLaw, most_slack
 from utmost.mechanism.line import require_line_loss
 from utmost.privacy import Level, as_level
 from utmost.privacy.pure_part import pure_within
@@ -146,10 +146,11 @@ def lattice(
     loss : "absolute", "squared", "zero-one" or "within k"
         For which the steps are best where reach is more than 1, and the slack where it is None.
     slack : int or None
-        Of one-way noise, and of exchange noise on two integers. 0 is the K-norm mechanism. With slack a the norm of a
-        vector whose largest rise is P and whose largest fall is M is max(P, M, P + M - a), which one row changes by at
-        most 1 as well: vectors that rise here and fall there, whose numbers are smaller, become likelier (of exchanges
-        with the sign of one turned). None takes the best slack, as sessions do.
+        Of one-way and exchange noise on two integers or more. 0 is the K-norm mechanism. With slack a the one-way norm
+        of a vector whose largest rise is P and whose largest fall is M is max(P, M, P + M - a), which one row changes
+        by at most 1 as well: vectors that rise here and fall there, whose numbers are smaller, become likelier. From
+        the exchange norm of vectors whose integers all rise by c or more, or all fall, min(c, a) is taken off. None
+        takes the best slack, as sessions do.
 
     Examples
     --------
@@ -171,10 +172,11 @@ def lattice(
     pure = pure_within(level)
     if pure is None:
         raise UnsupportedLevel(f"no epsilon above 0 implies {level}; noise by moves needs one.")
-    loose = moves == "one-way" or (moves == "exchange" and dimension == 2)
-    if slack is not None and as_whole(slack, "slack", 0, MOST_SLACK) and not loose:
+    most = most_slack(moves, size)
+    if slack is not None and as_whole(slack, "slack", 0, MOST_SLACK) > most:
         raise InvalidInput(
-            f"slack is {slack} and moves is {moves!r}; only one-way noise, and exchange noise on two, has it: give 0."
+            f"slack is {slack} and moves is {moves!r} on {size}; give 0 to {most}: only one-way and exchange noise on "
+            "two numbers or more has slack."
         )
     law = min(ball_laws(moves, space, pure, require_line_loss(loss), slack), key=lambda each: each.mean(loss))
     return VectorNoise(level, law, space)

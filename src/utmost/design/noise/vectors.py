@@ -42,11 +42,19 @@ TOGETHER = (
     "no private mechanism errs less on average over all integers and tables: a flow between errors in a window, which "
     "is dual to all noise, taken to every mechanism on the range"
 )
+SUMMED = (
+    "no private mechanism whose answers add up to the number of rows errs less on average over all cells and tables: a "
+    "flow between errors, dual to all noise, taken to every mechanism on the range"
+)
 CLOSE = 0.999
+MOST_WINDOW = 3
+"""Up to how many cells that hold every row windows are tried; beyond, layers prove as much at once."""
 
 
 @lru_cache(maxsize=256)
-def best_vector(space: Lattice, level: Level, loss: str = "absolute", independent: bool = False) -> Solution:
+def best_vector(
+    space: Lattice, level: Level, loss: str = "absolute", independent: bool = False, alone: bool = False
+) -> Solution:
     """The noise of least expected loss, of all candidates, for vectors of integers and the moves of one neighbour.
 
     Parameters
@@ -59,6 +67,9 @@ def best_vector(space: Lattice, level: Level, loss: str = "absolute", independen
         Of one integer; the value is its expectation.
     independent : bool
         Whether every integer must have noise of its own, whose sums have a law that is known.
+    alone : bool
+        Whether only single integers are asked for, as of a histogram: exchange noise then takes its best slack, with
+        which the law of sums and quotients of several integers is not known.
 
     Returns
     -------
@@ -73,15 +84,17 @@ def best_vector(space: Lattice, level: Level, loss: str = "absolute", independen
     >>> round(found.value, 10), found.certificate.method, bool(found.verify())
     (1.5829928576, 'one-way noise on all 3 integers at once', True)
     """
-    mechanism = NoisyVector(best_vector_noise(space, level, loss, independent))
+    mechanism = NoisyVector(best_vector_noise(space, level, loss, independent, alone))
     value = mechanism.expected(loss)
     problem = Problem("number.vector", space, level, {"loss": loss})
     evidence: dict[str, Any] = {}
-    reason, bound = ALONE, proved_bound(problem, {})
-    if bound < CLOSE * value:
+    whole = space.moves == "sum-zero" and space.dimension > 2
+    together = SUMMED if whole else TOGETHER
+    reason, bound = together if whole and loss == "absolute" and _is_pure(level) else ALONE, proved_bound(problem, {})
+    if bound < CLOSE * value and not (reason == SUMMED and space.dimension > MOST_WINDOW):
         offered = window_evidence(space, level, loss, lambda each: proved_bound(problem, each))
         if offered and proved_bound(problem, offered) > bound:
-            evidence, reason, bound = offered, TOGETHER, proved_bound(problem, offered)
+            evidence, reason, bound = offered, together, proved_bound(problem, offered)
     bound = min(bound, value)
     certificate = Certificate(
         "bound", reason, f"expected {loss} loss of one integer", mechanism.name, bound, value - bound, evidence
@@ -89,11 +102,11 @@ def best_vector(space: Lattice, level: Level, loss: str = "absolute", independen
     return Solution(problem, mechanism, value, certificate)
 
 
-def best_vector_noise(space: Lattice, level: Level, loss: str, independent: bool = False) -> Any:
+def best_vector_noise(space: Lattice, level: Level, loss: str, independent: bool = False, alone: bool = False) -> Any:
     """The law of the noise that `best_vector` takes, with no proof: for a search over many levels."""
     require_line_loss(loss)
     require_level(level)
-    laws = [law for law in _candidates(space, level, loss) if not independent or isinstance(law, IndependentLaw)]
+    laws = [law for law in _candidates(space, level, loss, alone) if not independent or isinstance(law, IndependentLaw)]
     if not laws:
         raise UnsupportedLevel(f"no noise on vectors is known at {level}; give a larger level.")
     return min(laws, key=lambda each: each.mean(loss))
@@ -110,7 +123,7 @@ def require_level(level: Level) -> None:
         raise InvalidInput(f"privacy is {level}: no noise over all numbers hides everything; give a level above 0.")
 
 
-def _candidates(space: Lattice, level: Level, loss: str) -> Iterator[Any]:
+def _candidates(space: Lattice, level: Level, loss: str, alone: bool) -> Iterator[Any]:
     d, shape = space.dimension, space.moves
     if sum_of_moves(space) == 0 or _promises_nothing(level):
         yield IndependentLaw(d, GeometricLaw(Fraction(0)))
@@ -119,7 +132,7 @@ def _candidates(space: Lattice, level: Level, loss: str) -> Iterator[Any]:
     if pure is not None:
         yield IndependentLaw(d, GeometricLaw(decay_above(pure, sum_of_moves(space))))
         if d <= MOST_BALL[shape] and (d > 1 or space.reach > 1):
-            tight = 0 if shape == "exchange" else None  # means know the law of two that exchange without slack only
+            tight = 0 if shape == "exchange" and not alone else None  # means know the law without slack only
             yield from ball_laws("any" if d == 1 else shape, space, pure, loss, tight)
     if sum_of_moves(space) == 1 and not isinstance(level, ZCDP) and not _is_pure(level):
         yield IndependentLaw(d, CanonicalLaw(level))

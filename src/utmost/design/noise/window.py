@@ -12,17 +12,17 @@ from dataclasses import replace
 from typing import Any
 
 from utmost.design.noise.ball_laws import ball_laws
-from utmost.mechanism.integer_balls import free
+from utmost.mechanism.integer_balls import count_ball, free, sum_absolute, sum_squared
+from utmost.mechanism.lattice import BallLaw
 from utmost.privacy import ApproxDP, Level, PureDP
-from utmost.space.integers import Lattice, Moves
+from utmost.space.integers import Lattice
 
-RADII = {1: 150, 2: 120, 3: 55, 4: 14}
-"""The largest radius of a window, by how many integers it has: flows of a second."""
-ENOUGH = {1: 14.0, 2: 12.0, 3: 11.0, 4: 12.0}
+RADII = {1: 150, 2: 120, 3: 48, 4: 16}
+"""The largest radius of a window, by how many integers it has: flows of seconds."""
+ENOUGH = {1: 14.0, 2: 13.0, 3: 14.0, 4: 13.0}
 """The radius times epsilon that is enough."""
-SHARES = (0.9995, 0.999, 0.997, 0.995, 0.9925, 0.99, 0.985, 0.98, 0.97, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
-"""Which shares of a loss are tried as bounds; where windows are large, from the third on."""
-LARGE = 40
+SHARES = (0.9998, 0.9985, 0.997, 0.995, 0.99, 0.98, 0.97, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
+"""Which shares of the noise's loss within the window are tried as bounds: more no flow in the window proves."""
 MOST_DELTA = 1e-3
 """Above, a flow loses too much to delta."""
 
@@ -58,27 +58,27 @@ def window_evidence(
         return {}
     radius = min(RADII[d], max(4, math.ceil(ENOUGH[d] / epsilon)))
     law = next(ball_laws(few.moves, few, PureDP(epsilon), loss))
-    least, room = law.mean(loss), 0.4 + 1.1 * math.expm1(epsilon)
-    first = 0 if d < 3 or radius <= LARGE else 3 if shape == "cube" else 2
+    least, room = _mean_within(law, radius, loss), max(0.4, 1.1 * math.expm1(epsilon))
     best: tuple[float, dict[str, Any]] = (0.0, {})
-    for slack in _slacks(few.moves, d, law.slack, epsilon):
-        most = 0.0
-        for share in SHARES[first:]:
-            if share * least * wide <= best[0]:
-                break  # more than its claim no flow proves
-            evidence = {"radius": radius, "slack": slack, "steps": steps, "least": share * least, "room": room}
-            found = proved(evidence)
-            if found < most:
-                break  # once everything flows, smaller claims prove less
-            most = found
-            best = max(best, (found, evidence), key=lambda each: each[0])
+    for share in SHARES:
+        if share * least * wide <= best[0]:
+            break  # more than its claim no flow proves
+        evidence = {"radius": radius, "slack": law.slack, "steps": steps, "least": share * least, "room": room}
+        found = proved(evidence)
+        if found < best[0]:
+            break  # once everything flows, smaller claims prove less
+        best = (found, evidence)
     return best[1]
 
 
-def _slacks(moves: Moves, d: int, best: int, epsilon: float) -> tuple[int, ...]:
-    """Which slacks rank the errors best: noise that has slack knows its own; for other exchanges some are tried."""
-    if moves != "exchange" or d == 2:
-        return (best,)
-    if epsilon > 0.7:
-        return (0, 1)
-    return tuple(sorted({1, math.ceil(0.35 / epsilon), math.ceil(0.6 / epsilon)}, reverse=True))
+def _mean_within(law: BallLaw, radius: int, loss: str) -> float:
+    """The noise's expected loss if it is no farther from 0 than a radius: what the window holds of it."""
+    count = {"absolute": sum_absolute, "squared": sum_squared}.get(loss)
+    if count is None:
+        return law.mean(loss)
+    b, whole, summed = float(law.decay), 0.0, 0.0
+    for s in range(radius + 1):  # layers by the balls that hold them
+        weight = b**s * ((1 - b) if s < radius else 1.0)
+        whole += weight * count_ball(law.shape, law.dimension, s, law.slack)
+        summed += weight * count(law.shape, law.dimension, s, law.slack)
+    return summed / whole

@@ -102,7 +102,7 @@ class Histogram(Vector):
     def design(self) -> Solution:
         from utmost.design.noise.vectors import best_vector
 
-        return best_vector(self.space, self.privacy, self.loss)
+        return best_vector(self.space, self.privacy, self.loss, alone=True)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = category_cells(source, dict(self.categories), self.other is not None)

@@ -92,7 +92,7 @@ class Chained(Vector):
         from utmost.design.workload import Workload, best_workload
 
         if not self.chain:
-            return best_vector(self.flat, self.privacy, self.loss)
+            return best_vector(self.flat, self.privacy, self.loss, alone=True)
         cells = self.between
         asked = Workload("running", cells.dimension, cells.moves, cells.reach, cells.upper, self.loss)
         return best_workload(asked, self.privacy)
