@@ -109,6 +109,13 @@ def test_reports_with_bins_prove_themselves(tmp_path):
         assert again.value == answer.value
 
 
+def test_the_budget_names_the_column_of_bins():
+    """And not how the bins are written down."""
+    s = um.Session(pyarrow.table({"age": [20, 40]}), "d", um.rows(at_most=9), "add-remove", budget=1)
+    s.histogram("age", um.bins(0, 100, 10), privacy=1)
+    assert str(s.budget).splitlines()[1] == "  1. 1-DP  histogram: age"
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [

@@ -182,6 +182,8 @@ def test_forged_reports_are_refused(name):
         ("keys", ("solution", "problem", "privacy", "epsilon"), "inf"),
         ("keys", ("solution", "mechanism", "spent", 0, "epsilon"), "inf"),
         ("marginals", ("solution", "problem", "privacy", "epsilon"), "0"),
+        ("marginals", ("solution", "problem", "space", "reach"), 10**30),
+        ("hierarchy", ("solution", "problem", "space", "reach"), 10**30),
     ],
 )
 def test_extreme_forgeries_are_refused_in_words(name, path, value):

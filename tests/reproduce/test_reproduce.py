@@ -188,6 +188,7 @@ def test_index_shows_what_a_reader_of_the_paper_looks_for(tmp_path):
     odd = Entry(claim({"a < b": [1, 2]}), {"a < b": [1.0, 3.0]}, "not reproduced", 1.0, None, "b & c")
     entries = [*run(["BIN-example-3", "BIN-lemma-9"], pictures=tmp_path / "pictures"), odd]
     page, data = write(entries, tmp_path)
+    assert '<meta name="viewport" content="width=device-width' in page.read_text(encoding="utf-8")  # phones, too
     text = page.read_text()
     for part in ("BIN-example-3", "Example 3, Fig. 2", "um.binary.extend(", "Algorithm 1 by hand", "Our correction:"):
         assert part in text

@@ -28,6 +28,8 @@ from utmost.space.integers import CentredTables, Tables
 
 MOST_TABLES = 4096
 """How many tables a file may bring."""
+MOST_BITS = 10**8
+"""Of a power of a decay that is computed exactly: thousands of moves have a hundred times fewer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,9 @@ class NoisyTables(ExactMechanism):
             return _prove_centred(singles, space, level)
         tables = space.lattices()
         if all(isinstance(single, GeometricLaw) for single in singles):
+            pairs = zip(singles, tables, strict=True)
+            if any(one.decay.denominator.bit_length() * sum_of_moves(table) > MOST_BITS for one, table in pairs):
+                return Check("privacy", False, f"{level}: one neighbour moves a table farther than can be decided")
             falls = [single.decay ** sum_of_moves(table) for single, table in zip(singles, tables, strict=True)]
             detail = f"one neighbour's moves, over all {len(sizes)} tables, fall by {float(math.prod(falls)):.6g}"
             return Check("privacy", implies_level(level, Fraction(math.prod(falls)), 1), f"{level}: {detail}, exactly")

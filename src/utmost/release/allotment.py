@@ -20,6 +20,8 @@ from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import as_rational
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.answers import Answer, Plan
+from utmost.release.conditions import EVERY_ROW
+from utmost.release.error_curves import Curve, least_on_curve
 from utmost.release.questions.marginals import Agreeing
 from utmost.release.questions.numbers import Numbers
 from utmost.solution.card import card
@@ -145,7 +147,7 @@ def allot(session: Session, targets: Any, level: Any, budget: Any, delta: Any) -
     filter = session.account.filter
     share = _left_delta(session, delta)
     if budget is None:
-        return _made(session, wanted, cheapest(_alternatives(wanted, filter), filter, share))
+        return _made(session, wanted, cheapest(_alternatives(wanted, filter, {}), filter, share))
     inner = _inner_filter(filter, budget)
     if inner.name == "basic" and share is not None:
         share = min(share, Fraction(inner.limits[1].rational))
@@ -257,26 +259,59 @@ KINDS: dict[str, tuple[Callable[[float], Level], ...]] = {
 """The levels that each filter can pay for; discrete Gaussian noise is the better one where rho is counted."""
 
 
-def _alternatives(wanted: Mapping[Plan, Target], filter: Filter, roughly: bool = False) -> list[list[Level]]:
+@dataclass
+class Found:
+    """What a search over levels of one question and kind of noise leaves for the next one.
+
+    Attributes
+    ----------
+    curve : its expected loss at some levels
+    times : the size of a level that sufficed, times the error that was wanted
+    shift : how much more or less the question needs than its noise alone
+    slow : whether nothing is known quickly of what it errs by; None before it was tried
+    """
+
+    curve: Curve
+    times: float = 1.0
+    shift: float = 0.0
+    slow: bool | None = None
+
+
+def _alternatives(
+    wanted: Mapping[Plan, Target], filter: Filter, known: dict[Any, Found], roughly: bool = False
+) -> list[list[Level]]:
     """For every question the least level of each kind; where the last one of its sort ended, the next one begins."""
     found: list[list[Level]] = []
     seen: dict[tuple[type, int], tuple[float, float]] = {}
     for plan, target in wanted.items():
-        known = []
+        levels = []
         for place, kind in enumerate(_kinds(plan, filter)):
             sort = (type(plan.question), place)
-            times, shift = seen.get(sort, (1.0, 0.0))
-            found_at = _least(plan, target, kind, times / float(target.error), shift, roughly)
-            if found_at is not None:
-                size, shift = found_at
-                known.append(kind(size))
-                seen[sort] = size * float(target.error), shift
-        if not known:
+            of_noise = roughly and not plan.question.errs_as_its_noise
+            key = (_likeness(plan), target.level, place, of_noise)
+            before = known.setdefault(key, Found(_curve(), *seen.get(sort, ())))
+            size = _least(plan, target, kind, before, roughly)
+            if size is not None:
+                levels.append(kind(size))
+                before.times = size * float(target.error)
+                seen[sort] = before.times, before.shift
+        if not levels:
             raise InvalidInput(
                 f"no level up to {LARGEST:g} meets {target} for: {plan.question.words} Ask for less accuracy."
             )
-        found.append(known)
+        found.append(levels)
     return found
+
+
+def _curve() -> Curve:
+    return Curve(math.log(SMALLEST), math.log(LARGEST))
+
+
+def _likeness(plan: Plan) -> str:
+    """What two questions of a session have in common that err alike: all but the column, and which rows they select."""
+    public = {name: value for name, value in plan.question.public.items() if name != "column"}
+    where = plan.question.public.get("where")
+    return repr((type(plan.question), {**public, "where": where in (None, "", EVERY_ROW.text)}))
 
 
 def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
@@ -291,14 +326,13 @@ def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
     return kinds
 
 
-def _least(
-    plan: Plan, target: Target, kind: Callable[[float], Level], guess: float, shift: float, roughly: bool
-) -> tuple[float, float] | None:
+def _least(plan: Plan, target: Target, kind: Callable[[float], Level], before: Found, roughly: bool) -> float | None:
     """The least size of a level that suffices, to a few digits; None if there is none, or no noise of that kind.
 
-    Where a question errs a little less than its noise alone, which is known quickly, the sizes at which the noise
-    suffices, more or less by a `shift`, are tried: the shift hardly depends on the size, and the next question of its
-    sort begins with it. With `roughly` the noise alone decides.
+    Expected losses are read off the curve of what is known already, and found out where it is not. Where a question
+    errs a little less than its noise alone, which is known quickly, the sizes at which the noise suffices, more or less
+    by a shift, are tried: the shift hardly depends on the size, and the next question of its sort begins with it. With
+    `roughly` the noise alone decides.
     """
 
     def quick(x: float) -> float:
@@ -309,40 +343,66 @@ def _least(
     def exact(x: float) -> float:
         return target.excess(plan, kind(math.exp(x)))
 
-    guess = min(max(guess, SMALLEST), LARGEST)
+    guess = _rounded_up(min(max(before.times / float(target.error), SMALLEST), LARGEST))
     try:
-        if target.roughly(plan, kind(guess)) is None:
-            return _settled(exact, _root(exact, math.log(guess)))
-        if roughly or plan.question.errs_as_its_noise:
-            return _settled(quick, _root(quick, math.log(guess)))
+        if before.slow is None:
+            found = target.roughly(plan, kind(guess))
+            before.slow = found is None
+            if found is not None and target.level is None and (roughly or plan.question.errs_as_its_noise):
+                before.curve.add(math.log(guess), found + math.log(target.error))
+        slow = before.slow
+        excess = exact if slow or not (roughly or plan.question.errs_as_its_noise) else quick
+        if target.level is None and (slow or roughly or plan.question.errs_as_its_noise):
+            size = _by_curve(excess, target, before.curve, guess, roughly)
+            return size if size is not None else _settled(excess, _root(excess, math.log(guess)))
+        if excess is quick or slow:
+            return _settled(excess, _root(excess, math.log(guess)))
         for _ in range(MOST_SHIFTED):
-            shifted = partial(_shifted, quick, shift)
+            shifted = partial(_shifted, quick, before.shift)
             tried = _settled(shifted, _root(shifted, math.log(guess)))
             if tried is None:
                 break
-            guess = tried[0]
+            guess = tried
             over = exact(math.log(guess))
             if -SPARED < over <= 0:
-                return guess, shift
-            shift = over - quick(math.log(guess)) + (0 if over > 0 else SPARED / 4)
+                return guess
+            before.shift = over - quick(math.log(guess)) + (0 if over > 0 else SPARED / 4)
         return _settled(exact, _root(exact, math.log(guess)))
     except UnsupportedLevel:
         return None
+
+
+def _by_curve(
+    excess: Callable[[float], float], target: Target, curve: Curve, guess: float, roughly: bool
+) -> float | None:
+    """The least size by the curve of an expected loss."""
+    wanted = math.log(target.error)
+
+    def loss(x: float) -> float:
+        return excess(x) + wanted
+
+    if not curve.points:
+        curve.add(math.log(guess), loss(math.log(guess)))
+    return least_on_curve(curve, loss, wanted, SPARED, _rounded_up, roughly)
 
 
 def _shifted(excess: Callable[[float], float], shift: float, x: float) -> float:
     return excess(x) + shift
 
 
-def _settled(excess: Callable[[float], float], size: float | None) -> tuple[float, float] | None:
-    """A size near to which an excess falls to 0, rounded up to a few digits until it has; with no shift."""
+def _settled(excess: Callable[[float], float], size: float | None) -> float | None:
+    """A size near to which an excess falls to 0, rounded up to a few digits until it has."""
     while size is not None:
-        digits = DIGITS - 1 - math.floor(math.log10(size))
-        size = float(math.ceil(size * 10.0**digits - 1e-6) / 10.0**digits)
+        size = _rounded_up(size)
         if excess(math.log(size)) <= 0:
-            return size, 0.0
+            return size
         size *= 1 + 10.0**-DIGITS
     return None
+
+
+def _rounded_up(size: float) -> float:
+    digits = DIGITS - 1 - math.floor(math.log10(size))
+    return float(math.ceil(size * 10.0**digits - 1e-6) / 10.0**digits)
 
 
 def _root(excess: Callable[[float], float], guess: float) -> float | None:
@@ -383,19 +443,20 @@ def _root(excess: Callable[[float], float], guess: float) -> float | None:
 
 def _scaled(wanted: Mapping[Plan, Target], filter: Filter, delta: Fraction | None) -> tuple[dict[Plan, Target], Price]:
     """Targets larger or smaller by one factor, such that their price is just within a budget."""
+    known: dict[Any, Found] = {}
 
     def at(log_factor: float, roughly: bool) -> tuple[dict[Plan, Target], Price]:
         factor = Fraction(math.exp(log_factor)).limit_denominator(10**12)
         scaled = {plan: target.times(factor) for plan, target in wanted.items()}
-        return scaled, cheapest(_alternatives(scaled, filter, roughly), filter, delta)
+        return scaled, cheapest(_alternatives(scaled, filter, known, roughly), filter, delta)
 
     limit = float(filter.limits[0])
     if not 0 < limit < math.inf:
         raise InvalidInput(f"budget is {filter.budget}; give what the questions may spend, above 0 and finite.")
     steep = 1.0 if filter.name in ("pure", "basic") else 2.0  # how fast a price falls as errors grow
-    start, best = _within(lambda x: at(x, True), 0.0, limit, steep, CLOSE)
-    if not all(plan.question.errs_as_its_noise for plan in wanted):
-        _, best = _within(lambda x: at(x, False), start, limit, steep, 5 * CLOSE)
+    start, _ = _within(lambda x: at(x, True), 0.0, limit, steep, CLOSE)
+    quick = all(plan.question.errs_as_its_noise for plan in wanted) and not any(each.slow for each in known.values())
+    _, best = _within(lambda x: at(x, False), start, limit, steep, CLOSE if quick else 5 * CLOSE)
     if best is None:
         raise InvalidInput(f"no errors were found that {filter.budget} pays for; give a larger budget.")
     return best

@@ -144,8 +144,10 @@ def asked(entry: Entry) -> str:
 
 
 def _category(part: Any) -> str:
-    """A category; of a column with its list of them, the column."""
-    return str(part[0] if isinstance(part, list | tuple) and len(part) == 2 and isinstance(part[1], list) else part)
+    """A category; of a column with its list of them, or its bins, the column."""
+    return str(
+        part[0] if isinstance(part, list | tuple) and len(part) == 2 and isinstance(part[1], list | dict) else part
+    )
 
 
 def _words(question: Any) -> str:

@@ -21,9 +21,10 @@ article h3 { margin: .2rem 0; font-size: 1rem; }
 .where { color: #666; font-size: .9rem; }
 .good { background: #dff2df; } .mended { background: #fdf1cf; } .bad { background: #f8d7d7; }
 .verdict { padding: .1rem .5rem; border-radius: 4px; font-size: .9rem; white-space: nowrap; }
-table { border-collapse: collapse; margin: .5rem 0; font-size: .9rem; }
+table { border-collapse: collapse; margin: .5rem 0; font-size: .9rem; display: block; overflow-x: auto; }
 td, th { border: 1px solid #ddd; padding: .15rem .5rem; text-align: left; vertical-align: top; }
-img { max-width: 100%; } code, pre { font-size: .85rem; } pre { background: #f6f6f6; padding: .6rem; overflow-x: auto; }
+img { max-width: 100%; } code, pre { font-size: .85rem; } p code { overflow-wrap: anywhere; }
+pre { background: #f6f6f6; padding: .6rem; overflow-x: auto; }
 nav a { margin-right: .8rem; }
 @media (prefers-color-scheme: dark) {
   body { background: #181a1b; color: #ddd; } article, td, th { border-color: #444; } pre { background: #242728; }
@@ -64,7 +65,9 @@ def _page(entries: Sequence[Entry]) -> str:
     links = "".join(f'<a href="#{paper}">{paper}</a>' for paper in papers)
     sections = "".join(_section(paper, [e for e in entries if e.claim.paper == paper]) for paper in papers)
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Utmost: the five papers reproduced</title>'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        "<title>Utmost: the five papers reproduced</title>"
         f"<style>{STYLE}</style></head><body><h1>The five papers, reproduced</h1>"
         "<p>Every figure, example, theorem and corollary with something to check: what the paper states, what Utmost "
         f"computes, and the verdict. {tally(entries)}.</p><nav>{links}</nav>{sections}</body></html>\n"

@@ -47,7 +47,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     sides = ["right" if i and all(_is_number(row[i]) for row in texts) else "left" for i in range(len(heads))]
     cell = f"padding:.15rem .6rem;border-bottom:1px solid {LINE};text-align:"
     head = "".join(
-        f'<th scope="col" style="{cell}{side}">{html.escape(name)}</th>'
+        f'<th scope="col" style="white-space:nowrap;{cell}{side}">{html.escape(name)}</th>'
         for name, side in zip(heads, sides, strict=True)
     )
     body = ""

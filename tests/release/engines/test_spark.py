@@ -699,3 +699,24 @@ def test_a_server_for_analysts(spark, connect, agreed, tmp_path):
             with pytest.raises(NotRowWise):
                 client.count("TRY_CAST(n AS TINYINT) > 3", privacy=1)
             client.close()
+
+
+def test_tiers_have_the_points_of_duckdb(stored):
+    """Rows and people with promises of their own, a person's consent being noted on one of their rows only."""
+    rows = [
+        {
+            "id": i % 7 if i % 11 else None,
+            "consent": "basic" if i in (3, 12) else None,
+            "vote": ("yes", "no", None)[i % 3],
+        }
+        for i in range(40)
+    ]
+    table, tiers = pyarrow.Table.from_pylist(rows), {"consent = 'basic'": ("0.1", 5)}
+    frame = stored(table)
+    for unit in (um.rows(at_most=50, tiers=tiers), um.people("id", rows_each=2, at_most=20, tiers=tiers)):
+        near, far = (um.Session(source, "d", unit, "add-remove", budget=1) for source in (table, frame))
+        for ask in (lambda p: p.count("vote = 'yes'", privacy=1), lambda p: p.majority("vote = 'yes'", privacy=1)):
+            question = ask(near.plan).question
+            here, there = (s.source.found(question.statement(s.source, SECRET)) for s in (near, far))
+            assert here == there
+            assert question.name == "majority" or here["t0"] > 0
