@@ -37,6 +37,8 @@ def test_compose_says_what_the_total_is():
     assert (mixed["releases"], mixed["delta"]) == (4, total.delta(1))
     text = utmost("compose", "0.2", "--epsilon", "0.1").stdout
     assert "fixed in advance" in text
+    beside = json.loads(utmost("compose", "30x0.1,0.001", "--delta", "0.05", "--json").stdout)["basic"]
+    assert beside == {"epsilon": pytest.approx(3), "delta": pytest.approx(0.03)}
 
 
 @pytest.mark.parametrize(

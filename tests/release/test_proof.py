@@ -184,6 +184,9 @@ def test_forged_reports_are_refused(name):
         ("marginals", ("solution", "problem", "privacy", "epsilon"), "0"),
         ("marginals", ("solution", "problem", "space", "reach"), 10**30),
         ("hierarchy", ("solution", "problem", "space", "reach"), 10**30),
+        ("count of tiers", ("solution", "problem", "privacy", "epsilon"), "1e-300"),
+        ("count of tiers", ("solution", "problem", "privacy", "epsilon"), "inf"),
+        ("majority of tiers", ("solution", "problem", "space", "lines", 0, "reach"), 10**30),
     ],
 )
 def test_extreme_forgeries_are_refused_in_words(name, path, value):

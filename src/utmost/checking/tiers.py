@@ -41,6 +41,8 @@ from utmost.space.integers import Line, Tiers
 
 MARGIN, NEGLIGIBLE = 1e-9, 1e-30
 """How far a bound in floats is taken down; errors below this add nothing."""
+LEAST_GROWTH = 1e-12
+"""Of levels below this epsilon nothing is claimed: their noise is wider than floats count."""
 MOST_POINTS = 10**8
 """How many integers a group may have whose sums are listed."""
 
@@ -65,13 +67,14 @@ def check_tiered_count(problem: Any, solved: Any) -> Outcome:
 def check_tiered_choice(problem: Any, solved: Any) -> Outcome:
     """With all other groups known, pairs across the border; or dual prices on a window of the grid."""
     grid, mechanism, border = problem.space, solved.mechanism, _border(problem)
+    _require_listed(grid)
     if isinstance(mechanism, TieredTable):
         if window_of(grid, [(line.first, line.last) for line in mechanism.window.lines]) != mechanism.window:
             raise InvalidInput("the table is not on a window of this grid.")
-    elif isinstance(mechanism, TieredSums) and len(mechanism.laws) == 1 and isinstance(mechanism.laws[0], Blocks):
-        _require_listed(grid)
-    else:
-        raise InvalidInput("yes or no about several tiers is answered by a table, or by blocks of one sum.")
+    elif not isinstance(mechanism, TieredSums) or mechanism.tiers != grid:
+        raise InvalidInput("yes or no about several tiers is answered by a table, or by one of their sums.")
+    elif len(mechanism.laws) != 1 or not isinstance(mechanism.laws[0], Blocks):
+        raise InvalidInput("yes or no about a sum of tiers is answered by blocks of one sum.")
     return _bounded(problem, solved, wrongly(mechanism, grid, border))
 
 
@@ -80,11 +83,11 @@ def tiered_count_bound(problem: Any, evidence: Evidence) -> float:
     loss = require_line_loss(problem.data.get("loss"))
     found = [0.0]
     for line, level in zip(problem.space.lines, problem.space.levels(problem.privacy), strict=True):
-        if line.reach == 1 and 0 < level.log_growth < math.inf:
+        if line.reach == 1 and LEAST_GROWTH < level.log_growth < math.inf:
             geometric = LayerNoise(LayerLaw(decay_above(level), 1, 1))
             alone = NoisyLine(line, geometric, loss, None, "best")
             found.append(alone.expected(loss) * (1 - MARGIN) if alone.guesses else 0.0)
-        elif line.reach > 1 and 0 < level.log_growth < math.inf:
+        elif line.reach > 1 and LEAST_GROWTH < level.log_growth < math.inf:
             found.append(_by_paths(line, level, loss))
     return max(found)
 
@@ -151,7 +154,7 @@ def _by_pairs(line: Line, level: ApproxDP, border: int, others: Floats) -> float
     while error >= NEGLIGIBLE and len(steps) * line.reach < most:
         steps.append(error)
         error = float(level.lower(error))
-    running = np.concatenate([[0.0], np.cumsum(2 * np.repeat(steps, line.reach))])
+    running = np.concatenate([[0.0], np.cumsum(2 * np.repeat(steps, min(line.reach, most)))])
     here = border - np.arange(len(others))
     pairs = np.minimum(here - line.first, line.last - here + 1)
     return float(others @ running[np.clip(pairs, 0, len(running) - 1)]) / line.points * (1 - MARGIN)

@@ -72,7 +72,9 @@ def compose(
     print(f"{_releases(total)}: epsilon = {found['epsilon']}, delta = {found['delta']}")
     for name in ("epsilon_at_least", "delta_at_least", "basic", "closed_form"):
         if name in found:
-            print(f"  {name.replace('_', ' ')}: {found[name]}")
+            told = found[name]
+            words = f"epsilon {told['epsilon']:g} at delta {told['delta']:g}" if isinstance(told, dict) else told
+            print(f"  {name.replace('_', ' ')}: {words}")
     print("  for levels fixed in advance; a ledger keeps account of levels chosen on the way")
 
 
@@ -311,5 +313,5 @@ def _beside(total: Composition, delta: str) -> dict[str, Any]:
     if len(levels) != total.count or not all(isinstance(level, ApproxDP) and level.ratio == 1 for level in levels):
         return {}
     basic, closed = theorems.basic(levels), theorems.closed_form_within(levels, delta)
-    said = {"basic": f"epsilon {basic.log_growth:g} at delta {float(basic.delta):g}"}
+    said: dict[str, Any] = {"basic": {"epsilon": float(basic.log_growth), "delta": float(basic.delta)}}
     return {**said, "closed_form": closed} if math.isfinite(closed) else said

@@ -89,6 +89,8 @@ def share_of(level: ApproxDP, share: Fraction) -> ApproxDP:
     >>> share_of(PureDP(1), Fraction(1, 4))
     PureDP(0.25)
     """
+    if level.log_growth == math.inf:  # no promise at all, whatever the share
+        return level
     if level.ratio == 1 and isinstance(level.exponent, Fraction):
         return PureDP(level.exponent * share)
     return PureDP(Fraction(int(level.log_growth * (1 - 2**-40) * 10**12), 10**12) * share)
