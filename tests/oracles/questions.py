@@ -10,7 +10,6 @@ from oracles.lattices import numbers_by_key
 import utmost as um
 from utmost.release.holders import Found
 from utmost.release.questions import Question, Questions, Terms
-from utmost.release.questions.ranges import Ranges
 
 CONDITIONS = (
     "n >= 0",
@@ -63,10 +62,10 @@ class Asked:
             return {"tally": [np.asarray(part).tolist() for part in point]}
         if isinstance(point, Found):
             return numbers_by_key(point)
-        if isinstance(self.question, Ranges):  # its names are the ranges', its point is the cells'
+        names, point = getattr(self.question, "names", ("yes",)), point if isinstance(point, tuple) else (point,)
+        if len(names) != len(point):  # noise is on other sums than those that have names
             return {"tally": list(point)}
-        names = getattr(self.question, "names", ("yes",))
-        return dict(zip(names, point if isinstance(point, tuple) else (point,), strict=True))
+        return dict(zip(names, point, strict=True))
 
     def release(self, statement):
         """What is released."""
