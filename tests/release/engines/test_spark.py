@@ -507,7 +507,7 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("client", [False, True])
+@pytest.mark.parametrize("client", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_a_bar_on_a_terminal_and_none_elsewhere(spark, connect, monkeypatch, client):
     """Tasks that are done, of those there are; Connect tells of them now and then, so it has more to do."""
     many = 2 * 10**8 if client else 10**6
