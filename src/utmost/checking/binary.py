@@ -176,9 +176,8 @@ def check_share_test(problem: Problem, solved: Solved) -> Outcome:
     require_outputs(problem, solved)
     level, n = problem.privacy.single, len(problem.space.points) - 1
     theta, size, greater = (problem.data.get(name) for name in ("theta", "size", "greater"))
-    if level is None or not isinstance(greater, int) or greater not in (0, 1):
-        raise InvalidInput("a test of a share has one level, and greater = 0 or 1.")
-    if not isinstance(theta, float) or not isinstance(size, float):
+    sided = isinstance(greater, int) and greater in (0, 1)
+    if level is None or not isinstance(theta, float) or not isinstance(size, float) or not sided:
         raise InvalidInput("a test of a share has one level, a share, a size and a side.")
     if tuple(problem.space.points) != tuple(range(n + 1)) or len(problem.space.edges) != n:
         raise InvalidInput("a test of a share has the counts 0 to n for its points, each next to the one before.")
