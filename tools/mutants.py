@@ -73,7 +73,12 @@ COVERED = {
     "checking/coordinate": ("checking/test_vector", "design/noise/test_vectors"),
     "checking/yes_or_no": ("design/binary/test_line",),
     "checking/choices": ("design/rainbow/test_winners", "release/questions/test_candidates"),
-    "mechanism/decay": ("mechanism/test_decay", "design/noise/test_discrete", "mechanism/test_lattice"),
+    "privacy/level": (
+        "privacy/test_decay",
+        "privacy/test_levels",
+        "design/noise/test_discrete",
+        "mechanism/test_lattice",
+    ),
     "mechanism/choices": ("mechanism/test_choices", "design/rainbow/test_winners", "release/questions/test_candidates"),
     "mechanism/integer_balls": (
         "mechanism/test_lattice",
@@ -132,8 +137,8 @@ BY_HAND = [
     ("mechanism/violations", "+ 64))[0] * total)", "+ 64))[0] * total) + 1"),
     ("mechanism/sampling", "if self._next + size > len(self._buffer):", "if self._next > len(self._buffer):"),
     ("mechanism/sampling", "if len(drawn) != size:", "if False:"),
-    ("mechanism/lattice", "implies_level(level, self.decay, steps)", "implies_level(level, self.decay, 1)"),
-    ("mechanism/lattice", "implies_level(level, single.decay, far)", "implies_level(level, single.decay, 1)"),
+    ("mechanism/lattice", "level.kept_by(self.decay, steps)", "level.kept_by(self.decay, 1)"),
+    ("mechanism/lattice", "level.kept_by(single.decay, far)", "level.kept_by(single.decay, 1)"),
     ("mechanism/moves", "return rows * space.reach**2", "return rows * space.reach"),
     (
         "mechanism/choices",

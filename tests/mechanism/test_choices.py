@@ -20,9 +20,9 @@ from utmost.mechanism import choices
 from utmost.mechanism.choice_tables import LeadLines, TallyTable
 from utmost.mechanism.choices import Exponential, NearestChoice, NoisyMax, PermuteAndFlip, ThreeRanks
 from utmost.mechanism.contests import Ranks, Votes
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.exact_law import law_from_json, law_to_json
 from utmost.mechanism.sampling import insecure_source_for_tests_only
+from utmost.privacy.level import decay_above
 from utmost.space.integers import Tallies
 
 THIRD = um.PureDP.from_ratio(3)

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import utmost as um
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.layers import LayerLaw, LayerNoise
 from utmost.mechanism.line import cost
 from utmost.mechanism.line_noise import NoisyLine
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.mechanism.violations import growth_floor
+from utmost.privacy.level import decay_above
 from utmost.space.integers import Line
 
 LOSSES = ("absolute", "squared", "zero-one", "within 2")

@@ -9,8 +9,8 @@ import utmost as um
 from utmost.design.rainbow import best_quantile, choice_facts
 from utmost.mechanism.choices import NoisyMax
 from utmost.mechanism.contests import Ranks
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.sure_places import sure_places
+from utmost.privacy.level import decay_above
 from utmost.space.integers import Tallies
 
 

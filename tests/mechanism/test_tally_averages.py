@@ -13,7 +13,6 @@ from utmost.mechanism import tally_averages
 from utmost.mechanism.choice_tables import LeadLines
 from utmost.mechanism.choices import Exponential, NoisyMax, PermuteAndFlip, ThreeRanks
 from utmost.mechanism.contests import Ranks, Votes
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.tally_averages import (
     EVERY,
     PROVED,
@@ -24,6 +23,7 @@ from utmost.mechanism.tally_averages import (
     hardest,
     weigh_tallies,
 )
+from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.space.integers import Tallies
 

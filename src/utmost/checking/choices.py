@@ -20,9 +20,9 @@ from utmost.mechanism.certification import Check
 from utmost.mechanism.choice_tables import MOST_EDGES, MOST_LISTED
 from utmost.mechanism.choices import ChoiceLaw
 from utmost.mechanism.contests import Contest, Votes, contest_of
-from utmost.mechanism.decay import enclose_epsilon
 from utmost.mechanism.tally_averages import as_tally_prior, expected_loss, weigh_tallies
 from utmost.privacy import ApproxDP, Level
+from utmost.privacy.level import enclose_epsilon
 from utmost.space.edge_levels import on_edges
 from utmost.space.integers import Tallies
 

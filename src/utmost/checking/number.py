@@ -23,12 +23,12 @@ from utmost.errors import InvalidInput, TooLarge, shown
 from utmost.exact import endpoints, read_rational, to_float
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.certification import Check
-from utmost.mechanism.decay import decay_above, enclose_decay
 from utmost.mechanism.layers import LayerLaw, LayerNoise, sum_norms, sum_squares
 from utmost.mechanism.line import LineMechanism, cost, require_line_loss, tolerance
 from utmost.mechanism.line_chains import ChainLine
 from utmost.mechanism.line_noise import NoisyLine
 from utmost.privacy import ZCDP, ApproxDP, Level
+from utmost.privacy.level import decay_above, enclose_decay
 from utmost.space.edge_levels import on_edges
 from utmost.space.integers import Lattice, Line
 

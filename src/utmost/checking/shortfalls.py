@@ -11,9 +11,9 @@ from flint import arb, ctx
 
 from utmost.errors import InvalidInput
 from utmost.exact import as_fmpq, endpoints
-from utmost.mechanism.decay import enclose_epsilon
 from utmost.mechanism.runner_up import votes_behind
 from utmost.privacy import ApproxDP, Level
+from utmost.privacy.level import enclose_epsilon
 from utmost.space.integers import Tallies
 
 BITS, NEGLIGIBLE = 192, 90.0

@@ -22,7 +22,6 @@ from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.mechanism.blocks import Blocks
 from utmost.mechanism.certification import Check
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.layers import LayerLaw, LayerNoise
 from utmost.mechanism.line import LineMechanism, require_line_loss
 from utmost.mechanism.line_noise import NoisyLine
@@ -37,6 +36,7 @@ from utmost.mechanism.tiers import (
     wrongly,
 )
 from utmost.privacy import ApproxDP
+from utmost.privacy.level import decay_above
 from utmost.space.integers import Line, Tiers
 
 MARGIN, NEGLIGIBLE = 1e-9, 1e-30

@@ -97,6 +97,5 @@ def canonical(content: Any) -> bytes:
     return canonical_text(content).encode() + b"\n"
 
 
-def canonical_text(content: Any) -> str:
-    """The one way to write an object as JSON: names in order, no spaces, no NaN."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+canonical_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+"""The one way to write an object as JSON: names in order, no spaces, no NaN."""

@@ -41,11 +41,11 @@ from utmost.exact import as_fmpq, as_rational, write_rational
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import Check
 from utmost.mechanism.contests import Contest, Ranks, contest_from_json
-from utmost.mechanism.decay import keeps_level
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.layers import IntegerDraws, LayerLaw
 from utmost.mechanism.sampling import Uniform, below
 from utmost.privacy import ApproxDP, Level, level_from_json
+from utmost.privacy.level import keeps_level
 from utmost.privacy.pure_part import implies
 
 SMALLEST = Fraction(1, 10**300)

@@ -29,7 +29,6 @@ from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
-from utmost.mechanism.decay import implies_level
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
 from utmost.mechanism.integer_balls import (
@@ -211,7 +210,7 @@ class BallLaw:
             return Check("privacy", False, f"{level}: the noise of this shape hides no {space.moves} moves")
         steps = (self.upper - 1 + reach) // self.period + ((self.upper - 1 + reach) % self.period >= self.upper)
         detail = f"one neighbour moves the norm by at most {reach}: {steps} step(s) of {float(self.decay):.6g}"
-        return Check("privacy", implies_level(level, self.decay, steps), f"{level}: {detail}, exactly")
+        return Check("privacy", level.kept_by(self.decay, steps), f"{level}: {detail}, exactly")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -415,7 +414,7 @@ class IndependentLaw:
             detail = (
                 f"one neighbour moves the integers by at most {far} in all, each a factor {float(single.decay):.6g}"
             )
-            return Check("privacy", implies_level(level, single.decay, far), f"{level}: {detail}, exactly")
+            return Check("privacy", level.kept_by(single.decay, far), f"{level}: {detail}, exactly")
         if single.step != 1:
             return Check("privacy", False, f"{level}: canonical noise on vectors is for moves of one")
         found: Check = single.prove(far, level)

@@ -30,7 +30,6 @@ from utmost.errors import InvalidInput
 from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare, read_rational, write_rational
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import Check
-from utmost.mechanism.decay import implies_level
 from utmost.mechanism.line import tolerance
 from utmost.mechanism.sampling import ROWS_AT_ONCE, WORD, Cuts, Uniform, below, uniform_below, uniform_subset
 from utmost.privacy import Level
@@ -366,7 +365,7 @@ class LayerNoise:
     def prove(self, reach: int, level: Level) -> Check:
         """Whether moves up to `reach` keep a level: layers that far apart differ by few steps, compared exactly."""
         steps = self.law.steps_within(reach)
-        fits = implies_level(level, self.law.decay, steps)
+        fits = level.kept_by(self.law.decay, steps)
         detail = f"layers at most {reach} apart differ by at most {steps} step(s) of {float(self.law.decay):.6g}"
         return Check("privacy", fits, f"{level}: {detail}, exactly")
 

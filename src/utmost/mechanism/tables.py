@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import Check
-from utmost.mechanism.decay import implies_level
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw
@@ -72,7 +71,7 @@ class NoisyTables(ExactMechanism):
                 return Check("privacy", False, f"{level}: one neighbour moves a table farther than can be decided")
             falls = [single.decay ** sum_of_moves(table) for single, table in zip(singles, tables, strict=True)]
             detail = f"one neighbour's moves, over all {len(sizes)} tables, fall by {float(math.prod(falls)):.6g}"
-            return Check("privacy", implies_level(level, Fraction(math.prod(falls)), 1), f"{level}: {detail}, exactly")
+            return Check("privacy", level.kept_by(Fraction(math.prod(falls)), 1), f"{level}: {detail}, exactly")
         kinds = {single.kind for single in singles}
         if len(kinds) == 1 and all(isinstance(single, GaussianLaw) for single in singles):
             ratios = [square_of_moves(table) / one.variance for one, table in zip(singles, tables, strict=True)]

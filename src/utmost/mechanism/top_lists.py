@@ -24,7 +24,6 @@ from utmost.errors import InvalidInput
 from utmost.exact import as_rational, write_rational
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import Check
-from utmost.mechanism.decay import implies_level
 from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.lattice import IndependentLaw, NoisyVector
 from utmost.mechanism.layers import IntegerDraws, LayerLaw
@@ -130,7 +129,7 @@ class TopByPeeling(ExactMechanism):
         if moved is None or not _fits(self.k, space) or self.reach < moved or not 0 < self.decay < 1:
             return Check("privacy", False, f"{level}: the noise is not for what one neighbour does to these counts")
         detail = f"{self.k} rounds, in each of which one neighbour makes a factor {float(self.decay):.6g} at most"
-        return Check("privacy", implies_level(level, self.decay, self.k), f"{level}: {detail}, exactly")
+        return Check("privacy", level.kept_by(self.decay, self.k), f"{level}: {detail}, exactly")
 
     def simulate(self, tallies: Integers, rng: np.random.Generator) -> Integers:
         """Which would be named at each of many tallies, in floating point: for averages."""

@@ -9,6 +9,7 @@ needed wherever something is shown that only one person has, such as a key that 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -99,6 +100,10 @@ class ApproxGaussianDP(Level):
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "mu": "inf" if self.mu == math.inf else str(self.mu), "delta": str(self.delta)}
+
+    @classmethod
+    def _from_json(cls, data: Mapping[str, Any]) -> ApproxGaussianDP:
+        return ApproxGaussianDP(data["mu"], data["delta"])
 
     def _key(self) -> tuple[Any, ...]:
         return (self.kind, self.mu, self.delta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -107,8 +108,15 @@ class GaussianDP(Level):
 
         return Enclosed(enclose)
 
+    def kept_by(self, decay: Fraction, steps: int) -> bool:
+        return self.mu == math.inf or super().kept_by(decay, steps)
+
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "mu": "inf" if self.mu == math.inf else str(self.mu)}
+
+    @classmethod
+    def _from_json(cls, data: Mapping[str, Any]) -> GaussianDP:
+        return GaussianDP(data["mu"])
 
     def _key(self) -> tuple[Any, ...]:
         return ("gaussian", self.mu)

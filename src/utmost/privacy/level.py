@@ -1,19 +1,41 @@
-"""The idea of a privacy level: a pair of functions that bound how far a probability may move across one edge."""
+"""Privacy levels: how far a probability may move across one edge, and the levels most people use.
+
+`Level` is the idea: a pair of functions that bound a probability at a neighbour. `ApproxDP` is (epsilon, delta), and
+`PureDP` its case delta = 0, which is what a bare number means (`as_level`). Noise that falls by a rational factor keeps
+a level if that factor is no less than e^-epsilon: `decay_above` is such a factor, and `Level.kept_by` decides exactly.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from flint import arb, ctx
 from numpy.typing import ArrayLike, NDArray
 
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
-from utmost.exact import ExpSum, Number, Real, as_rational
+from utmost.exact import (
+    MOST_BITS,
+    Enclosed,
+    ExpSum,
+    Number,
+    Real,
+    as_fmpq,
+    as_literal,
+    as_rational,
+    compare,
+    endpoints,
+    show_rational,
+    to_float,
+)
 from utmost.exact.arrays import Floats
+from utmost.exact.citations import cites
+from utmost.privacy.approx import approx_lower, approx_move, approx_upper
 
 ZERO, ONE = ExpSum.rational(0), ExpSum.rational(1)
 
@@ -21,6 +43,8 @@ ZERO, ONE = ExpSum.rational(0), ExpSum.rational(1)
 class Level(ABC):
     """A privacy level: immutable, hashable, comparable by value."""
 
+    kinds: ClassVar[dict[str, type[Level]]] = {}
+    """All kinds of levels by name: a subclass with a `kind` of its own is known from then on."""
     kind: ClassVar[str]
     concave: bool = True
     """Whether the level makes sense for more than two outputs."""
@@ -28,6 +52,10 @@ class Level(ABC):
     """Whether its bounds can be computed in exact arithmetic."""
     keeps_positive: bool = False
     """Whether a positive probability is positive at every neighbour: upper(0) = 0, and upper does not jump there."""
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in vars(cls):
+            Level.kinds[cls.kind] = cls
 
     def upper(self, alpha: ArrayLike) -> Any:
         """The most a neighbour may give an event that has probability `alpha` here."""
@@ -126,9 +154,33 @@ class Level(ABC):
     def upper_exact(self, alpha: Real) -> Real:
         """`upper` without rounding, for deciding what floating point cannot."""
 
+    def kept_by(self, decay: Fraction, steps: int) -> bool:
+        """Whether probabilities that fall by at most decay^steps between neighbours keep this level: decided exactly.
+
+        They keep the pure level 1/decay^steps; that implies another if the other allows the corner
+        alpha = d/(1 + d) -> 1/(1 + d), d = decay^steps, of its upper function.
+        """
+        if steps == 0 or decay >= 1:
+            return True
+        if decay <= 0:
+            return False
+
+        def corner(bits: int, upper: bool) -> arb:
+            with ctx.workprec(bits + 64):
+                fall = log_fall(decay, steps, bits).exp()
+                return 1 / (1 + fall) if upper else fall / (1 + fall)
+
+        allowed = self.upper_exact(Enclosed(lambda bits: corner(bits, False)))
+        return compare(allowed, Enclosed(lambda bits: corner(bits, True))) >= 0
+
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The level as plain data; `from_json` reads it back."""
+        """The level as plain data; `level_from_json` reads it back."""
+
+    @classmethod
+    def _from_json(cls, data: Mapping[str, Any]) -> Level:
+        """The level of this kind that `to_json` wrote; `KeyError` where something is missing, or none is ever saved."""
+        raise KeyError
 
     @abstractmethod
     def _key(self) -> tuple[Any, ...]: ...
@@ -140,8 +192,6 @@ class Level(ABC):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from utmost.privacy import level_from_json
-
         return level_from_json, (self.to_json(),)
 
     def __eq__(self, other: object) -> bool:
@@ -149,6 +199,384 @@ class Level(ABC):
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+def as_level(privacy: Level | Number) -> Level:
+    """The level meant by an argument `privacy`: a bare number is that epsilon of pure differential privacy.
+
+    A text is read as the command reads it: "0.5", "0.5,1e-6" (with a delta), "rho=0.1" (zCDP) or "mu=0.5" (Gaussian).
+
+    Examples
+    --------
+    >>> as_level(0.5), as_level("1,1e-6"), as_level("rho=0.1")
+    (PureDP(0.5), ApproxDP(1, 1e-06), ZCDP(0.1))
+    """
+    if isinstance(privacy, Level):
+        return privacy
+    if isinstance(privacy, str) and ("=" in privacy or "," in privacy):
+        from utmost.privacy.written import read_level
+
+        return read_level(privacy, "privacy")
+    try:
+        return PureDP(privacy)
+    except InvalidInput:
+        raise InvalidInput(
+            f"privacy is {shown(privacy)}; give a number 0 or more (an epsilon), or a level such as PureDP(1), "
+            "ApproxDP(1, 1e-6), ZCDP(0.1) or GaussianDP(1)."
+        ) from None
+
+
+def level_from_json(data: Any) -> Level:
+    """The level written by `to_json`."""
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    try:
+        if isinstance(kind, str):
+            return Level.kinds[kind]._from_json(data)
+    except KeyError:
+        pass
+    raise InvalidInput(
+        f"{data!r} is not a privacy level; expected a kind of pure, approx, gaussian, approx-gaussian, zcdp, "
+        "suitable-pair."
+    )
+
+
+@cites("BIN-proposition-2")
+class ApproxDP(Level):
+    """(epsilon, delta)-differential privacy: Pr[S] here <= e^epsilon Pr[S] at a neighbour + delta, for every event S.
+
+    Parameters
+    ----------
+    epsilon : number
+        0 or more; `math.inf` promises nothing but delta. A float means its shortest decimal.
+    delta : number
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> ApproxDP(0, 0.25).upper([0.1, 0.9])
+    array([0.35, 1.  ])
+    >>> ApproxDP.from_ratio(2, 0.1).upper(0.3)
+    0.7
+    """
+
+    kind = "approx"
+    __slots__ = ("delta", "exponent", "ratio")
+    ratio: Fraction
+    exponent: Fraction | float
+    delta: Fraction
+
+    def __init__(self, epsilon: Number, delta: Number) -> None:
+        self._set(Fraction(1), nonnegative(epsilon, "epsilon"), delta)
+
+    @classmethod
+    def from_ratio(cls, ratio: Number, delta: Number = 0) -> Self:
+        """The level with e^epsilon equal to a rational number exactly."""
+        value = as_rational(ratio, "the ratio e^epsilon")
+        if value < 1:
+            raise InvalidInput(f"the ratio e^epsilon is {shown(ratio)}; it must be 1 or more (1 is epsilon = 0).")
+        level = cls.__new__(cls)
+        level._set(value, Fraction(0), delta)
+        return level
+
+    def _set(self, ratio: Fraction, exponent: Fraction | float, delta: Number) -> None:
+        share = as_rational(delta, "delta")
+        if not 0 <= share <= 1:
+            raise InvalidInput(f"delta is {shown(delta)}; it is a probability, so give a number between 0 and 1.")
+        for name, value in (("ratio", ratio), ("exponent", exponent), ("delta", share)):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; make a new level instead of setting {name}.")
+
+    @property
+    def keeps_positive(self) -> bool:  # type: ignore[override]
+        """Whether a positive probability is positive at every neighbour: delta = 0 and epsilon is finite."""
+        return not self.delta and not math.isinf(self.log_growth)
+
+    @property
+    def epsilon(self) -> Fraction | float:
+        """The exponent as given: a Fraction, or a float where it is a logarithm or infinite."""
+        return self.exponent if self.ratio == 1 else self.log_growth
+
+    @property
+    def log_growth(self) -> float:
+        """Epsilon as a float; infinity beyond their range."""
+        if self.ratio == 1:
+            return to_float(self.exponent)
+        if self.ratio < 2:
+            return math.log1p(self.ratio - 1)
+        rounded = to_float(self.ratio)
+        if math.isfinite(rounded):
+            return math.log(rounded)
+        return math.log(self.ratio.numerator) - math.log(self.ratio.denominator)
+
+    @property
+    def growth(self) -> float:
+        """e^epsilon as a float; infinity where that overflows."""
+        if self.ratio != 1:
+            return to_float(self.ratio)
+        return math.exp(self.exponent) if self.exponent < 709 else math.inf
+
+    def _upper(self, alpha: Floats) -> Floats:
+        return approx_upper(self.growth, float(self.delta), alpha)
+
+    def _lower(self, alpha: Floats) -> Floats:
+        return approx_lower(self.growth, float(self.delta), alpha)
+
+    def move(self, p: Floats, q: Floats) -> tuple[Floats, Floats]:
+        return approx_move(self.growth, float(self.delta), p, q)
+
+    def move_after(self, steps: NDArray[np.int64], p: Floats, q: Floats) -> tuple[Floats, Floats]:
+        return self._after(steps, p, q)
+
+    def _upper_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
+        return self._after(steps, alpha, 1 - alpha)[0]
+
+    def _lower_after(self, steps: NDArray[np.int64], alpha: Floats) -> Floats:
+        return self._after(steps, 1 - alpha, alpha)[1]
+
+    def _after(self, steps: NDArray[np.int64], alpha: Floats, rest: Floats) -> tuple[Floats, Floats]:
+        """The upper bound from alpha and its complement from rest = 1 - alpha, each accurate where it is small.
+
+        BIN Def. 9 with max(0, .) in (6), in a form that neither overflows nor cancels. Bounds first grow (tau steps),
+        then saturate; each split is an upper bound and the best one is attained, so the least of the splits next to
+        the computed tau is right even where tau is off by one.
+        """
+        epsilon, delta = self.log_growth, float(self.delta)
+        if epsilon == 0:
+            return np.minimum(1.0, alpha + steps * delta), np.maximum(0.0, rest - steps * delta)
+        if math.isinf(epsilon):
+            moved = np.where((alpha > 0) | ((steps > 1) & (delta > 0)), 1.0, delta)
+            return np.where(steps == 0, alpha, moved), np.where(steps == 0, rest, 1 - moved)
+        turning = self._turning(alpha)
+        with np.errstate(divide="ignore"):
+            log_alpha = np.log(alpha)
+        best, least = np.ones_like(alpha), np.zeros_like(alpha)
+        for shift in (-1, 0, 1):
+            tau = np.minimum(np.clip(turning + shift, 0.0, 2.0**62), steps)
+            left = steps - tau
+            with np.errstate(over="ignore"):
+                grown = np.exp(np.where(alpha > 0, tau * epsilon + log_alpha, -np.inf))
+                added = np.exp((tau - 1) * epsilon) * np.expm1(-tau * epsilon) / math.expm1(-epsilon)
+            turned = np.where(tau > 0, np.minimum(1.0, grown + (delta * added if delta else 0.0)), alpha)
+            missing = np.where(tau > 0, 1 - turned, rest)
+            spent = delta * math.exp(-epsilon) * np.expm1(-left * epsilon) / math.expm1(-epsilon)
+            missing = np.maximum(0.0, missing * np.exp(-left * epsilon) - spent)
+            best = np.minimum(best, np.where(left > 0, 1 - missing, turned))
+            least = np.maximum(least, missing)
+        return np.maximum(best, alpha), np.minimum(least, rest)
+
+    def even_share(self) -> tuple[float, float]:
+        growth, delta = self.growth, float(self.delta)
+        return (1.0 if math.isinf(growth) else (growth + delta) / (growth + 1)), (1 - delta) / (growth + 1)
+
+    def _turning(self, alpha: Floats) -> Floats:
+        """After how many steps growth turns to saturation: BIN (6) before max(0, .), 0 < epsilon < infinity."""
+        epsilon, delta = self.log_growth, float(self.delta)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            if epsilon > 30:
+                log_delta = math.log(delta) if delta > 0 else -math.inf
+                turning = -np.logaddexp(epsilon + np.log(alpha), log_delta)
+            else:
+                room = 1 - delta - (math.exp(epsilon) + 1) * alpha
+                turning = np.log1p(math.tanh(epsilon / 2) * room / (math.expm1(epsilon) * alpha + delta))
+            return np.where(np.isnan(turning), 0.0, np.ceil(turning / epsilon))
+
+    def bounds_after(self, steps: NDArray[np.int64], p: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
+        count, values = self._steps(steps, p)
+        higher, lower = self._after(count, values, np.broadcast_to(q, values.shape))
+        return higher, lower, self._slope_after(count, values, lower)
+
+    def slope_after(self, steps: ArrayLike, alpha: ArrayLike) -> Floats:
+        count, values = self._steps(steps, alpha)
+        return self._slope_after(count, values, self._after(count, values, 1 - values)[1])
+
+    def _slope_after(self, count: NDArray[np.int64], values: Floats, below_one: Floats) -> Floats:
+        """The slope, given how far the bound is below 1."""
+        epsilon = self.log_growth
+        if epsilon == 0:
+            slope = np.ones_like(values)
+        elif math.isinf(epsilon):
+            slope = np.zeros_like(values)
+        else:
+            tau = np.minimum(np.clip(self._turning(values), 0.0, 2.0**62), count)
+            with np.errstate(over="ignore"):
+                slope = np.exp((2 * tau - count) * epsilon)
+        return np.where(count == 0, 1.0, np.where(below_one > 0, slope, 0.0))
+
+    def lines(self) -> tuple[tuple[float, float], ...]:
+        growth, delta = self.growth, float(self.delta)
+        if math.isinf(growth):
+            return ()
+        return ((growth, delta), (1 / growth, 1 - (1 - delta) / growth))
+
+    def tangent(self, alpha: Floats) -> Floats:
+        growth, (bend, end) = self.growth, self._bends()
+        return np.where(alpha < bend, growth, np.where(alpha < end, 1 / growth, 0.0))
+
+    def intercept(self, slope: Floats) -> Floats:
+        if math.isinf(self.growth):  # upper jumps to 1 at 0
+            return np.maximum(1.0, 1 - slope)
+        return super().intercept(slope)
+
+    def _bends(self) -> tuple[float, ...]:
+        return (1 - float(self.delta)) / (self.growth + 1), 1 - float(self.delta)
+
+    def upper_exact(self, alpha: Real) -> Real:
+        if self.exponent == math.inf:
+            return ONE if compare(alpha, ZERO) > 0 else ExpSum.rational(self.delta)
+        ratio, exponent, delta = self.ratio, Fraction(self.exponent), self.delta
+        if isinstance(alpha, Enclosed):
+            factor = ExpSum.rational(ratio).times(Fraction(1), exponent)
+
+            def enclose(bits: int) -> Any:
+                with ctx.workprec(bits):
+                    a, e, d = alpha.enclose(bits), factor.enclose(bits), as_fmpq(delta)
+                    return (e * a + d).min(1 - (1 - d - a) / e).min(ONE.enclose(bits))
+
+            return Enclosed(enclose)
+        grown = alpha.times(ratio, exponent).plus(delta)
+        saturated = alpha.plus(delta - 1).times(1 / ratio, -exponent).plus(1)
+        return _least(_least(grown, saturated), ONE)
+
+    def kept_by(self, decay: Fraction, steps: int) -> bool:
+        if steps == 0 or decay >= 1 or keeps_level(self, decay, steps):
+            return True
+        return bool(self.delta) and super().kept_by(decay, steps)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **self._epsilon_json(), "delta": str(self.delta)}
+
+    @classmethod
+    def _from_json(cls, data: Mapping[str, Any]) -> ApproxDP:
+        if "ratio" in data:
+            return ApproxDP.from_ratio(data["ratio"], data["delta"])
+        return ApproxDP(data["epsilon"], data["delta"])
+
+    def _epsilon_json(self) -> dict[str, str]:
+        if self.ratio != 1:
+            return {"ratio": str(self.ratio)}
+        return {"epsilon": "inf" if self.exponent == math.inf else str(self.exponent)}
+
+    def _key(self) -> tuple[Any, ...]:
+        return ("approx", self.ratio, self.exponent, self.delta)
+
+    def _epsilon_text(self) -> str:
+        if self.ratio != 1:
+            return f"ln {show_rational(self.ratio)}"
+        return "inf" if self.exponent == math.inf else show_rational(Fraction(self.exponent))
+
+    def __str__(self) -> str:
+        return f"({self._epsilon_text()}, {show_rational(self.delta)})-DP"
+
+    def __repr__(self) -> str:
+        delta = as_literal(self.delta)
+        if self.ratio != 1:
+            return f"ApproxDP.from_ratio({as_literal(self.ratio)}, {delta})"
+        return f"ApproxDP({as_literal(self.exponent)}, {delta})"
+
+
+class PureDP(ApproxDP):
+    """epsilon-differential privacy: no event gets more than e^epsilon times likelier at a neighbour.
+
+    Examples
+    --------
+    >>> PureDP(0.1).epsilon
+    Fraction(1, 10)
+    >>> PureDP.from_ratio(2).upper_after([1, 3], 0.1)
+    array([0.2, 0.7])
+    """
+
+    kind = "pure"
+    __slots__ = ()
+
+    def __init__(self, epsilon: Number) -> None:
+        super().__init__(epsilon, 0)
+
+    @classmethod
+    def from_ratio(cls, ratio: Number, delta: Number = 0) -> Self:
+        """The level with e^epsilon equal to a rational number exactly.
+
+        Examples
+        --------
+        >>> print(PureDP.from_ratio("3/2"))
+        ln 1.5-DP
+        """
+        if delta:
+            raise InvalidInput(f"delta is {shown(delta)} in a pure level; use ApproxDP.from_ratio for a delta above 0.")
+        return super().from_ratio(ratio)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **self._epsilon_json()}
+
+    @classmethod
+    def _from_json(cls, data: Mapping[str, Any]) -> PureDP:
+        return PureDP.from_ratio(data["ratio"]) if "ratio" in data else PureDP(data["epsilon"])
+
+    def __str__(self) -> str:
+        return f"{self._epsilon_text()}-DP"
+
+    def __repr__(self) -> str:
+        if self.ratio != 1:
+            return f"PureDP.from_ratio({as_literal(self.ratio)})"
+        return f"PureDP({as_literal(self.exponent)})"
+
+
+def enclose_decay(level: ApproxDP, bits: int, steps: int = 1) -> arb:
+    """A ball around e^(-epsilon/steps), epsilon finite."""
+    with ctx.workprec(bits + 64):
+        return (enclose_epsilon(level) / -steps).exp()
+
+
+@lru_cache(maxsize=1024)
+def decay_above(level: ApproxDP, steps: int = 1) -> Fraction:
+    """A rational at or just above e^(-epsilon/steps): to 64 bits, both of it and of what it lacks to 1.
+
+    Examples
+    --------
+    >>> decay_above(PureDP.from_ratio(3)), keeps_level(PureDP(1), decay_above(PureDP(1)), steps=1)
+    (Fraction(1, 3), True)
+    """
+    if level.exponent == math.inf:
+        return Fraction(0)
+    if level.exponent == 0 and steps == 1:
+        return 1 / level.ratio
+    exponent = max(level.log_growth / steps, 1e-300)
+    if exponent > MOST_BITS * math.log(2):  # a file may name any epsilon; its decay would fill the memory
+        return Fraction(1, 1 << MOST_BITS)
+    bits = min(MOST_BITS, 66 + math.ceil(max(exponent / math.log(2), -math.log2(exponent))))
+    high = endpoints(enclose_decay(level, 2 * bits, steps))[1]
+    decay = Fraction(math.ceil(high * 2**bits), 2**bits)
+    if decay >= 1:
+        raise InvalidInput(f"privacy is {level} over {steps} steps: noise would have no end; allow a larger epsilon.")
+    return decay
+
+
+def keeps_level(level: ApproxDP, decay: Fraction, steps: int) -> bool:
+    """Whether decay^steps is at least e^-epsilon: decided in exact arithmetic."""
+    if level.exponent == math.inf:
+        return True
+    if decay <= 0:
+        return False
+    if steps == 1:
+        return ExpSum.rational(decay * level.ratio).times(Fraction(1), Fraction(level.exponent)).compare(ONE) >= 0
+
+    def slack(bits: int) -> arb:
+        with ctx.workprec(bits + 64 + 2 * decay.denominator.bit_length()):
+            return arb(as_fmpq(decay)).log() * steps + enclose_epsilon(level)
+
+    return compare(Enclosed(slack), ZERO) >= 0
+
+
+def enclose_epsilon(level: ApproxDP) -> arb:
+    """Epsilon, at the working precision."""
+    return arb(as_fmpq(level.ratio)).log() + as_fmpq(Fraction(level.exponent))
+
+
+def log_fall(decay: Fraction, steps: int, bits: int) -> arb:
+    """The logarithm of decay^steps, to about so many bits."""
+    with ctx.workprec(bits + 64 + 2 * decay.denominator.bit_length() + steps.bit_length()):
+        return arb(as_fmpq(decay)).log() * steps
 
 
 def as_probabilities(alpha: ArrayLike) -> Floats:
@@ -185,3 +613,7 @@ def _iterate(move: Callable[[Floats], Floats], steps: NDArray[np.int64], alpha: 
             break
         result = moved
     return result
+
+
+def _least(a: Real, b: Real) -> Real:
+    return a if compare(a, b) <= 0 else b

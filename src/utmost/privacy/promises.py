@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from utmost.errors import WeakPromise
 from utmost.exact import to_float
-from utmost.privacy.approx import ApproxDP
 from utmost.privacy.gaussian import GaussianDP
-from utmost.privacy.level import Level
+from utmost.privacy.level import ApproxDP, Level
 from utmost.privacy.zcdp import ZCDP
 
 MOST_EPSILON, MOST_DELTA = 5, 0.01

@@ -15,8 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from utmost.exact import ExpSum, compare
-from utmost.privacy.approx import ApproxDP, PureDP
-from utmost.privacy.level import Level
+from utmost.privacy.level import ApproxDP, Level, PureDP
 from utmost.privacy.zcdp import ZCDP
 
 LARGEST = 1e300

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -137,6 +137,10 @@ class SuitablePair(Level):
     def to_json(self) -> dict[str, Any]:
         knots = [[str(a), str(u)] for a, u in self.knots]
         return {"kind": self.kind, "knots": knots, "binary_only": self.binary_only}
+
+    @classmethod
+    def _from_json(cls, data: Mapping[str, Any]) -> SuitablePair:
+        return SuitablePair([(a, u) for a, u in data["knots"]], data["binary_only"])
 
     def _key(self) -> tuple[Any, ...]:
         return ("suitable-pair", self.knots, self.binary_only)

@@ -7,10 +7,9 @@ from typing import Any
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_rational
-from utmost.privacy.approx import ApproxDP, PureDP
 from utmost.privacy.approx_gaussian import ApproxGaussianDP
 from utmost.privacy.gaussian import GaussianDP
-from utmost.privacy.level import Level
+from utmost.privacy.level import ApproxDP, Level, PureDP
 from utmost.privacy.zcdp import ZCDP
 
 

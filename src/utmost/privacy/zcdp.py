@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -11,9 +12,21 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, UnsupportedLevel
-from utmost.exact import Number, Real, as_fmpq, as_literal, as_rational, endpoints, show_rational, to_float
+from utmost.exact import (
+    Enclosed,
+    ExpSum,
+    Number,
+    Real,
+    as_fmpq,
+    as_literal,
+    as_rational,
+    compare,
+    endpoints,
+    show_rational,
+    to_float,
+)
 from utmost.exact.arrays import Floats
-from utmost.privacy.level import Level, nonnegative
+from utmost.privacy.level import Level, log_fall, nonnegative
 
 
 class ZCDP(Level):
@@ -116,8 +129,19 @@ class ZCDP(Level):
     def upper_exact(self, alpha: Real) -> Real:
         self._refuse()
 
+    def kept_by(self, decay: Fraction, steps: int) -> bool:
+        """A pure level keeps it if half the square of its epsilon is at most rho."""
+        if steps == 0 or decay >= 1 or self.rho == math.inf:
+            return True
+        most = ExpSum.rational(2 * Fraction(self.rho))
+        return decay > 0 and compare(Enclosed(lambda bits: log_fall(decay, steps, bits) ** 2), most) <= 0
+
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "rho": "inf" if self.rho == math.inf else str(self.rho)}
+
+    @classmethod
+    def _from_json(cls, data: Mapping[str, Any]) -> ZCDP:
+        return ZCDP(data["rho"])
 
     def _key(self) -> tuple[Any, ...]:
         return ("zcdp", self.rho)

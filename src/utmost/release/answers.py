@@ -296,7 +296,7 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "words": question.words,
         "question": question.public,
         "dataset": dataset,
-        "unit": str(question.terms.unit),
+        "unit": question.terms.unit_in_words,
         "neighbours": question.terms.neighbours,
         "space": str(question.space),
         "privacy": {**_level_in_words(question.privacy), **question.privacy.to_json()},

@@ -103,7 +103,7 @@ class Session(Questions[Answer]):
             as_where(tier.where, self.source)
         self.terms = Terms(unit, kind)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        self.account: Account = self.ledger.open(dataset, budget, str(unit), kind)
+        self.account: Account = self.ledger.open(dataset, budget, self.terms.unit_in_words, kind)
 
     @property
     def dataset(self) -> str:

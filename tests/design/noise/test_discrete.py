@@ -20,7 +20,6 @@ from scipy.stats import chisquare
 
 import utmost as um
 from utmost.errors import CannotCertify, InvalidInput, TooLarge, UnsupportedLevel
-from utmost.mechanism.decay import decay_above, keeps_level
 from utmost.mechanism.layers import (
     IntegerDraws,
     LayerLaw,
@@ -31,6 +30,7 @@ from utmost.mechanism.layers import (
     sum_squares,
 )
 from utmost.mechanism.sampling import Cuts, Uniform, insecure_source_for_tests_only
+from utmost.privacy.level import decay_above, keeps_level
 
 approx = pytest.approx
 

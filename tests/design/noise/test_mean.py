@@ -8,8 +8,8 @@ import pytest
 import utmost as um
 from utmost.design.noise.mean import mean_alternatives, mean_interval, mean_losses
 from utmost.design.noise.vectors import best_vector
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
+from utmost.privacy.level import decay_above
 from utmost.space.integers import Lattice
 
 

@@ -10,8 +10,8 @@ import utmost as um
 from utmost.design.rainbow import best_quantile, best_winner, choice_facts
 from utmost.mechanism.choices import PermuteAndFlip
 from utmost.mechanism.contests import Ranks
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.sure_places import rows_within
+from utmost.privacy.level import decay_above
 from utmost.space.integers import Tallies
 
 

@@ -22,9 +22,9 @@ from utmost.exact.saved import canonical
 from utmost.mechanism import tally_averages
 from utmost.mechanism.choices import NoisyMax
 from utmost.mechanism.contests import Votes
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.runner_up import votes_behind
 from utmost.mechanism.tally_averages import expected_loss, runner_up_error, weigh_tallies
+from utmost.privacy.level import decay_above
 from utmost.solution import Solution
 from utmost.space.integers import Tallies
 

@@ -26,9 +26,9 @@ from utmost.errors import InvalidInput, TooLarge, UtmostError, shown
 from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import CertifiedMechanism, Check, certify_on
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.extremes import extreme_columns
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
+from utmost.privacy.level import decay_above
 from utmost.solution import Verification
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges

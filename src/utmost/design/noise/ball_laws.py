@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from utmost.errors import TooLarge
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.lattice import BallLaw, most_slack
 from utmost.mechanism.moves import norm_of_moves
 from utmost.privacy import ApproxDP
+from utmost.privacy.level import decay_above
 from utmost.space.integers import Lattice, Moves
 
 MOST_STEPPED = 60

@@ -19,8 +19,8 @@ from flint import arb, ctx
 from utmost.design.noise.radius import evaluate, shell_sums, working_bits
 from utmost.errors import SolverFailed
 from utmost.exact import as_fmpq, endpoints
-from utmost.mechanism.decay import enclose_decay
 from utmost.privacy import ApproxDP
+from utmost.privacy.level import enclose_decay
 
 TOLERANCE = Fraction(1, 10**12)
 ROUNDS = 64

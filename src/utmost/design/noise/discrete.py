@@ -28,14 +28,15 @@ from utmost.design.noise.arguments import (
     as_size,
     exact_integer,
 )
-from utmost.design.noise.best_step import best_step, best_step_for, exact_cost, neighbours
+from utmost.design.noise.best_step import best_step_for, neighbours
+from utmost.design.noise.line import best_step, exact_cost
 from utmost.errors import CannotCertify, InvalidInput, TooLarge
 from utmost.exact import Enclosed, ExpSum, Number, as_whole, compare
 from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
-from utmost.mechanism.decay import decay_above, keeps_level
 from utmost.mechanism.layers import IntegerDraws, LayerLaw, count_points, draw_point, point_on_layer
 from utmost.privacy import ApproxDP, Level
+from utmost.privacy.level import decay_above, keeps_level
 from utmost.solution import Certificate, Verification
 
 Cost: TypeAlias = str | Callable[[int], float]

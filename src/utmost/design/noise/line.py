@@ -16,31 +16,31 @@ the noise alone. Everything is chosen from public parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from flint import arb, ctx
 
 from utmost.design.finite import optimal
-from utmost.design.noise.best_step import best_step, exact_cost
 from utmost.design.noise.threshold_chains import line_chains
 from utmost.design.noise.vectors import gaussian_law
-from utmost.errors import TooLarge, UtmostError
-from utmost.exact import Number, as_fmpq, endpoints, write_rational
+from utmost.errors import InvalidInput, TooLarge, UtmostError
+from utmost.exact import Number, as_fmpq, as_rational, endpoints, write_rational
 from utmost.exact.arrays import Floats
 from utmost.mechanism.canonical import CanonicalLaw, require_canonical
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
 from utmost.mechanism.gaussian_noise import GaussianNoise
-from utmost.mechanism.layers import LayerLaw, LayerNoise
+from utmost.mechanism.layers import LayerLaw, LayerNoise, sum_norms, sum_squares
 from utmost.mechanism.line import LineMechanism, line_prior, require_line_loss, tolerance
 from utmost.mechanism.line_chains import ChainLine, chain_reach
 from utmost.mechanism.line_noise import MOST_GUESSED, MOST_TABLE, NoisyLine
 from utmost.mechanism.line_table import TableLine
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
+from utmost.privacy.level import decay_above
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Line
 
@@ -48,6 +48,9 @@ MOST_POINTS, MOST_PAIRS = 150, 600
 """Up to how many points and pairs of neighbours the linear program is solved."""
 MOST_CHAINS, MOST_WEIGHTED = 4 * 10**6, 10**8
 """Up to how many thresholds times steps chains are optimised one by one: few of them differ, or all, by a prior."""
+MOST_DIGITS = 2**22
+ExactCost: TypeAlias = Callable[[LayerLaw], Fraction]
+"""What noise of a law costs, exactly."""
 QUANTITY = "expected {loss} loss under the prior"
 REASONS = {
     "geometric": "Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows",
@@ -216,6 +219,55 @@ def _program(line: Line, level: Level, loss: str, prior: Floats | None) -> tuple
         **{name: solution.certificate.evidence[name] for name in ("dual_places", "dual_values")},
     }
     return TableLine(line, certified.weights, certified.bits, loss, prior), prices  # type: ignore[union-attr]
+
+
+# ---- which staircase costs least ----
+
+
+def exact_cost(cost: Any) -> ExactCost | None:
+    """What a name ("l1", "l2", "within 3") stands for, as a function of the law; None for a callable."""
+    if callable(cost):
+        return None
+    if cost in ("l1", "l2"):
+        summed = sum_norms if cost == "l1" else sum_squares
+        return lambda law: law.mean(summed)
+    word, _, number = cost.partition(" ") if isinstance(cost, str) else ("", "", "")
+    if word != "within":
+        raise InvalidInput(
+            f"cost is {cost!r}; say 'l1', 'l2' or 'within 3', or give a symmetric callable of an integer."
+        )
+    bound = math.floor(as_rational(number, "the bound of 'within'"))
+    return lambda law: _tail(law, max(bound, -1) + 1)
+
+
+def _tail(law: LayerLaw, n: int) -> Fraction:
+    if n // law.period * law.decay.denominator.bit_length() > MOST_DIGITS:
+        raise TooLarge(f"the probability of noise beyond {n - 1} has millions of digits here; give a smaller bound.")
+    return law.tail(n)
+
+
+def best_step(law: LayerLaw, cost: ExactCost) -> LayerLaw:
+    """The staircase of least cost: coarse strides, finer ones around the best, then neighbours, all in fractions.
+
+    Let L_r be the mean cost at place r of all periods. Raising place r to the upper step mixes L_r into the mean, so
+    cost(r + 1) lies between cost(r) and L_r. In one dimension L_r does not fall with r if the cost does not fall with
+    |k|: hence costs first fall and then do not, and an r that costs no more than its neighbours costs no more than any.
+    """
+    costs: dict[int, Fraction] = {}
+
+    def at(upper: int) -> Fraction:
+        if upper not in costs:
+            costs[upper] = cost(replace(law, upper=upper))
+        return costs[upper]
+
+    best, stride = 1, law.period
+    while stride > 1:
+        reach, stride = stride, max(1, stride // 16)
+        tried = range(max(1, best - reach), min(law.period, best + reach) + 1, stride)
+        best = min((best, *tried), key=at)
+    while (better := min((best, max(1, best - 1), min(law.period, best + 1)), key=at)) != best:
+        best = better
+    return replace(law, upper=best)
 
 
 # ---- proofs ----

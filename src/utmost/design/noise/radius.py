@@ -21,8 +21,8 @@ from flint import arb, ctx
 from utmost.exact import Enclosed, ExpSum, as_fmpq, compare, endpoints, to_float
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
-from utmost.mechanism.decay import enclose_decay, enclose_epsilon
 from utmost.privacy import ApproxDP
+from utmost.privacy.level import enclose_decay, enclose_epsilon
 
 
 class RadiusLaw(Protocol):

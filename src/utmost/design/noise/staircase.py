@@ -26,8 +26,8 @@ from utmost.design.noise.arguments import (
     exact_number,
 )
 from utmost.design.noise.best_gamma import best_gamma
-from utmost.design.noise.best_step import exact_cost
 from utmost.design.noise.discrete import IntegerNoise, discrete_laplace, discrete_staircase
+from utmost.design.noise.line import exact_cost
 from utmost.design.noise.radius import LaplaceRadius, RadiusLaw, StaircaseRadius, float_above
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational, show_rational, to_float

@@ -18,12 +18,12 @@ from utmost.design.noise.ball_laws import ball_laws
 from utmost.design.noise.window import window_evidence
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.mechanism.canonical import CanonicalLaw
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, NoisyVector
 from utmost.mechanism.line import require_line_loss
 from utmost.mechanism.moves import square_of_moves, sum_of_moves
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
+from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Lattice

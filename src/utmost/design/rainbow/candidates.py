@@ -35,7 +35,6 @@ from utmost.mechanism.choices import (
     can_draw,
 )
 from utmost.mechanism.contests import Contest, Ranks, Votes, contest_of
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.sampling import WORD
 from utmost.mechanism.sure_places import rows_within, sure_places
 from utmost.mechanism.tally_averages import (
@@ -51,6 +50,7 @@ from utmost.mechanism.tally_averages import (
 )
 from utmost.mechanism.violations import find_violation
 from utmost.privacy import ApproxDP, Level
+from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from utmost.design.noise.vectors import best_vector
 from utmost.errors import InvalidInput
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.lattice import NoisyVector
 from utmost.mechanism.top_lists import TopByNoise, TopByPeeling, cells_of, missed
 from utmost.privacy import Level
+from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space.integers import Tallies

@@ -20,7 +20,6 @@ from utmost.design.workload.marginals import FINE, PARTS, QUANTITY, pure_share
 from utmost.design.workload.strategies import DUAL
 from utmost.errors import UnsupportedLevel
 from utmost.exact.arrays import Floats
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import RoundedGaussian
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw
 from utmost.mechanism.moves import square_of_moves, sum_of_moves
@@ -28,6 +27,7 @@ from utmost.mechanism.tables import NoisyTables
 from utmost.mechanism.trees import Tree, sizes, up_and_down, write_tree
 from utmost.mechanism.workloads import hierarchy_of, hierarchy_variance
 from utmost.privacy import Level
+from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Moves, Tables

@@ -24,7 +24,6 @@ from utmost.design.noise.vectors import WIDEST_DISCRETE, gaussian_law, require_l
 from utmost.design.workload.strategies import DUAL
 from utmost.errors import TooLarge, UnsupportedLevel
 from utmost.exact.arrays import Floats
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import GaussianLaw, RoundedGaussian
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw
 from utmost.mechanism.margins import (
@@ -42,6 +41,7 @@ from utmost.mechanism.moves import square_of_moves, sum_of_moves
 from utmost.mechanism.tables import NoisyTables
 from utmost.mechanism.workloads import margins_of, mean_variance
 from utmost.privacy import ApproxDP, Level, PureDP
+from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import CentredTables, Moves, Tables

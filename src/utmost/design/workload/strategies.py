@@ -31,11 +31,11 @@ from utmost.design.noise.vectors import best_vector_noise, gaussian_law, require
 from utmost.design.noise.weighted import beyond, half_widths, sizes_and_half_widths
 from utmost.design.workload.tents import Rows, tent_strategies
 from utmost.exact.arrays import Floats
-from utmost.mechanism.decay import decay_above
 from utmost.mechanism.gaussian import GaussianLaw
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, NoisyVector
 from utmost.mechanism.strategies import Sums, prefix_weights, spreads, wanted_products, wanted_weights
 from utmost.privacy import Level
+from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Lattice, Strategy

@@ -48,6 +48,11 @@ class Terms:
     unit: Unit
     neighbours: Neighbours
 
+    @cached_property
+    def unit_in_words(self) -> str:
+        """The unit as reports and ledgers write it: worked out once, when a session opens."""
+        return str(self.unit)
+
     @property
     def moves(self) -> Moves:
         """What one row does to disjoint integers: it comes or goes, or leaves one for another."""
@@ -227,8 +232,8 @@ class Question(ABC):
         return replace(self, privacy=level)
 
     def draw(self, point: Any) -> dict[str, Any]:
-        """What is released at a private point: the only place where it and randomness meet."""
-        return self.released(self.solution.sample(point))
+        """What is released at a private point, by the law that was proved: only here it and randomness meet."""
+        return self.released(self.solution.mechanism.sample(point))
 
     @property
     def proved_level(self) -> Level:
