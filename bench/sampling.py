@@ -18,7 +18,7 @@ from timing import seconds
 import utmost as um
 from utmost.design.noise.line import best_on_line
 from utmost.mechanism.sampling import draw
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 dp.enable_features("contrib")
 

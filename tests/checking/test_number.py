@@ -16,10 +16,9 @@ from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput, TooLarge, UtmostError
 from utmost.exact import write_rational
 from utmost.exact.saved import canonical
-from utmost.mechanism.line import cost
 from utmost.mechanism.line_chains import ChainLine
 from utmost.solution import Solution
-from utmost.space.integers import Line
+from utmost.space.line import Line, cost
 
 FILES = {
     "geometric": (Line(0, 6, 1), um.PureDP(1), "absolute", False),

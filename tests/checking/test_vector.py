@@ -17,9 +17,9 @@ from utmost.checking.number import pairs_bound
 from utmost.design.noise.vectors import best_vector
 from utmost.errors import UtmostError
 from utmost.exact.saved import canonical
-from utmost.mechanism.line import cost
 from utmost.solution import Solution
-from utmost.space.integers import Lattice, Line
+from utmost.space.integers import Lattice
+from utmost.space.line import Line, cost
 
 SAVED = [
     (Lattice(3, "one-way", 1, 0, 20_000), um.PureDP(1), "absolute"),

@@ -11,7 +11,7 @@ import utmost as um
 from utmost.cli.problem_file import solve_file
 from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SPACE = '[space]\nfamily = "path"\nn = 8\n[privacy]\nepsilon = 1\n'

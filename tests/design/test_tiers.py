@@ -17,7 +17,8 @@ from utmost.design.tiers import best_tiered_choice, best_tiered_count, choice_er
 from utmost.errors import InvalidInput
 from utmost.mechanism.tiers import TieredSums, sum_prior
 from utmost.privacy import PureDP
-from utmost.space.integers import Line, Tiers
+from utmost.space.integers import Tiers
+from utmost.space.line import Line
 
 RNG = np.random.default_rng(27)
 

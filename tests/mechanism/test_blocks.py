@@ -8,7 +8,7 @@ import pytest
 import utmost as um
 from utmost.errors import InvalidInput
 from utmost.mechanism.blocks import Blocks
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 YES, RATIO = (1, 3, 8, 13, 15), 3
 """Sixteenths of yes in five blocks: neighbouring blocks keep the ratio for yes and for no, others do not."""

@@ -27,7 +27,7 @@ from utmost.mechanism.decaying import row_sums, sum_error
 from utmost.mechanism.rounding import carry_down, round_rows
 from utmost.mechanism.violations import find_violation, growth_floor, most_weight
 from utmost.space.edge_levels import on_edges
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 
 def random_binary_solution(seed):

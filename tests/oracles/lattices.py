@@ -2,7 +2,8 @@
 
 from itertools import product
 
-from utmost.space.integers import Holders, Line, Strategy, Tables, Tallies
+from utmost.space.integers import Holders, Strategy, Tables, Tallies
+from utmost.space.line import Line
 
 
 def moves_of_one_row(moves, d):

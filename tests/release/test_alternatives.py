@@ -7,7 +7,6 @@ from scipy import stats
 
 import utmost as um
 from utmost.design.discovery import best_law
-from utmost.mechanism.line import cost
 from utmost.mechanism.rounding import UNNOTICED
 from utmost.release.alternatives import (
     _gaussian_spread,
@@ -16,7 +15,7 @@ from utmost.release.alternatives import (
     threshold_users,
     thresholds,
 )
-from utmost.space.integers import Line
+from utmost.space.line import Line, cost
 
 TABLE = pyarrow.table({"x": [1.0, 2.0], "id": ["a", "b"]})
 LOSSES = ("absolute", "squared", "zero-one")

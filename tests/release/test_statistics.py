@@ -56,7 +56,8 @@ from utmost.release.questions.quantile import QuantileBy
 from utmost.release.questions.threshold import ThresholdBy
 from utmost.release.questions.top import TopDiscovered
 from utmost.release.source import FAILED, Source
-from utmost.space.integers import Lattice, Line
+from utmost.space.integers import Lattice
+from utmost.space.line import Line
 
 SECRET = b"s" * 32
 

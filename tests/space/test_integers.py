@@ -1,11 +1,15 @@
-"""Lines, lattices and tallies: what one neighbour does, by closed form and by listing every move."""
+"""Lines, lattices and tallies: what one neighbour does, by closed form and by listing every move.
+
+Covers `space/line`.
+"""
 
 from itertools import combinations, product
 
 import pytest
 from oracles.lattices import moves_of, one_neighbour_apart
 
-from utmost.space.integers import Lattice, Line, Tallies
+from utmost.space.integers import Lattice, Tallies
+from utmost.space.line import Line
 
 
 @pytest.mark.parametrize("moves", ["one-way", "cube", "exchange", "sum-zero", "any"])

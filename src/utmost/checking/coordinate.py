@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from utmost.exact import to_float
 from utmost.exact.arrays import Floats
-from utmost.mechanism.line import cost, tolerance
 from utmost.privacy import ZCDP, ApproxDP, Level
 from utmost.space.integers import Lattice
+from utmost.space.line import cost, tolerance
 
 ROUNDING = 1e-11
 """By how much bounds are lowered, relatively: far more than floating point can err here."""

@@ -10,9 +10,9 @@ from utmost.checking.chains import Evidence, Outcome, from_below, stated
 from utmost.errors import InvalidInput, TooLarge
 from utmost.mechanism.certification import Check
 from utmost.mechanism.keeping import MOST_USERS, KeptKeys
-from utmost.mechanism.line import require_line_loss
 from utmost.privacy import ApproxDP, ApproxGaussianDP, Level
 from utmost.space.integers import Holders
+from utmost.space.line import require_line_loss
 
 SAME = 1e-12
 """How far probabilities in floats may be from those that the level allows at most."""

@@ -24,13 +24,13 @@ from utmost.exact import endpoints, read_rational, to_float
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.certification import Check
 from utmost.mechanism.layers import LayerLaw, LayerNoise, sum_norms, sum_squares
-from utmost.mechanism.line import LineMechanism, cost, require_line_loss, tolerance
+from utmost.mechanism.line import LineMechanism, NoisyLine
 from utmost.mechanism.line_chains import ChainLine
-from utmost.mechanism.line_noise import NoisyLine
 from utmost.privacy import ZCDP, ApproxDP, Level
 from utmost.privacy.level import decay_above, enclose_decay
 from utmost.space.edge_levels import on_edges
-from utmost.space.integers import Lattice, Line
+from utmost.space.integers import Lattice
+from utmost.space.line import Line, cost, require_line_loss, tolerance
 
 MOST_POWER, MOST_CUT = 10**4, 2000
 ENDLESS = 2**40

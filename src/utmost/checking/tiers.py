@@ -23,8 +23,7 @@ from utmost.exact.arrays import Floats
 from utmost.mechanism.blocks import Blocks
 from utmost.mechanism.certification import Check
 from utmost.mechanism.layers import LayerLaw, LayerNoise
-from utmost.mechanism.line import LineMechanism, require_line_loss
-from utmost.mechanism.line_noise import NoisyLine
+from utmost.mechanism.line import LineMechanism, NoisyLine
 from utmost.mechanism.tiers import (
     MOST_WINDOW,
     TieredSums,
@@ -37,7 +36,8 @@ from utmost.mechanism.tiers import (
 )
 from utmost.privacy import ApproxDP
 from utmost.privacy.level import decay_above
-from utmost.space.integers import Line, Tiers
+from utmost.space.integers import Tiers
+from utmost.space.line import Line, require_line_loss
 
 MARGIN, NEGLIGIBLE = 1e-9, 1e-30
 """How far a bound in floats is taken down; errors below this add nothing."""

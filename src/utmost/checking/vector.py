@@ -12,9 +12,9 @@ from utmost.checking.window import window_bound
 from utmost.errors import InvalidInput
 from utmost.mechanism.certification import Check
 from utmost.mechanism.lattice import NoisyVector
-from utmost.mechanism.line import require_line_loss
 from utmost.privacy import Level
 from utmost.space.integers import Lattice
+from utmost.space.line import require_line_loss
 
 
 def vector_bound(problem: Any, evidence: Evidence) -> float:

@@ -34,9 +34,9 @@ from utmost.checking.coordinate import line_points
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.integer_balls import free, norm
-from utmost.mechanism.line import cost
 from utmost.privacy import ApproxDP, Level
 from utmost.space.integers import Lattice, Moves
+from utmost.space.line import cost
 
 MOST_PLACES = {1: 10**5, 2: 10**5, 3: 3 * 10**5, 4: 3 * 10**5}
 """Up to how many places a window has, by its integers, in a wedge of all orders."""

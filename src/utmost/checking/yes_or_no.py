@@ -14,7 +14,7 @@ from utmost.mechanism.blocks import Blocks
 from utmost.mechanism.certification import Check
 from utmost.privacy import Level
 from utmost.space.edge_levels import on_edges
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 Floats = NDArray[np.float64]
 NEGLIGIBLE = 1e-30

@@ -33,7 +33,7 @@ from utmost.solution import Solution
 from utmost.space import Space, label_from_json
 from utmost.space.edge_levels import EdgeLevels, per_edge
 from utmost.space.families import space_from_json
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 LEVEL_ENTRIES = ("epsilon", "ratio", *NAMED_LEVELS)
 """By what a level is named, one of them at a time."""

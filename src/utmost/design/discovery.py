@@ -20,10 +20,10 @@ from utmost.design.noise.vectors import best_vector
 from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import as_literal
 from utmost.mechanism.keeping import MOST_CHANGES, KeepLaw, KeptKeys
-from utmost.mechanism.line import cost, require_line_loss
 from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Holders
+from utmost.space.line import cost, require_line_loss
 
 THEOREM = (
     "Desfontaines, Voss, Gipson and Mandayam 2022: a key of n + 1 holders is shown at most upper(p) often if one of n "

@@ -32,11 +32,11 @@ from utmost.design.binary.line import best_yes_or_no
 from utmost.design.noise.line import best_on_line
 from utmost.errors import SolverFailed, TooLarge, UtmostError
 from utmost.exact.arrays import Floats
-from utmost.mechanism.line import require_line_loss
 from utmost.mechanism.tiers import TieredSums, TieredTable, grid_levels, grid_sums, sum_prior, window_of, wrongly
 from utmost.privacy import ApproxDP, Level
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Tiers
+from utmost.space.line import require_line_loss
 
 MOST_WINDOW = 8_000
 """How many points the linear program may have: ten seconds."""
@@ -60,7 +60,7 @@ def best_tiered_count(grid: Tiers, level: Level, loss: str = "absolute", unbiase
     Examples
     --------
     >>> from utmost.privacy import PureDP
-    >>> from utmost.space.integers import Line
+    >>> from utmost.space.line import Line
     >>> grid = Tiers((Line(0, 20, 1), Line(0, 1980, 1)), ("1/10", "1"))
     >>> best = best_tiered_count(grid, PureDP(1))
     >>> print(f"{best.value:.3f} >= {best.certificate.bound:.3f}", best.certificate.method)
@@ -142,7 +142,7 @@ def best_tiered_choice(grid: Tiers, border: int, level: Level) -> Solution:
     A majority of 4 people at 0.1 and 36 at 1: the balanced mechanism errs with 0.0657.
 
     >>> from utmost.privacy import PureDP
-    >>> from utmost.space.integers import Line
+    >>> from utmost.space.line import Line
     >>> grid = Tiers((Line(0, 4, 1), Line(0, 36, 1)), ("1/10", "1"))
     >>> best = best_tiered_choice(grid, 21, PureDP(1))
     >>> print(f"{best.value:.6f}", best.certificate.method, bool(best.verify()))

@@ -23,7 +23,7 @@ from utmost.mechanism.rounding import Weights
 from utmost.mechanism.sampling import WORD, draw
 from utmost.privacy import Level
 from utmost.space.edge_levels import on_edges
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 Floats = NDArray[np.float64]
 

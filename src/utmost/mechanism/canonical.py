@@ -34,10 +34,10 @@ from utmost.exact import Enclosed, ExpSum, as_fmpq, compare
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
-from utmost.mechanism.line import cost, tolerance
 from utmost.mechanism.sampling import uniform_below
 from utmost.mechanism.tails import SymmetricDraws
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
+from utmost.space.line import cost, tolerance
 
 MOST_STEPS = 2000
 """How many steps of a pair of knots are iterated in rationals."""

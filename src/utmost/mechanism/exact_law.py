@@ -51,7 +51,7 @@ class ExactMechanism(ABC):
 
 KINDS: dict[str, str] = {
     "yes or no by blocks": "utmost.mechanism.blocks:Blocks",
-    "line.noise": "utmost.mechanism.line_noise:NoisyLine",
+    "line.noise": "utmost.mechanism.line:NoisyLine",
     "line.chains": "utmost.mechanism.line_chains:ChainLine",
     "line.table": "utmost.mechanism.line_table:TableLine",
     "noisy-max": "utmost.mechanism.choices:NoisyMax",

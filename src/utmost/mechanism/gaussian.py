@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput, TooLarge
 from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare
 from utmost.exact.arrays import Floats
-from utmost.mechanism.line import cost, tolerance
 from utmost.mechanism.tails import SymmetricDraws
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
+from utmost.space.line import cost, tolerance
 
 FAR = 9.5
 """Standard deviations beyond which expectations leave out what is less likely than 2^-68; draws leave out nothing."""

@@ -391,7 +391,7 @@ class KeptKeys(ExactMechanism):
 
     def expected(self, loss: str) -> float:
         """The expected loss of a shown number: of the count, of a key that is sure to be shown."""
-        from utmost.mechanism.line import cost
+        from utmost.space.line import cost
 
         if self.noise is not None:
             return self.noise.expected(loss)

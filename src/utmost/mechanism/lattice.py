@@ -45,11 +45,11 @@ from utmost.mechanism.integer_balls import (
     sum_squared,
 )
 from utmost.mechanism.layers import IntegerDraws, LayerLaw, draw_point
-from utmost.mechanism.line import require_line_loss, tolerance
 from utmost.mechanism.moves import norm_of_moves, square_of_moves, sum_of_moves
 from utmost.mechanism.tails import TailDraws
 from utmost.privacy import Level
 from utmost.space.integers import Lattice, Moves, Strategy
+from utmost.space.line import require_line_loss, tolerance
 
 MOST_DIMENSION = 1000
 """Balls of more dimensions are not counted: a file may ask for any."""

@@ -30,9 +30,9 @@ from utmost.errors import InvalidInput
 from utmost.exact import Enclosed, ExpSum, as_fmpq, as_rational, compare, read_rational, write_rational
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import Check
-from utmost.mechanism.line import tolerance
 from utmost.mechanism.sampling import ROWS_AT_ONCE, WORD, Cuts, Uniform, below, uniform_below, uniform_subset
 from utmost.privacy import Level
+from utmost.space.line import tolerance
 
 RADIX = 256
 NEGLIGIBLE = 64 * math.log(2)

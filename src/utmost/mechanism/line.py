@@ -1,23 +1,52 @@
-"""One number on a line: losses by name, and what every mechanism for it can say, its law and what to believe after."""
+"""One number on a line: what every mechanism for it can say, and the one that is noise with the best guess after it.
+
+`LineMechanism` is any of them: its law, its expected and its worst loss, and what to believe after an answer.
+`NoisyLine` is integer noise, its tails folded, and the best guess put in place of what comes out.
+
+A point x is answered by g(x + K): K is exact integer noise that is private for shifts up to the reach, and g a public
+function, so privacy is that of the noise. Three kinds of g:
+
+* "best": the guess with the least expected loss under the prior, given what came out (its median for absolute loss, its
+  mean for squared loss, its likeliest window for the others). Noise of layers falls by a factor b every `period`
+  steps, so what lies beyond an end tells no more than the same place one period nearer: outputs are folded into
+  -period..m+period without loss. Other noise is cut off where it is too unlikely to matter.
+* "cut": what lies beyond an end becomes that end.
+* "none": whole numbers with an error of mean 0, which may lie beyond the ends.
+
+With reach 1, geometric noise and the best guess are what no private mechanism beats, for any prior and any loss that
+grows with the distance (Ghosh, Roughgarden and Sundararajan 2012).
+
+For the uniform prior all sums over the posterior are differences of cumulative sums of the noise's law, so a line of a
+million points costs no more than the noise is wide; without guessing, sums over staircases are sums of polynomials.
+"""
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from utmost.errors import InvalidInput, TooLarge, shown
+from utmost.errors import InvalidInput, TooLarge
 from utmost.exact.arrays import Floats, Integers
+from utmost.mechanism.canonical import CanonicalLaw
+from utmost.mechanism.certification import Check
 from utmost.mechanism.exact_law import ExactMechanism
-from utmost.space.integers import Line, unlisted_from_json
+from utmost.mechanism.gaussian_noise import GaussianNoise
+from utmost.mechanism.layers import LayerNoise
+from utmost.mechanism.line_sums import Listed, expected_cut_off, worst_cut_off
+from utmost.privacy import Level
+from utmost.space.integers import unlisted_from_json, unlisted_to_json
+from utmost.space.line import MOST_LISTED, Line, cost, require_line_loss, spread_out, tolerance
 
+Noise: TypeAlias = LayerNoise | CanonicalLaw | GaussianNoise
+NOISES: dict[str, Any] = {law.kind: law for law in (LayerNoise, CanonicalLaw, GaussianNoise)}
+MOST_GUESSED = 2_000_000
+"""How wide noise may be whose best guesses are tabled; wider noise is cut off at the ends instead."""
 MOST_WORK, MOST_ERRORS = 10**6, 2 * 10**8
-MOST_LISTED = 10**7
 ROUNDING = 1e-9
 """By which share a tail in floats may be too small."""
 
@@ -125,15 +154,6 @@ def _worst(mechanism: LineMechanism, loss: str) -> tuple[float, str]:
     return mechanism.hardest(loss)
 
 
-def spread_out(farthest: int, most: int) -> tuple[list[int], str]:
-    """All positions from 0 on, or so many of them, denser at the near end; and in words that these are not all."""
-    if farthest < most:
-        return list(range(farthest + 1)), ""
-    spread = [np.linspace(0, farthest, most // 2), np.geomspace(1, farthest, most // 2)]
-    positions = np.unique(np.concatenate(spread).astype(np.int64)).tolist()
-    return positions, f"the worst of {len(positions)} points tried"
-
-
 def weigh(line: Line, points: Integers, likelihood: Floats, prior: Floats | None) -> tuple[Integers, Floats]:
     """Likelihoods at some points turned into what to believe; even, where floats hold none of them."""
     weighted = likelihood if prior is None else likelihood * prior[points - line.first]
@@ -174,48 +194,282 @@ def read_line(data: Mapping[str, Any]) -> tuple[Line, Floats | None]:
     return line, prior
 
 
-def cost(loss: str, distance: NDArray[Any]) -> NDArray[np.float64]:
-    """The loss of being so many steps off: "absolute", "squared", "zero-one", or "within k" (none up to k, else 1)."""
-    away = np.abs(np.asarray(distance, dtype=float))
-    if loss == "absolute":
-        return np.asarray(away)
-    return np.asarray(away**2 if loss == "squared" else away > tolerance(loss), dtype=float)
+@dataclass(frozen=True, eq=False)
+class NoisyLine(LineMechanism):
+    """Exact noise on a line, and what is made of it: the best guess, the nearest point, or nothing."""
 
+    kind: ClassVar[str] = "line.noise"
+    line: Line
+    law_of_noise: Noise
+    loss: str
+    prior: Floats | None = None
+    remap: Literal["best", "cut", "none"] = "best"
 
-def tolerance(loss: str) -> int:
-    """How many steps off cost nothing, for zero-one losses."""
-    return within(loss) or 0
+    @property
+    def noise(self) -> Noise:
+        return self.law_of_noise
 
+    @property
+    def name(self) -> str:
+        after = {"best": " with the best remap", "cut": " cut off at the ends", "none": ", unbiased"}
+        return f"{self.noise.name} noise{after[self.remap]}"
 
-def within(loss: str) -> int | None:
-    """The k of "within k"; None for other losses."""
-    word, _, number = loss.partition(" ")
-    return int(number) if word == "within" and number.isdecimal() and len(number) < 16 else None
+    @property
+    def guesses(self) -> bool:
+        """Whether answers are best guesses: not where the noise is too wide for a table of them."""
+        return self.remap == "best" and self._wide <= MOST_GUESSED
 
+    def sample(self, point: Any) -> int:
+        """A private answer: exact noise, then the public function of what comes out."""
+        drawn = self.line.clamp(int(point)) - self.line.first + int(self.noise.sample())
+        if self.remap == "none":
+            return self.line.first + drawn
+        if not self.guesses:
+            return self.line.clamp(self.line.first + drawn)
+        return self.line.first + int(self._guess(np.array([self._fold(drawn)]))[0])
 
-def require_line_loss(loss: Any) -> str:
-    """A loss by its name; `InvalidInput` for anything else, which may come from a file."""
-    if isinstance(loss, str) and (loss in ("absolute", "squared", "zero-one") or within(loss) is not None):
-        return str(loss)
-    raise InvalidInput(f"loss is {shown(loss)}; say 'absolute', 'squared', 'zero-one' or such as 'within 5'.")
+    def prove(self, space: Any, level: Level) -> Check:
+        if space != self.line:
+            return Check("privacy", False, f"the noise is made for {self.line}, not for {space}")
+        return self.noise.prove(self.line.reach, level)
 
+    def expected(self, loss: str) -> float:
+        if self.remap == "none":
+            return self.noise.mean(loss)
+        if not self.guesses:
+            return expected_cut_off(self.line.points - 1, self.noise, loss, self.prior)
+        return self._table.expected(loss, self._shifts)
 
-def line_prior(line: Line, prior: Any) -> Floats | None:
-    """A distribution over the points of a line, in order, as it was given; None is uniform."""
-    if prior is None:
-        return None
-    if line.points > MOST_LISTED:
-        raise TooLarge(f"a prior over {line.points} points is too long a list; leave it out (uniform).")
-    try:
-        if type(prior).__module__.startswith("ibis."):  # it would be read from the table
-            raise TypeError
-        weights = np.asarray(prior, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"the prior is {shown(prior)}; give one probability for each point, in order.") from None
-    if weights.shape != (line.points,):
-        raise InvalidInput(
-            f"the prior has shape {weights.shape}; give one probability for each of {line.points} points."
+    def law(self, point: int) -> tuple[Integers, Floats]:
+        position, first, wide = point - self.line.first, self.line.first, self._wide
+        if self.guesses:
+            below, above = min(position + self._period, wide), min(self._last + self._period - position, wide)
+            outputs = np.arange(position - below, position + above + 1)
+            chances = self.noise.probability(outputs - position) * self._multiplicity(outputs)
+            return first + self._guess(outputs), chances
+        if self.remap == "none":
+            outputs = np.arange(position - self.noise.wide, position + self.noise.wide + 1)
+            return first + outputs, self.noise.probability(outputs - position)
+        outputs = np.arange(max(0, position - wide), min(self._last, position + wide) + 1)
+        chances = self.noise.probability(outputs - position)
+        if outputs[0] == 0:
+            chances[0] = float(self.noise.tail(position))
+        if outputs[-1] == self._last:
+            chances[-1] = float(self.noise.tail(self._last - position)) if self._last else 1.0
+        return first + outputs, chances
+
+    def posterior(self, value: int) -> tuple[Integers, Floats]:
+        place, wide = value - self.line.first, self._wide
+        outputs = self._preimage(place) if self.guesses else np.array([place])
+        low, high = max(0, int(outputs.min()) - wide), min(self._last, int(outputs.max()) + wide)
+        if low > high:  # an unbiased answer far beyond an end
+            low = high = 0 if place < 0 else self._last
+        positions = np.arange(low, high + 1)
+        likelihood = np.zeros(len(positions))
+        if not self.guesses:
+            at_end = self.remap == "cut" and place in (0, self._last)
+            sign = 1 if place == 0 else -1  # noise at or beyond the end led here
+            found = self.noise.tail(sign * (positions - place)) if at_end else self.noise.probability(positions - place)
+            return weigh(self.line, positions + self.line.first, found, self.prior)
+        for output, times in zip(outputs.tolist(), self._multiplicity(outputs).tolist(), strict=True):
+            likelihood += times * self.noise.probability(positions - output)
+        return weigh(self.line, positions + self.line.first, likelihood, self.prior)
+
+    def interval(self, value: int, confidence: float) -> tuple[int, int]:
+        """As far around the noisy numbers that lead to an answer as the noise goes with this probability.
+
+        A noisy number beyond an end stands for all that are folded onto it, which lie farther out still.
+        """
+        half, place = _half_width(self, confidence), value - self.line.first
+        if self.remap == "none":
+            return value - half, value + half
+        outputs = self._preimage(place) if self.guesses else np.array([place])
+        ends = int(outputs.min()) - half, int(outputs.max()) + half
+        low, high = (self.line.clamp(self.line.first + end) for end in ends)
+        return min(low, value), max(high, value)
+
+    def risk(self, point: int, loss: str) -> float:
+        if self.remap == "none":
+            return self.noise.mean(loss)
+        return super().risk(point, loss)
+
+    def hardest(self, loss: str) -> tuple[float, str]:
+        if self.remap == "none":
+            return self.noise.mean(loss), ""
+        if not self.guesses:
+            return worst_cut_off(self._last, self.noise, loss)
+        return super().hardest(loss)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "line": unlisted_to_json(self.line),
+            "loss": self.loss,
+            "prior": plain_prior(self.prior),
+            "remap": self.remap,
+            **self.noise.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        line, prior = read_line(data)
+        if data["noise"] not in NOISES or data["remap"] not in ("best", "cut", "none"):
+            raise InvalidInput("the file holds noise, or something made of it, that this version does not know.")
+        noise = NOISES[data["noise"]].from_json(data)
+        return cls(line, noise, require_line_loss(data["loss"]), prior, data["remap"])
+
+    # ---- inside: positions 0.. on the line ----
+
+    @property
+    def _last(self) -> int:
+        return self.line.points - 1
+
+    @cached_property
+    def _period(self) -> int:
+        return self.noise.period if isinstance(self.noise, LayerNoise) else self.noise.wide
+
+    @cached_property
+    def _wide(self) -> int:
+        """How far the noise reaches, for expectations."""
+        return min(self.noise.wide, self._last + self._period)
+
+    @property
+    def _settled(self) -> int:
+        return 2 * self._wide
+
+    @cached_property
+    def _beyond(self) -> float:
+        """How much of the noise's law an output beyond an end stands for: all the periods from there on."""
+        return 1 / float(1 - self.noise.law.decay) if isinstance(self.noise, LayerNoise) else 1.0
+
+    @cached_property
+    def _table(self) -> _Uniform | Listed:
+        law = self.noise.probability(np.arange(self._wide + 1))
+        if self.prior is None:
+            return _Uniform(self._last, self._period, law, self._beyond)
+        return Listed(self._last, self._period, law, self._beyond, self.prior)
+
+    @cached_property
+    def _shifts(self) -> Integers:
+        return self._table.best_shifts(self.loss)
+
+    def _guess(self, outputs: Integers) -> Integers:
+        """The guess at each folded output, as a position on the line."""
+        shifts = self._shifts
+        if len(shifts) == self._last + 2 * self._period + 1:
+            return np.asarray(outputs + shifts[outputs + self._period])
+        ends = len(shifts) - 1  # the two ends mirror each other, and nothing shifts between them
+        low = shifts[np.clip(outputs + self._period, 0, ends)] * (outputs + self._period <= ends)
+        mirrored = self._last - outputs + self._period
+        high = shifts[np.clip(mirrored, 0, ends)] * (mirrored <= ends)
+        return np.asarray(outputs + low - high)
+
+    def _fold(self, output: int) -> int:
+        if not isinstance(self.noise, LayerNoise):
+            return min(max(output, -self._period), self._last + self._period)
+        if output < 0:
+            return -((-output - 1) % self._period + 1)
+        beyond = output - self._last
+        return self._last + (beyond - 1) % self._period + 1 if beyond > 0 else output
+
+    def _multiplicity(self, outputs: Integers) -> Floats:
+        outside = (outputs < 0) | (outputs > self._last)
+        return np.where(outside, self._beyond, 1.0)
+
+    def _preimage(self, position: int) -> Integers:
+        """The folded outputs at which a guess is made."""
+        farthest = int(np.abs(self._shifts).max(initial=0)) + self._period
+        outputs = np.arange(
+            max(-self._period, position - farthest), min(self._last + self._period, position + farthest) + 1
         )
-    if not (weights >= 0).all() or not abs(math.fsum(weights) - 1) <= 1e-9:  # no value is shown: is it public?
-        raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")
-    return weights
+        found = outputs[self._guess(outputs) == position]
+        return np.asarray(found if len(found) else np.array([min(max(position, 0), self._last)]))
+
+
+@lru_cache(maxsize=64)
+def _half_width(mechanism: NoisyLine, confidence: float) -> int:
+    """Kept for as many mechanisms as designs are: it is the same at every answer."""
+    return mechanism.noise.half_width(confidence)
+
+
+@dataclass(frozen=True)
+class _Uniform:
+    """Posterior sums under the uniform prior, as differences of cumulative sums.
+
+    `outputs` are those of one end (-period..wide), which the other end mirrors, or all of them where the ends meet. At
+    output o the point is o + u with a probability proportional to law[|u|], for u from max(-o, -wide) to
+    min(last - o, wide).
+    """
+
+    last: int
+    period: int
+    law: Floats
+    fold: float
+
+    @property
+    def wide(self) -> int:
+        return len(self.law) - 1
+
+    @property
+    def mirrored(self) -> bool:
+        return 2 * self.wide + 1 < self.last
+
+    @cached_property
+    def outputs(self) -> Integers:
+        return np.arange(-self.period, (self.wide if self.mirrored else self.last + self.period) + 1)
+
+    @cached_property
+    def bounds(self) -> tuple[Integers, Integers]:
+        low = np.maximum(-self.outputs, -self.wide)
+        return low, np.minimum(self.last - self.outputs, self.wide)
+
+    @cached_property
+    def moments(self) -> tuple[Floats, Floats, Floats]:
+        """Cumulative sums of the law, and of the law times u and u^2, from -wide on; a 0 in front."""
+        u = np.arange(-self.wide, self.wide + 1, dtype=float)
+        both = np.concatenate([self.law[:0:-1], self.law])
+        first = both * u
+        sums = [np.concatenate([[0.0], np.cumsum(terms)]) for terms in (both, first, first * u)]
+        return sums[0], sums[1], sums[2]
+
+    def between(self, k: int, low: Any, high: Any) -> Any:
+        """The sum of law(u)·u^k for u from low to high."""
+        sums = self.moments[k]
+        return sums[high + self.wide + 1] - sums[low + self.wide]
+
+    def best_shifts(self, loss: str) -> Integers:
+        low, high = self.bounds
+        if loss == "absolute":
+            half = self.moments[0][low + self.wide] + self.between(0, low, high) / 2
+            found = np.searchsorted(self.moments[0], half, side="left") - 1 - self.wide
+        elif loss == "squared":
+            mass = self.between(0, low, high)  # at a huge epsilon it may be too small for a float
+            found = np.rint(self.between(1, low, high) / np.where(mass > 0, mass, 1.0)).astype(np.int64)
+        else:
+            reach = tolerance(loss)
+            narrow = high - low < 2 * reach
+            found = np.where(narrow, (low + high) // 2, np.clip(0, low + reach, np.maximum(high - reach, low + reach)))
+        return np.asarray(np.clip(found, low, high))
+
+    def expected(self, loss: str, shifts: Integers) -> float:
+        low, high = self.bounds
+        times = np.where((self.outputs < 0) | (self.outputs > self.last), self.fold, 1.0)
+        total = float((times * self.costs(loss, low, high, shifts)).sum())
+        if self.mirrored:
+            ends = np.array([self.wide])
+            inside = float(self.costs(loss, -ends, ends, np.zeros(1, dtype=np.int64))[0])
+            total = 2 * total + (self.last + 1 - 2 * (self.wide + 1)) * inside
+        return total / (self.last + 1)
+
+    def costs(self, loss: str, low: Integers, high: Integers, shifts: Integers) -> Floats:
+        """The sum over u from low to high of law(u) times the loss of guessing `shifts` instead of u."""
+        s = shifts.astype(float)
+        if loss == "absolute":
+            below = s * self.between(0, low, shifts) - self.between(1, low, shifts)
+            above = self.between(1, shifts, high) - s * self.between(0, shifts, high)
+            return np.asarray(below + above)
+        mass = self.between(0, low, high)
+        if loss == "squared":
+            return np.asarray(self.between(2, low, high) - 2 * s * self.between(1, low, high) + s**2 * mass)
+        reach = tolerance(loss)
+        left, right = np.maximum(shifts - reach, low), np.minimum(shifts + reach, high)
+        return np.asarray(mass - self.between(0, left, right))

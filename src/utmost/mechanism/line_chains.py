@@ -28,19 +28,11 @@ from utmost.exact import ExpSum, as_fmpq, compare
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.canonical import require_canonical
 from utmost.mechanism.certification import Check
-from utmost.mechanism.line import (
-    MOST_LISTED,
-    LineMechanism,
-    cost,
-    not_too_unlikely,
-    plain_prior,
-    read_line,
-    require_line_loss,
-    weigh,
-)
+from utmost.mechanism.line import LineMechanism, not_too_unlikely, plain_prior, read_line, weigh
 from utmost.mechanism.sampling import Uniform
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
-from utmost.space.integers import Line, unlisted_to_json
+from utmost.space.integers import unlisted_to_json
+from utmost.space.line import MOST_LISTED, Line, cost, require_line_loss
 
 MOST_ENTRIES = 3 * 10**8
 ROWS = 2**20

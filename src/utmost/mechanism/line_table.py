@@ -13,20 +13,13 @@ from utmost.errors import CannotCertify, InvalidInput, TooLarge
 from utmost.exact import MOST_BITS
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.certification import CertifiedMechanism, Check
-from utmost.mechanism.line import (
-    LineMechanism,
-    cost,
-    not_too_unlikely,
-    plain_prior,
-    read_line,
-    require_line_loss,
-    weigh,
-)
+from utmost.mechanism.line import LineMechanism, not_too_unlikely, plain_prior, read_line, weigh
 from utmost.mechanism.rounding import Weights
 from utmost.mechanism.sampling import WORD, draw
 from utmost.privacy import Level
 from utmost.space.edge_levels import on_edges
-from utmost.space.integers import Line, unlisted_to_json
+from utmost.space.integers import unlisted_to_json
+from utmost.space.line import Line, cost, require_line_loss
 
 MOST_POINTS = 1500
 

@@ -26,12 +26,13 @@ from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.blocks import Blocks
 from utmost.mechanism.certification import CertifiedMechanism, Check
 from utmost.mechanism.exact_law import ExactMechanism, law_from_json, law_to_json
-from utmost.mechanism.line import LineMechanism, cost, spread_out
+from utmost.mechanism.line import LineMechanism
 from utmost.mechanism.rounding import Weights
 from utmost.mechanism.sampling import WORD, draw
 from utmost.privacy import Level
 from utmost.space.edge_levels import EdgeLevels
-from utmost.space.integers import Line, Tiers, unlisted_from_json, unlisted_to_json
+from utmost.space.integers import Tiers, unlisted_from_json, unlisted_to_json
+from utmost.space.line import Line, cost, spread_out
 
 MOST_WINDOW = 10**5
 """How many points the table of a file may have."""

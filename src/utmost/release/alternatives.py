@@ -19,9 +19,9 @@ import numpy as np
 
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
-from utmost.mechanism.line import cost
 from utmost.privacy import ApproxDP, ApproxGaussianDP, GaussianDP, Level
-from utmost.space.integers import Lattice, Line
+from utmost.space.integers import Lattice
+from utmost.space.line import Line, cost
 
 Tail = Callable[[Floats], Floats]
 DELTA = 1e-6

@@ -18,10 +18,10 @@ import numpy as np
 
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import as_rational
-from utmost.mechanism.line import within
 from utmost.privacy import ApproxDP, Level, require_pure
 from utmost.space.families import Neighbours as Neighbours
 from utmost.space.integers import Tallies
+from utmost.space.line import within
 
 Condition: TypeAlias = str | Callable[[Any], Any] | Any | None
 """Which rows: SQL text such as "age >= 65", an Ibis condition, or a function of the Ibis table; None is every row."""

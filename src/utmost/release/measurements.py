@@ -12,7 +12,7 @@ from utmost.privacy import ZCDP, ApproxDP, Level
 from utmost.release.answers import Answer, Plan
 from utmost.solution import Solution
 from utmost.space.graph import Space
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 FEATURES = ("contrib", "honest-but-curious")
 WORDS = "neighbours that lie between two points"

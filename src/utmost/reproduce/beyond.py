@@ -25,7 +25,8 @@ from utmost.reproduce.instances import (
     random_prior,
     simple_paths,
 )
-from utmost.space.integers import Line, Tiers
+from utmost.space.integers import Tiers
+from utmost.space.line import Line
 
 INSTANCES = 20
 """How many random instances each is tried on, in reduced runs too."""

@@ -8,7 +8,6 @@ is noise proves its privacy from the moves alone, at any size.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -22,57 +21,11 @@ from numpy.typing import NDArray
 from utmost.errors import InvalidInput
 from utmost.exact import read_rational
 from utmost.privacy import ApproxDP, Level, require_pure, share_of
-from utmost.space.families import Neighbours, path, sums
+from utmost.space.families import Neighbours
 from utmost.space.graph import Space
+from utmost.space.line import Line, require_whole
 
 Moves: TypeAlias = Literal["one-way", "cube", "exchange", "sum-zero", "any"]
-
-
-@dataclass(frozen=True)
-class Line:
-    """The integers first..last, of which those at most `reach` apart are neighbours.
-
-    Examples
-    --------
-    >>> Line(0, 100, 5).points, Line(0, 100, 5).clamp(142)
-    (101, 100)
-    """
-
-    kind: ClassVar[str] = "line"
-    first: int
-    last: int
-    reach: int
-
-    def __post_init__(self) -> None:
-        _require_whole(self)
-        if self.last < self.first or self.reach < 0:
-            raise InvalidInput(f"{self!r} holds no point or a negative reach; give first <= last and reach >= 0.")
-
-    @property
-    def points(self) -> int:
-        """How many there are."""
-        return self.last - self.first + 1
-
-    def clamp(self, value: int) -> int:
-        """The nearest point of the line; moves two integers no farther apart."""
-        return min(max(value, self.first), self.last)
-
-    def space(self) -> Space:
-        """The same as a space of the library, with points 0, 1, ... from `first` on."""
-        if self.reach == 1:
-            return path(self.points)
-        if self.reach == 0:
-            return Space(range(self.points), np.zeros((0, 2), dtype=np.int64))
-        people, rest = divmod(self.points - 1, self.reach)
-        if rest:
-            here = np.arange(self.points)
-            edges = [np.column_stack([here[:-k], here[k:]]) for k in range(1, min(self.reach, self.points - 1) + 1)]
-            return Space(range(self.points), np.concatenate(edges))
-        return sums(people, self.reach)
-
-    def __str__(self) -> str:
-        apart = f"at most {self.reach} apart" if self.reach > 1 else "next to each other"
-        return f"{self.points} integers {self.first} to {self.last}, neighbours {apart}"
 
 
 @dataclass(frozen=True)
@@ -99,7 +52,7 @@ class Lattice:
     upper: int
 
     def __post_init__(self) -> None:
-        _require_whole(self)
+        require_whole(self)
         if self.dimension < 1 or self.reach < 0 or self.upper < self.lower or self.moves not in get_args(Moves):
             raise InvalidInput(
                 f"{self!r} is no space of vectors; give dimension >= 1, reach >= 0, lower <= upper, and moves among "
@@ -145,7 +98,7 @@ class Tallies:
     rows_each: int = 1
 
     def __post_init__(self) -> None:
-        _require_whole(self)
+        require_whole(self)
         if self.cells < 1 or self.rows < 0 or self.rows_each < 1 or self.neighbours not in get_args(Neighbours):
             raise InvalidInput(
                 f"{self!r} is no space of tallies; give cells >= 1, rows >= 0, rows_each >= 1, and 'replace' or "
@@ -235,7 +188,7 @@ class Holders:
     def __post_init__(self) -> None:
         if isinstance(self.numbers, Mapping):
             object.__setattr__(self, "numbers", Lattice(**self.numbers))
-        _require_whole(self)
+        require_whole(self, Lattice)
         if self.units < 0 or self.keys_each < 1 or self.neighbours not in get_args(Neighbours):
             raise InvalidInput(
                 f"{self!r} is no space of keys; give units >= 0, keys_each >= 1, and 'replace' or 'add-remove'."
@@ -593,13 +546,3 @@ def unlisted_from_json(data: Mapping[str, Any]) -> Unlisted:
 @lru_cache(maxsize=4)
 def _places_of(tallies: Tallies) -> dict[tuple[int, ...], int]:
     return {tuple(tally): place for place, tally in enumerate(tallies.listed().tolist())}
-
-
-def _require_whole(space: Any) -> None:
-    """Every number must be a whole one of Python's own, since it may come from a file."""
-    for name, value in vars(space).items():
-        if not isinstance(value, str | Lattice | None) and (isinstance(value, bool) or not isinstance(value, int)):
-            try:
-                object.__setattr__(space, name, operator.index(value))
-            except TypeError:
-                raise InvalidInput(f"{name} is {value!r}; give a whole number.") from None

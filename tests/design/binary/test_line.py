@@ -18,7 +18,7 @@ from utmost.design.binary.line import best_yes_or_no
 from utmost.errors import InvalidInput
 from utmost.release.alternatives import choice_alternatives
 from utmost.solution.solution_file import solution_from_json, solution_to_json
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 ACCURACY = 1e-8
 """Linear programs of others keep their constraints to 1e-7 or so."""

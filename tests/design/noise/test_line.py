@@ -17,9 +17,8 @@ import utmost as um
 from utmost.design.noise.line import best_on_line
 from utmost.design.noise.threshold_chains import keep_order
 from utmost.errors import InvalidInput, UnsupportedLevel
-from utmost.mechanism.line import cost
 from utmost.solution import Solution, proved_bound
-from utmost.space.integers import Line
+from utmost.space.line import Line, cost
 
 approx = pytest.approx
 PAIR = um.SuitablePair([(0, "1/50"), ("1/10", "2/5"), ("1/4", "3/4"), ("3/5", "9/10"), ("49/50", 1), (1, 1)])

@@ -149,7 +149,7 @@ def test_bound_of_one_integer_is_below_the_best_mechanism(points, reach, epsilon
     """Against the linear program over all mechanisms on the line, uniform prior."""
     from scipy.optimize import linprog
 
-    from utmost.mechanism.line import cost
+    from utmost.space.line import cost
 
     space, level = Lattice(2, "any", reach, 0, points - 1), um.PureDP(epsilon)
     n, growth = points, math.exp(epsilon)

@@ -16,7 +16,7 @@ import utmost as um
 from utmost.errors import InvalidInput
 from utmost.release.accuracy import BY_LAW
 from utmost.release.proof import load_answers
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 TABLE = pyarrow.table({"x": [1.0, 2.0, 3.0], "id": [1, 1, 2], "town": ["a", "b", "a"]})
 FAILS = 1e-9

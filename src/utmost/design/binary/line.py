@@ -28,7 +28,7 @@ from utmost.mechanism.blocks import Blocks
 from utmost.privacy import ApproxDP, GaussianDP, Level
 from utmost.solution import Certificate, Problem, Solution
 from utmost.space.families import path
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 Floats = NDArray[np.float64]
 UNRESOLVED = 2.0**-64

@@ -25,7 +25,7 @@ from utmost.privacy import ApproxDP
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 METHODS = ("auto", "geometric", "tight-constraints", "linear-program", "columns")
 FEW_LABELLED, MOST_LABELLED, MOST_ALIKE = 6_000, 160_000, 400_000

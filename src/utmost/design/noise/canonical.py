@@ -19,9 +19,9 @@ from utmost.errors import InvalidInput
 from utmost.exact import Number
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.certification import Check
-from utmost.mechanism.line import within
 from utmost.privacy import Level, as_level
 from utmost.solution import Certificate, Verification
+from utmost.space.line import within
 
 COSTS = {"l1": "absolute", "l2": "squared"}
 

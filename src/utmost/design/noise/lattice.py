@@ -23,11 +23,11 @@ from utmost.exact import Number, as_whole
 from utmost.mechanism.certification import Check
 from utmost.mechanism.gaussian import GaussianLaw, keeps_gaussian
 from utmost.mechanism.lattice import MOST_SLACK, BallLaw, IndependentLaw, most_slack
-from utmost.mechanism.line import require_line_loss
 from utmost.privacy import Level, as_level
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Verification
 from utmost.space.integers import Lattice, Moves
+from utmost.space.line import require_line_loss
 
 MOST_DIMENSION = 300
 

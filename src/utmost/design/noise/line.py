@@ -35,14 +35,14 @@ from utmost.mechanism.canonical import CanonicalLaw, require_canonical
 from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian
 from utmost.mechanism.gaussian_noise import GaussianNoise
 from utmost.mechanism.layers import LayerLaw, LayerNoise, sum_norms, sum_squares
-from utmost.mechanism.line import LineMechanism, line_prior, require_line_loss, tolerance
+from utmost.mechanism.line import MOST_GUESSED, LineMechanism, NoisyLine
 from utmost.mechanism.line_chains import ChainLine, chain_reach
-from utmost.mechanism.line_noise import MOST_GUESSED, MOST_TABLE, NoisyLine
+from utmost.mechanism.line_sums import MOST_TABLE
 from utmost.mechanism.line_table import TableLine
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
 from utmost.privacy.level import decay_above
 from utmost.solution import Certificate, Problem, Solution, proved_bound
-from utmost.space.integers import Line
+from utmost.space.line import Line, line_prior, require_line_loss, tolerance
 
 MOST_POINTS, MOST_PAIRS = 150, 600
 """Up to how many points and pairs of neighbours the linear program is solved."""
@@ -89,7 +89,7 @@ def best_on_line(
 
     Examples
     --------
-    >>> from utmost.space.integers import Line
+    >>> from utmost.space.line import Line
     >>> count = best_on_line(Line(0, 1000, 1), 1.0)
     >>> round(count.value, 6), count.certificate.claim, bool(count.verify())
     (0.849573, 'theorem', True)
@@ -148,7 +148,7 @@ def _noises(level: Level, reach: int, loss: str) -> Iterator[Any]:
             return
     if isinstance(level, ApproxDP):
         if 0 < level.log_growth < math.inf:  # pure noise keeps a delta too
-            steps = exact_cost({"absolute": "l1", "squared": "l2"}.get(loss, f"within {tolerance(loss)}"))
+            steps = exact_cost({"absolute": "l1", "squared": "l2"}.get(loss) or f"within {tolerance(loss)}")
             assert steps is not None
             yield LayerNoise(best_step(LayerLaw(decay_above(level), reach, 1), steps))
             geometric = LayerNoise(LayerLaw(decay_above(level, reach), 1, 1))

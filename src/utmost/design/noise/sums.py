@@ -22,10 +22,10 @@ from utmost.errors import UnsupportedLevel
 from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
 from utmost.mechanism.lattice import IndependentLaw
-from utmost.mechanism.line import tolerance
 from utmost.privacy import Level
 from utmost.solution import Solution
 from utmost.space.integers import Lattice
+from utmost.space.line import tolerance
 
 MOST_LISTED, MOST_CONVOLVED, MOST_TOGETHER = 2**20, 2**19, 2**24
 """How many values of a sum are listed for its mean, for its interval (beyond, in wider bins), and of all sums."""

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from utmost.exact.arrays import Floats
-from utmost.mechanism.line import cost
 from utmost.mechanism.line_chains import chain_reach
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair
-from utmost.space.integers import Line
+from utmost.space.line import Line, cost
 
 FLAT = 1e-12
 """A slope this small beside its terms is none: of several minimisers the least is taken, at every threshold alike."""

@@ -20,13 +20,13 @@ from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, NoisyVector
-from utmost.mechanism.line import require_line_loss
 from utmost.mechanism.moves import square_of_moves, sum_of_moves
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Lattice
+from utmost.space.line import require_line_loss
 
 MOST_BALL = {"any": 30, "one-way": 300, "cube": 300, "exchange": 200, "sum-zero": 200}
 """Up to how many integers balls are tried; beyond, they gain next to nothing or take too long to count."""

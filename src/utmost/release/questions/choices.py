@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.line import line_prior
 from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.alternatives import choice_alternatives
 from utmost.release.arguments import as_loss
 from utmost.release.bins import labels_of
 from utmost.release.questions.numbers import prior_name, prior_text
 from utmost.release.questions.question import Question
-from utmost.space.integers import Line, Tallies
+from utmost.space.integers import Tallies
+from utmost.space.line import Line, line_prior
 
 if TYPE_CHECKING:
     from utmost.solution import Solution

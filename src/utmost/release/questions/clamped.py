@@ -19,7 +19,7 @@ from utmost.release.options import COLUMN, LOWER, UNBIASED, UPPER, WHERE
 from utmost.release.questions.numbers import Adds, Number
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, as_column
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -13,7 +13,7 @@ from utmost.release.questions.by import CountBy, require_nothing_else
 from utmost.release.questions.discovered import CountDiscovered
 from utmost.release.questions.numbers import AddsOnes, Number
 from utmost.release.questions.question import Asks, Made
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -19,7 +19,7 @@ from utmost.release.questions.numbers import Number
 from utmost.release.questions.question import Asks, Made
 from utmost.release.source import Source, Statement
 from utmost.release.units import MOST_ROWS
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

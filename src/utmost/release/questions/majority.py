@@ -16,7 +16,7 @@ from utmost.release.questions.choices_by import YesOrNoBy
 from utmost.release.questions.numbers import Adds
 from utmost.release.questions.question import Asks, Made, Terms
 from utmost.release.source import Source
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

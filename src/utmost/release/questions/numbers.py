@@ -21,7 +21,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_plain
-from utmost.mechanism.line import LineMechanism, cost, line_prior
+from utmost.mechanism.line import LineMechanism
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.alternatives import noise_alternatives, number_alternatives
 from utmost.release.arguments import SHOWN, Of, as_loss, in_units, scaled, shown_with
@@ -29,7 +29,8 @@ from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, ones, statement
 from utmost.release.questions.question import Question, as_of
 from utmost.release.source import Source, Statement
-from utmost.space.integers import Lattice, Line, Moves
+from utmost.space.integers import Lattice, Moves
+from utmost.space.line import Line, cost, line_prior
 
 if TYPE_CHECKING:
     from utmost.solution import Solution

@@ -24,7 +24,8 @@ from utmost.release.options import CONDITION, OF, Option, read_whole
 from utmost.release.questions.numbers import Numbers
 from utmost.release.questions.question import Asks, Made, as_of
 from utmost.release.source import Source, Statement
-from utmost.space.integers import Lattice, Line
+from utmost.space.integers import Lattice
+from utmost.space.line import Line
 
 if TYPE_CHECKING:
     from utmost.design.binary.share_test import NoisyShare

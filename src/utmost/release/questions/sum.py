@@ -15,7 +15,7 @@ from utmost.release.questions.discovered import SumDiscovered
 from utmost.release.questions.numbers import Number
 from utmost.release.questions.of_column import AddsValues
 from utmost.release.questions.question import Asks, Made, asking
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,7 +17,7 @@ from utmost.release.questions.choices_by import YesOrNoBy
 from utmost.release.questions.numbers import AddsOnes
 from utmost.release.questions.question import Asks, Made, Terms, as_of
 from utmost.release.source import Source
-from utmost.space.integers import Line
+from utmost.space.line import Line
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -24,7 +24,8 @@ from utmost.release.questions.majority import Majority
 from utmost.release.questions.question import Question
 from utmost.release.questions.threshold import Threshold
 from utmost.release.source import Source, Statement
-from utmost.space.integers import Line, Tiers
+from utmost.space.integers import Tiers
+from utmost.space.line import Line
 
 if TYPE_CHECKING:
     from utmost.solution import Solution

@@ -10,10 +10,9 @@ import utmost as um
 from utmost.design.noise.line import best_on_line
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.layers import LayerLaw, LayerNoise
-from utmost.mechanism.line import cost
-from utmost.mechanism.line_noise import NoisyLine
+from utmost.mechanism.line import NoisyLine
 from utmost.privacy import GaussianDP
-from utmost.space.integers import Line
+from utmost.space.line import Line, cost
 
 LOSSES = ("absolute", "squared", "zero-one", "within 2")
 NOISES = {

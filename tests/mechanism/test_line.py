@@ -1,6 +1,6 @@
 """Noise on a line and the best guess after it: losses by brute force, beliefs by Bayes' rule, privacy in rationals.
 
-Covers `mechanism/layers`, `mechanism/line`, `mechanism/gaussian_noise`, `exact/bisection`.
+Covers `mechanism/layers`, `mechanism/line_sums`, `mechanism/gaussian_noise`, `exact/bisection`.
 """
 
 import random
@@ -15,12 +15,11 @@ from scipy import stats
 
 import utmost as um
 from utmost.mechanism.layers import LayerLaw, LayerNoise
-from utmost.mechanism.line import cost
-from utmost.mechanism.line_noise import NoisyLine
+from utmost.mechanism.line import NoisyLine
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.mechanism.violations import growth_floor
 from utmost.privacy.level import decay_above
-from utmost.space.integers import Line
+from utmost.space.line import Line, cost
 
 LOSSES = ("absolute", "squared", "zero-one", "within 2")
 

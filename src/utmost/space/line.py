@@ -1,0 +1,141 @@
+"""One number on a line: where it may lie and how far a neighbour moves it, what being off costs, and what is expected.
+
+A loss goes by its name: "absolute", "squared", "zero-one", or "within k", which costs nothing up to k steps off and 1
+beyond. A prior is a list of probabilities, one for each point in order; none at all is uniform.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from utmost.errors import InvalidInput, TooLarge, shown
+from utmost.exact.arrays import Floats
+from utmost.space.families import path, sums
+from utmost.space.graph import Space
+
+MOST_LISTED = 10**7
+"""How long a list a prior may be."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The integers first..last, of which those at most `reach` apart are neighbours.
+
+    Examples
+    --------
+    >>> Line(0, 100, 5).points, Line(0, 100, 5).clamp(142)
+    (101, 100)
+    """
+
+    kind: ClassVar[str] = "line"
+    first: int
+    last: int
+    reach: int
+
+    def __post_init__(self) -> None:
+        require_whole(self)
+        if self.last < self.first or self.reach < 0:
+            raise InvalidInput(f"{self!r} holds no point or a negative reach; give first <= last and reach >= 0.")
+
+    @property
+    def points(self) -> int:
+        """How many there are."""
+        return self.last - self.first + 1
+
+    def clamp(self, value: int) -> int:
+        """The nearest point of the line; moves two integers no farther apart."""
+        return min(max(value, self.first), self.last)
+
+    def space(self) -> Space:
+        """The same as a space of the library, with points 0, 1, ... from `first` on."""
+        if self.reach == 1:
+            return path(self.points)
+        if self.reach == 0:
+            return Space(range(self.points), np.zeros((0, 2), dtype=np.int64))
+        people, rest = divmod(self.points - 1, self.reach)
+        if rest:
+            here = np.arange(self.points)
+            edges = [np.column_stack([here[:-k], here[k:]]) for k in range(1, min(self.reach, self.points - 1) + 1)]
+            return Space(range(self.points), np.concatenate(edges))
+        return sums(people, self.reach)
+
+    def __str__(self) -> str:
+        apart = f"at most {self.reach} apart" if self.reach > 1 else "next to each other"
+        return f"{self.points} integers {self.first} to {self.last}, neighbours {apart}"
+
+
+def require_whole(space: Any, *besides: type) -> None:
+    """Every number must be a whole one of Python's own, since it may come from a file.
+
+    Texts, and parts of the kinds `besides`, are left as they are.
+    """
+    for name, value in vars(space).items():
+        if not isinstance(value, (str, type(None), *besides)) and (
+            isinstance(value, bool) or not isinstance(value, int)
+        ):
+            try:
+                object.__setattr__(space, name, operator.index(value))
+            except TypeError:
+                raise InvalidInput(f"{name} is {value!r}; give a whole number.") from None
+
+
+def spread_out(farthest: int, most: int) -> tuple[list[int], str]:
+    """All positions from 0 on, or so many of them, denser at the near end; and in words that these are not all."""
+    if farthest < most:
+        return list(range(farthest + 1)), ""
+    spread = [np.linspace(0, farthest, most // 2), np.geomspace(1, farthest, most // 2)]
+    positions = np.unique(np.concatenate(spread).astype(np.int64)).tolist()
+    return positions, f"the worst of {len(positions)} points tried"
+
+
+def cost(loss: str, distance: NDArray[Any]) -> NDArray[np.float64]:
+    """The loss of being so many steps off: "absolute", "squared", "zero-one", or "within k" (none up to k, else 1)."""
+    away = np.abs(np.asarray(distance, dtype=float))
+    if loss == "absolute":
+        return np.asarray(away)
+    return np.asarray(away**2 if loss == "squared" else away > tolerance(loss), dtype=float)
+
+
+def tolerance(loss: str) -> int:
+    """How many steps off cost nothing, for zero-one losses."""
+    return within(loss) or 0
+
+
+def within(loss: str) -> int | None:
+    """The k of "within k"; None for other losses."""
+    word, _, number = loss.partition(" ")
+    return int(number) if word == "within" and number.isdecimal() and len(number) < 16 else None
+
+
+def require_line_loss(loss: Any) -> str:
+    """A loss by its name; `InvalidInput` for anything else, which may come from a file."""
+    if isinstance(loss, str) and (loss in ("absolute", "squared", "zero-one") or within(loss) is not None):
+        return str(loss)
+    raise InvalidInput(f"loss is {shown(loss)}; say 'absolute', 'squared', 'zero-one' or such as 'within 5'.")
+
+
+def line_prior(line: Line, prior: Any) -> Floats | None:
+    """A distribution over the points of a line, in order, as it was given; None is uniform."""
+    if prior is None:
+        return None
+    if line.points > MOST_LISTED:
+        raise TooLarge(f"a prior over {line.points} points is too long a list; leave it out (uniform).")
+    try:
+        if type(prior).__module__.startswith("ibis."):  # it would be read from the table
+            raise TypeError
+        weights = np.asarray(prior, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"the prior is {shown(prior)}; give one probability for each point, in order.") from None
+    if weights.shape != (line.points,):
+        raise InvalidInput(
+            f"the prior has shape {weights.shape}; give one probability for each of {line.points} points."
+        )
+    if not (weights >= 0).all() or not abs(math.fsum(weights) - 1) <= 1e-9:  # no value is shown: is it public?
+        raise InvalidInput("the prior's probabilities must be 0 or more and add up to 1; divide them by their sum.")
+    return weights
