@@ -1,7 +1,4 @@
-"""Filters: exact sums, safe conversions, and why exact composition is no stop rule.
-
-Covers `accounting/amounts`.
-"""
+"""Filters: exact sums, safe conversions, and why exact composition is no stop rule."""
 
 import itertools
 import math
@@ -18,8 +15,9 @@ from scipy.stats import norm
 
 import utmost as um
 from utmost.accounting import filters
-from utmost.accounting.amounts import GRAIN, MOST_DIGITS, Amount
 from utmost.errors import BudgetSpent, InvalidInput, UnsupportedLevel
+from utmost.exact import GRAIN, Amount
+from utmost.exact.arithmetic import MOST_DIGITS
 
 ROW = ("rows, at most 500", "replace")
 

@@ -1,6 +1,6 @@
 """The ledger: never overspends, loses nothing, survives kill -9 anywhere, and refuses what is not its own.
 
-Covers `accounting/account`, `accounting/chain`, `accounting/entries`, `accounting/lines`, `accounting/storage`,
+Covers `accounting/account`, `accounting/chain`, `accounting/checks`, `accounting/storage`, `accounting/ledger_memory`,
 `accounting/ledger_postgres`.
 """
 
@@ -20,8 +20,8 @@ from oracles.spenders import spend_at_once
 
 import utmost as um
 from utmost.accounting import chain, ledger_file, ledger_postgres
+from utmost.accounting.chain import Index, next_digest
 from utmost.accounting.held import HeldAccount
-from utmost.accounting.lines import Index, next_digest
 from utmost.errors import (
     BadFile,
     BudgetMismatch,

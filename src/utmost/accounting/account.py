@@ -10,25 +10,76 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from utmost.accounting.amounts import Amount
-from utmost.accounting.chain import Event, changed, check_chain, check_questions, following, plain, question_key
-from utmost.accounting.entries import Entry, LedgerCheck, LedgerState, Left, Spent, check_sums, fold
-from utmost.accounting.filters import Filter
+from utmost.accounting.chain import Event, changed, following, plain, question_key
+from utmost.accounting.checks import LedgerCheck, check_chain, check_questions, check_sums
+from utmost.accounting.filters import Filter, Left, Spent
 from utmost.accounting.storage import Book, Storage
 from utmost.errors import BudgetMismatch, BudgetSpent, InvalidInput, LedgerFailed, UnknownDataset, shown
-from utmost.exact import Number
+from utmost.exact import Amount, Number
 from utmost.mechanism.certification import Check
-from utmost.privacy import Level, as_level
+from utmost.privacy import Level, as_level, level_from_json
 
 CostOf: TypeAlias = Callable[[Filter], tuple[Amount, ...]]
 """What a spend costs, in the resources of the filter that pays."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One spend: what was asked at which level, and the answer's record once there is one.
+
+    Attributes
+    ----------
+    number : its place among the account's entries, from 1
+    time : when it was reserved (UTC)
+    level : the level, or the levels of a batch, or the level of a schedule's slots
+    cost : what was charged, by resource
+    question, answer : as given; the answer is None while `state` is "reserved"
+    state : "reserved" (charged, no answer recorded) or "done"
+    head : the chain's head right after the entry's last event
+    slots : for a schedule, how many slots it has; else 0
+    used : for a schedule, its used slots as (question, answer or None)
+    """
+
+    number: int
+    time: str
+    level: Level | tuple[Level, ...]
+    cost: dict[str, Amount]
+    question: Any
+    answer: Any
+    state: str
+    head: str
+    slots: int = 0
+    used: tuple[tuple[Any, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class LedgerState:
+    """What the ledger says right after an answer, as plain data for a report.
+
+    Attributes
+    ----------
+    entry : the number of its entry
+    time : when it was recorded
+    spent, left : of the whole budget, in words
+    amounts : what is spent of each resource and its limit, as numbers rounded to floats
+    head : the head of the ledger's chain
+    kept : whether the ledger outlives the process
+    """
+
+    entry: int
+    time: str
+    spent: str
+    left: str
+    amounts: Mapping[str, Mapping[str, float]]
+    head: str
+    kept: bool
 
 
 class Account:
@@ -417,6 +468,32 @@ class Schedule:
     def slot(self, question: Any) -> Reservation:
         """Use one slot, durably, before its answer is drawn; `BudgetSpent` if none is left."""
         return self._account._use_slot(self.number, question)
+
+
+def fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
+    """The entries that events tell of."""
+    entries: dict[int, Entry] = {}
+    for event in events:
+        body = event.body
+        if event.kind == "reserve":
+            levels = tuple(level_from_json(level) for level in body["levels"])
+            cost = dict(zip(filter.resources, (Amount.from_json(a) for a in body["cost"]), strict=True))
+            single = levels[0] if len(levels) == 1 else levels
+            entries[event.entry] = Entry(
+                event.entry, event.time, single, cost, body["question"], None, "reserved", event.head, body["slots"]
+            )
+            continue
+        entry = entries[event.entry]
+        if event.kind == "slot":
+            entry = replace(entry, used=(*entry.used, (body["question"], None)))
+        elif event.slot:
+            used = list(entry.used)
+            used[event.slot - 1] = (used[event.slot - 1][0], body["answer"])
+            entry = replace(entry, used=tuple(used))
+        else:
+            entry = replace(entry, answer=body["answer"], state="done")
+        entries[event.entry] = replace(entry, head=event.head)
+    return list(entries.values())
 
 
 def _batch(levels: Any, delta: Number | None) -> tuple[tuple[Level, ...], CostOf]:

@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from utmost.accounting.amounts import BITS, Amount, downward, epsilon_of, upward
 from utmost.accounting.concentrated import moment_delta
 from utmost.accounting.gaussian import gaussian_delta, mixed_delta
 from utmost.accounting.inversion import Transform, bounds_of
@@ -34,11 +33,11 @@ from utmost.accounting.outcomes import Outcomes, few_outcomes, list_outcomes
 from utmost.accounting.privacy_losses import ULP, Loss, loss_of
 from utmost.accounting.regions import Region
 from utmost.errors import InvalidInput
-from utmost.exact import Number, as_fmpq, as_rational, endpoints, to_float
+from utmost.exact import BITS, Amount, Number, as_fmpq, as_rational, downward, endpoints, to_float, upward
 from utmost.exact.citations import cites
 from utmost.mechanism import Rows
 from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, as_level
-from utmost.privacy.level import nonnegative
+from utmost.privacy.level import epsilon_of, nonnegative
 from utmost.solution import Solution
 
 MOST_COUNT = 10**9

@@ -17,13 +17,13 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from utmost.accounting.amounts import BITS, enclose_epsilon, rounded_up, upward
 from utmost.accounting.gaussian import SLIVER
 from utmost.accounting.inversion import Transform
 from utmost.accounting.outcomes import Part
 from utmost.accounting.privacy_losses import ULP, Loss
-from utmost.exact import as_fmpq, endpoints, to_float
+from utmost.exact import BITS, as_fmpq, endpoints, rounded_up, to_float, upward
 from utmost.privacy import ApproxDP
+from utmost.privacy.level import enclose_epsilon
 
 LOG_LAMBDAS = (-40.0, 60.0)
 """Where the best lambda is looked for; beyond, any other lambda is valid too."""

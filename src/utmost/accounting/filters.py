@@ -32,12 +32,12 @@ from typing import Any
 
 from flint import arb, ctx
 
-from utmost.accounting.amounts import BITS, GRAIN, Amount, enclose_epsilon, epsilon_of, rounded_down, rounded_up
 from utmost.accounting.composition import Composition, compose
 from utmost.accounting.concentrated import rho_of_pure
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
-from utmost.exact import Number, as_fmpq, as_rational
+from utmost.exact import BITS, GRAIN, Amount, Number, as_fmpq, as_rational, rounded_down, rounded_up
 from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, as_level, level_from_json
+from utmost.privacy.level import enclose_epsilon, epsilon_of
 
 NAMES = {
     "pure": ("epsilon",),
@@ -145,6 +145,45 @@ class Filter:
         return cls(data["name"], level_from_json(data["budget"]), limits)
 
 
+@dataclass(frozen=True)
+class Left:
+    """What is left of a budget; `allows(level)` says whether a spend would fit now."""
+
+    filter: Filter
+    spent: tuple[Amount, ...]
+
+    def allows(self, level: Level | Number) -> bool:
+        """Whether the budget would pay for a release at this level."""
+        return self.filter.allows([self.spent, self.filter.cost(level)])
+
+    def amounts(self) -> dict[str, float]:
+        """What is left of each resource, as floats."""
+        rest = (limit.minus(spent) for limit, spent in zip(self.filter.limits, self.spent, strict=True))
+        return dict(zip(self.filter.resources, rest, strict=True))
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{name} {left:.6g} of {limit}"
+            for (name, left), limit in zip(self.amounts().items(), self.filter.limits, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What has been charged to an account, unfinished reservations included."""
+
+    filter: Filter
+    sums: tuple[Amount, ...]
+
+    def amounts(self) -> dict[str, Amount]:
+        """The exact sum of each resource."""
+        return dict(zip(self.filter.resources, self.sums, strict=True))
+
+    def __str__(self) -> str:
+        limits = zip(self.filter.resources, self.sums, self.filter.limits, strict=True)
+        return ", ".join(f"{name} {spent} of {limit}" for name, spent, limit in limits)
+
+
 def choose(budget: Level | Number, name: str | None = None) -> Filter:
     """The filter of a budget: by its kind, or by name.
 
@@ -184,7 +223,9 @@ def gaussian_cost(level: ApproxDP) -> Fraction:
     if level.log_growth < 2**-60:  # the slope of Phi^-1 near 1/2 is below 4, so mu <= 2 epsilon
         return Fraction(1, GRAIN)
     if level.log_growth > 500:  # the normal tail is at most e^(-x^2/2)/2, so mu^2 <= 8 epsilon
-        return rounded_up(8 * enclose_epsilon(level))
+        with ctx.workprec(BITS):
+            epsilon = enclose_epsilon(level)
+        return rounded_up(8 * epsilon)
     with ctx.workprec(BITS + 2 * math.ceil(level.log_growth)):
         tail = 2 / (1 + epsilon_of(level).power().enclose(ctx.prec))
         return rounded_up(8 * tail.erfcinv() ** 2)

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from utmost.accounting.chain import Event
-from utmost.accounting.lines import Index, write_line
+from utmost.accounting.chain import Event, Index, write_line
 from utmost.errors import BadFile
 
 SQLITE = b"SQLite format 3\0"

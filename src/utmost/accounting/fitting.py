@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from utmost.accounting.amounts import downward, enclose_epsilon, epsilon_of, rounded_down
+from flint import ctx
+
 from utmost.accounting.composition import MOST_COUNT, compose
 from utmost.errors import InvalidInput
-from utmost.exact import Number, as_rational, as_whole
+from utmost.exact import BITS, Number, as_rational, as_whole, downward, rounded_down
 from utmost.exact.bisection import first_between, narrow
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
+from utmost.privacy.level import enclose_epsilon, epsilon_of
 
 
 def largest_epsilon(times: int, total: Level | Number, delta: Number = 0) -> float:
@@ -86,4 +88,5 @@ def _within(level: Level, times: int, whole: ApproxDP) -> bool:
 
 def _exponent(level: ApproxDP) -> Fraction | float:
     """Epsilon as a number that is not above it."""
-    return level.exponent if level.ratio == 1 else rounded_down(enclose_epsilon(level))
+    with ctx.workprec(BITS):
+        return level.exponent if level.ratio == 1 else rounded_down(enclose_epsilon(level))

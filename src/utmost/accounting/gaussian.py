@@ -6,10 +6,9 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from utmost.accounting.amounts import BITS, downward, upward
 from utmost.accounting.outcomes import Outcomes
 from utmost.accounting.privacy_losses import ULP
-from utmost.exact import MOST_BITS, as_fmpq, endpoints
+from utmost.exact import BITS, MOST_BITS, as_fmpq, downward, endpoints, upward
 
 ENOUGH_BITS = 60
 FAR = 44

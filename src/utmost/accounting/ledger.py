@@ -19,7 +19,7 @@ from utmost.accounting.account import Account
 from utmost.accounting.chain import START, Event, following
 from utmost.accounting.filters import Filter, choose
 from utmost.accounting.ledger_file import File
-from utmost.accounting.lines import Memory
+from utmost.accounting.ledger_memory import Memory
 from utmost.accounting.storage import Book, Storage
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number

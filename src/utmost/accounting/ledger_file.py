@@ -33,8 +33,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utmost.accounting import first_version
-from utmost.accounting.chain import canonical
-from utmost.accounting.lines import Index, Lines
+from utmost.accounting.chain import Index, Lines, canonical
 from utmost.accounting.storage import Book, Storage
 from utmost.errors import BadFile, LedgerFailed
 

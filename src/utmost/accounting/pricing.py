@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from utmost.accounting.amounts import Amount
 from utmost.accounting.filters import Filter, choose, composed
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
-from utmost.exact import Number, as_rational
+from utmost.exact import Amount, Number, as_rational
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
 
 Choices: TypeAlias = tuple[Level, ...]

@@ -2,7 +2,7 @@
 
 A storage opens transactions. One that writes excludes every other writer (of the data set, at least) from its start on
 and is on the disk when it ends. What a transaction sees is a `Book`: the events of every account, in order, only ever
-added to. `ledger_file.py` keeps a book in a file or in memory, `postgres.py` in a database.
+added to. `ledger_file.py` keeps a book in a file, `ledger_memory.py` in memory, `ledger_postgres.py` in a database.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from utmost.accounting.chain import Event
+if TYPE_CHECKING:
+    from utmost.accounting.chain import Event
 
 
 class Book(ABC):

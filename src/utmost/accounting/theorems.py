@@ -11,13 +11,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from utmost.accounting.amounts import epsilon_of
 from utmost.accounting.composition import compose
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational, as_whole, to_float
 from utmost.exact.citations import cites
 from utmost.privacy import ApproxDP, Level, as_level
-from utmost.privacy.level import nonnegative
+from utmost.privacy.level import epsilon_of, nonnegative
 
 
 @cites("LIM-theorem-2.4.1")

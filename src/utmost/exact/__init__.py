@@ -1,8 +1,11 @@
 """Numbers that are never rounded the wrong way: rationals, balls, directed rounding, and canonical JSON."""
 
 from utmost.exact.arithmetic import (
+    BITS,
+    GRAIN,
     LEAST,
     MOST_BITS,
+    Amount,
     Enclosed,
     ExpSum,
     Number,
@@ -13,18 +16,25 @@ from utmost.exact.arithmetic import (
     as_rational,
     as_whole,
     compare,
+    downward,
     endpoints,
     held,
     is_number,
     read_rational,
+    rounded_down,
+    rounded_up,
     show_rational,
     to_float,
+    upward,
     write_rational,
 )
 
 __all__ = [
+    "BITS",
+    "GRAIN",
     "LEAST",
     "MOST_BITS",
+    "Amount",
     "Enclosed",
     "ExpSum",
     "Number",
@@ -35,11 +45,15 @@ __all__ = [
     "as_rational",
     "as_whole",
     "compare",
+    "downward",
     "endpoints",
     "held",
     "is_number",
     "read_rational",
+    "rounded_down",
+    "rounded_up",
     "show_rational",
     "to_float",
+    "upward",
     "write_rational",
 ]

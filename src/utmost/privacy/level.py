@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import (
     MOST_BITS,
+    Amount,
     Enclosed,
     ExpSum,
     Number,
@@ -522,6 +523,16 @@ class PureDP(ApproxDP):
         return f"PureDP({as_literal(self.exponent)})"
 
 
+def epsilon_of(level: ApproxDP) -> Amount:
+    """The epsilon of a level, exactly."""
+    return Amount(level.exponent, level.ratio)
+
+
+def enclose_epsilon(level: ApproxDP) -> arb:
+    """A finite epsilon, at the working precision."""
+    return epsilon_of(level).enclose()
+
+
 def enclose_decay(level: ApproxDP, bits: int, steps: int = 1) -> arb:
     """A ball around e^(-epsilon/steps), epsilon finite."""
     with ctx.workprec(bits + 64):
@@ -566,11 +577,6 @@ def keeps_level(level: ApproxDP, decay: Fraction, steps: int) -> bool:
             return arb(as_fmpq(decay)).log() * steps + enclose_epsilon(level)
 
     return compare(Enclosed(slack), ZERO) >= 0
-
-
-def enclose_epsilon(level: ApproxDP) -> arb:
-    """Epsilon, at the working precision."""
-    return arb(as_fmpq(level.ratio)).log() + as_fmpq(Fraction(level.exponent))
 
 
 def log_fall(decay: Fraction, steps: int, bits: int) -> arb:

@@ -16,10 +16,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from utmost.accounting.amounts import Amount
-from utmost.accounting.entries import Entry, Left, Spent
-from utmost.accounting.filters import Filter
+from utmost.accounting.account import Entry
+from utmost.accounting.filters import Filter, Left, Spent
 from utmost.errors import BadFile, InvalidInput, UtmostError, shown
+from utmost.exact import Amount
 from utmost.exact.saved import NONSENSE, canonical_text
 from utmost.privacy import Level, as_level, level_from_json
 from utmost.privacy.written import read_level

@@ -1,0 +1,75 @@
+"""Whether the account of a data set is sound: its chain, the sums it carries, and where its questions are filed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from utmost.accounting.chain import START, Event, question_key
+from utmost.accounting.filters import Filter, Spent
+from utmost.errors import UtmostError
+from utmost.exact import Amount
+from utmost.mechanism.certification import Check
+from utmost.privacy import level_from_json
+
+
+@dataclass(frozen=True)
+class LedgerCheck:
+    """What a check of an account found; true if every part holds."""
+
+    dataset: str
+    head: str
+    checks: tuple[Check, ...]
+
+    def __bool__(self) -> bool:
+        return all(check.passed for check in self.checks)
+
+    def __str__(self) -> str:
+        verdict = "intact" if self else "NOT intact"
+        return "\n".join([f"{self.dataset}: {verdict}, head {self.head}", *(f"  {check}" for check in self.checks)])
+
+
+def check_chain(events: Sequence[Event]) -> Check:
+    """That every event is hashed with the one before, and none is missing."""
+    previous = START
+    for expected, event in enumerate(events):
+        if event.number != expected or event.hashed(previous) != event.head:
+            return Check("chain", False, f"event {expected} was changed, removed or added after it was written")
+        previous = event.head
+    return Check("chain", True, f"{len(events)} event{'s' * (len(events) != 1)}, each hashed with the one before")
+
+
+def check_questions(events: Sequence[Event], keys: Sequence[str | None]) -> Check:
+    """That every question is filed under its own key, so that it is found when it is asked again."""
+    asked: dict[tuple[int, int], str] = {}
+    for event, key in zip(events, keys, strict=True):
+        if event.kind in ("reserve", "slot"):
+            asked[event.entry, event.slot] = question_key(event.body["question"])
+        if event.kind != "open" and key != asked.get((event.entry, event.slot)):
+            return Check("questions", False, f"event {event.number} is filed under another question than its own")
+    return Check("questions", True, f"{len(asked)} questions, each under its own key")
+
+
+def check_sums(events: Sequence[Event], filter: Filter) -> Check:
+    """That every event carries the sum of the costs up to it, within the limits, and every level what it costs."""
+    spent = filter.total([])
+    try:
+        for event in events:
+            if event.kind == "reserve":
+                cost = tuple(Amount.from_json(a) for a in event.body["cost"])
+                if not _pays(event.body, cost, filter):
+                    return Check("sums", False, f"event {event.number} carries less than its level costs")
+                spent = filter.total([spent, cost])
+            if event.spent() != spent or not filter.allows([spent]):
+                return Check("sums", False, f"event {event.number} carries a wrong sum, or more than the budget")
+    except (KeyError, TypeError, ValueError, UtmostError):
+        return Check("sums", False, "an event lacks its sums")
+    return Check("sums", True, f"{Spent(filter, spent)}")
+
+
+def _pays(body: Any, cost: tuple[Amount, ...], filter: Filter) -> bool:
+    """Whether a single release was charged what its level costs; what was declared together has a cost of its own."""
+    if len(body["levels"]) > 1 or body["slots"]:
+        return True
+    return filter.pays(level_from_json(body["levels"][0]), cost)
