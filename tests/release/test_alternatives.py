@@ -8,13 +8,9 @@ from scipy import stats
 import utmost as um
 from utmost.design.discovery import best_law
 from utmost.mechanism.rounding import UNNOTICED
-from utmost.release.alternatives import (
-    _gaussian_spread,
-    choice_alternatives,
-    number_alternatives,
-    threshold_users,
-    thresholds,
-)
+from utmost.release.questions.choices import choice_alternatives
+from utmost.release.questions.discovered import threshold_users, thresholds
+from utmost.release.questions.numbers import gaussian_spread, number_alternatives
 from utmost.space.line import Line, cost
 
 TABLE = pyarrow.table({"x": [1.0, 2.0], "id": ["a", "b"]})
@@ -53,7 +49,7 @@ def test_alternatives_against_their_distributions():
     points, reach, epsilon, border = 30, 3, 0.7, 11
     line, level = Line(0, points - 1, reach), um.PureDP(epsilon)
     found, decided = number_alternatives(line, level, LOSSES, None), choice_alternatives(line, border, level, None)
-    sigma = _gaussian_spread(level)
+    sigma = gaussian_spread(level)
     tails = [stats.norm.cdf(sign * 0.5 / sigma - epsilon * sigma) for sign in (1, -1)]
     assert tails[0] - np.exp(epsilon) * tails[1] == pytest.approx(1e-6, rel=1e-6)
     laws = {

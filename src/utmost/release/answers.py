@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from utmost.accounting.account import LedgerState
-from utmost.errors import CannotCertify, InvalidInput, UtmostError
+from utmost.errors import InvalidInput, UtmostError
 from utmost.mechanism.certification import Check
-from utmost.privacy import ApproxDP, Level
+from utmost.privacy import Level
 from utmost.release.accuracy import After, Before
-from utmost.release.arguments import scaled
 from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
-from utmost.release.questions.question import Question
+from utmost.release.questions.question import Question, describe, in_unit
 from utmost.release.questions.share import ShareFinding
 from utmost.release.words import cell_name, compared_by, estimated, known_after, measured, optimality, show
 from utmost.solution import Solution, Verification
@@ -289,49 +288,6 @@ def _numbers(column: list[Any]) -> list[Any]:
     return column if whole else [None if each is None else float(each) for each in column]
 
 
-def describe(question: Question, dataset: str) -> dict[str, Any]:
-    """Everything public about a question, as plain data: what a plan shows and an answer repeats."""
-    certificate, privacy = question.solution.certificate, proved_private(question)
-    return {
-        "words": question.words,
-        "question": question.public,
-        "dataset": dataset,
-        "unit": question.terms.unit_in_words,
-        "neighbours": question.terms.neighbours,
-        "space": str(question.space),
-        "privacy": {**_level_in_words(question.privacy), **question.privacy.to_json()},
-        "mechanism": certificate.method,
-        "proof": {
-            "private": privacy.detail,
-            "optimal": certificate.claim,
-            "of": question.proved_of or "the answer",
-            "because": certificate.reason,
-            "bound": _in_unit(question, certificate.bound),
-            "gap": _in_unit(question, certificate.gap),
-        },
-        "notes": list(question.notes),
-        "accuracy": {"before": asdict(question.accuracy)},
-        "compared": question.losses,
-        **({} if question.curve is None else {"curve": question.curve}),
-    }
-
-
-def _level_in_words(level: Level) -> dict[str, Any]:
-    """A level as people and other programs read it; exactly, it stands beside these."""
-    names = ("epsilon", "delta") if isinstance(level, ApproxDP) else ("mu", "rho")  # of zCDP, epsilon is a function
-    numbers = {name: float(getattr(level, name)) for name in names if hasattr(level, name)}
-    return {"words": str(level), "numbers": numbers}
-
-
-def proved_private(question: Question) -> Check:
-    """The proof of privacy of what will be drawn; `CannotCertify` if it fails: nothing unproved is released."""
-    found = question.solution
-    check: Check = found.mechanism.prove(question.space, question.proved_level)
-    if not check.passed:
-        raise CannotCertify(f"the mechanism is not proved private ({check.detail}); ask at another level.")
-    return replace(check, detail="; ".join(filter(None, (check.detail, question.composition))))
-
-
 def plain_after(question: Question, after: After) -> dict[str, Any]:
     """What is known after an answer, as plain data."""
     plain = {name: list(part) if isinstance(part, tuple) else part for name, part in vars(after).items()}
@@ -363,19 +319,12 @@ def _listed(part: Any) -> Any:
     return [_listed(one) for one in part] if isinstance(part, list | tuple) else part
 
 
-def _in_unit(question: Question, value: float | None) -> float | None:
-    if question.solution.problem.question == "keys.shown":  # how many hold a key, whatever the numbers beside it are
-        return value
-    step = float(getattr(question, "step", 1))
-    return None if value is None else scaled(getattr(question, "loss", "zero-one"), value, step)
-
-
 def _lines(question: Question, before: Before, after: After | None) -> list[str]:
     certificate, terms = question.solution.certificate, question.terms
     lines = [
         f"  privacy: {question.privacy}, {terms.neighbours}, {terms.unit}",
         f"  mechanism: {certificate.method}",
-        f"  optimal: {optimality(certificate, _in_unit(question, certificate.gap), question.proved_of)}",
+        f"  optimal: {optimality(certificate, in_unit(question, certificate.gap), question.proved_of)}",
         f"  accuracy before: {measured(before.loss)} {before.average:.4g} on average"
         f"{estimated(before.standard_error)}, {before.worst:.4g} at {before.worst_among or 'worst'}"
         + (f" ({before.holds})" if before.holds else ""),

@@ -33,8 +33,7 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, as_rational, show_rational
 from utmost.release.arguments import Neighbours
 from utmost.release.conditions import as_condition, as_number, is_known
-from utmost.release.conditions.row_wise import kind_of
-from utmost.release.source import Source, Statement
+from utmost.release.source import Source, Statement, kind_of
 from utmost.release.units import Unit
 
 TINY = 1e-290
@@ -272,18 +271,18 @@ def statement(
     on that person's rows as a set, not on their order or on anybody else's; who does not know the secret cannot arrange
     rows to be kept.
     """
-    return source.statement(_query(source, unit, rows_each, contributions, secret))
+    return source.statement(query(source, unit, rows_each, contributions, secret))
 
 
-def _query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes) -> Any:
+def query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes) -> Any:
+    """The same as an Ibis query."""
     import ibis
 
     require_id(source, unit.id)
     first = next(iter(contributions.values()))
     alone = len(contributions) == 1 and first.is_count
     if unit.id is None and alone:
-        rows = source.table if first.taking_part is None else source.table.filter(first.taking_part)
-        return rows.aggregate(**{name: rows.count() for name in contributions})
+        return source.rows_with(first.taking_part, next(iter(contributions)))
     named = {id(part): name for name, part in contributions.items()}
     rests = {name: named.get(id(part.rest_of)) for name, part in contributions.items()}
     columns = {name: part for name, part in contributions.items() if rests[name] is None}

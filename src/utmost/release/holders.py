@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
-from utmost.release.conditions.row_wise import kind_of
 from utmost.release.contributions import Contribution, keep_rows, require_id
 from utmost.release.discover import FIRST_DAY, LAST_DAY, Discover
 from utmost.release.groups import clamped
-from utmost.release.source import Source, Statement
+from utmost.release.source import Source, Statement, kind_of
 from utmost.release.units import Unit
 
 HOLDERS = "holders"

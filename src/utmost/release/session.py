@@ -19,8 +19,7 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.privacy import Level, as_level
 from utmost.release.allotment import Allotment, allot, price
-from utmost.release.answers import Answer, Plan, describe
-from utmost.release.arguments import require_releasable
+from utmost.release.answers import Answer, Plan
 from utmost.release.budget import Budget
 from utmost.release.conditions import as_where
 from utmost.release.contributions import require_id
@@ -30,6 +29,7 @@ from utmost.release.engines.embedded import Engine
 from utmost.release.least_level import TRIED, least_that_suffices, with_epsilon
 from utmost.release.public_tables import with_public
 from utmost.release.questions import Question, Questions, Terms
+from utmost.release.questions.question import describe, require_releasable
 from utmost.release.source import Statement
 from utmost.release.units import Unit, require_neighbours
 from utmost.solution.card import card

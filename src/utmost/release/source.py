@@ -147,6 +147,14 @@ class Source:
             pass
         raise InvalidInput(self._unaskable)
 
+    def rows_with(self, condition: Any, name: str) -> Any:
+        """How many rows a condition is true of (None: all rows), as a query; where a row is a unit, no more is needed.
+
+        Statistics of people, and sums, are made in `contributions`.
+        """
+        rows = self.table if condition is None else self.table.filter(condition)
+        return rows.aggregate(**{name: rows.count()})
+
     @property
     def _unaskable(self) -> str:
         try:
@@ -299,6 +307,25 @@ class Source:
             for name, listed in self.public.items():
                 cursor.register(name, listed)
             yield cursor
+
+
+def kind_of(dtype: Any) -> str:
+    """What values of a type can be compared with: numbers with numbers, dates with dates.
+
+    An instant is a time with a time zone: a moment, whatever clock showed it. It is never converted into a date, a time
+    without a zone or text, for what comes out depends on the time zone an engine happens to be set to.
+    """
+    if dtype.is_boolean():
+        return "truth"
+    if dtype.is_numeric():
+        return "number"
+    if dtype.is_string() or dtype.is_uuid():
+        return "text" if dtype.is_string() else "other"
+    if dtype.is_date():
+        return "date"
+    if dtype.is_timestamp():
+        return "timestamp" if dtype.timezone is None else "instant"
+    return "other"
 
 
 def with_table(name: str, rows: str, sql: str) -> str:

@@ -24,10 +24,11 @@ from utmost.accounting.held import HeldAccount
 from utmost.errors import Disconnected, InvalidInput, UtmostError, shown
 from utmost.exact.saved import NONSENSE
 from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP
-from utmost.release.answers import Answer, Plan, describe
+from utmost.release.answers import Answer, Plan
 from utmost.release.budget import Budget
 from utmost.release.engines import open_table
 from utmost.release.questions import Question
+from utmost.release.questions.question import describe
 from utmost.release.session import Session
 from utmost.serve.problems import NOT_YOURS, Refused
 from utmost.serve.settings import Dataset, Settings, Visitor

@@ -4,9 +4,9 @@ A condition is SQL text, an Ibis expression, or a function of the Ibis table. SQ
 text of a user ever reaches an engine; then both take one road: every operation in the tree must be on the list of those
 that look at one row and cannot fail on any. What is not listed is refused before anything is read.
 
-`row_wise` holds the list and its reasons, `sql` rebuilds SQL; here both meet, and what an engine would convert by
-itself, and fail in, is written so that it cannot. `Where` is a condition as questions carry it: its text, which is
-public, and what the engine's expression is built from.
+`allowed` holds the list and its reasons, `sql` rebuilds SQL. Here is the proof (`require_row_wise`), which trusts
+neither, and what an engine would convert by itself, and fail in, is written so that it cannot (`made_total`). `Where`
+is a condition as questions carry it: its text, which is public, and what the engine's expression is built from.
 """
 
 from __future__ import annotations
@@ -22,37 +22,26 @@ from typing import Any
 import numpy as np
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError, shown
-from utmost.release.arguments import plain
-from utmost.release.conditions.row_wise import (
+from utmost.release.conditions.allowed import (
     ARITHMETIC,
     CHOSEN,
     COMPARED,
     LARGEST,
+    MOST_DIGITS,
+    OF_INSTANTS,
+    OPERATIONS,
     SMALLEST,
     WIDEST,
-    kind_of,
-    require_row_wise,
+    refuse,
 )
 from utmost.release.conditions.sql import from_sql, number_from_sql
-from utmost.release.source import Source
+from utmost.release.source import Source, kind_of
 
 TOO_DEEP = "the condition is nested too deeply; write it more plainly, such as a list of values with IN or .isin(...)."
 DATES = ((1, 1, 1), (9999, 12, 31))
 """The first and the last date that days are counted between."""
 MOST_REMEMBERED = 100
 """How many parsed conditions a table keeps."""
-ROW_WISE_TABLES = frozenset(("DatabaseTable", "InMemoryTable", "UnboundTable", "Project", "Filter", "DropColumns"))
-REMEDIES = {
-    "JoinChain": "join beforehand, into a table with one row per unit",
-    "Aggregate": "group beforehand, into a table with one row per unit",
-    "Distinct": "remove repeated rows beforehand; for people, um.people(...) counts everyone once",
-    "Limit": "give the whole table: which rows a limit keeps depends on the other rows",
-    "Sample": "give the whole table, or a sample drawn beforehand",
-    "Sort": "leave out order_by: answers do not depend on the order of rows",
-    "SQLQueryResult": "give the base table, and the condition as where=",
-    "SQLStringView": "give the base table, and the condition as where=",
-    "Union": "put the rows into one table beforehand",
-}
 
 
 @dataclass(frozen=True)
@@ -84,7 +73,7 @@ def as_where(where: Any, source: Source) -> Where:
         return EVERY_ROW
     condition = as_condition(where, source)
     if isinstance(where, str):
-        return Where(str(plain(where)).strip(), where)
+        return Where(str.__str__(where).strip(), where)
     try:
         compiled = source.sql(source.table.select(condition=condition))
     except RecursionError:
@@ -162,10 +151,143 @@ def _proved(value: Any, source: Source) -> Any:
     source.require_readable({field.name for field in value.op().find(operations.Field, filter=operations.Value)})
     if not value.op().find(ibis.expr.operations.Field):
         raise InvalidInput("it looks at no column, so it is public already: leave such a condition out.")
-    return source.adapted(_made_total(value))
+    return source.adapted(made_total(value))
 
 
-def _made_total(value: Any) -> Any:
+# ---- the proof ----
+
+
+def require_row_wise(value: Any, table: Any) -> None:
+    """Refuse a value that looks beyond its row, at another table, or could fail on some row."""
+    waiting = [value.op()]
+    while waiting:
+        node = waiting.pop()
+        name = type(node).__name__
+        if name not in OPERATIONS:
+            refuse(name)
+        if name == "Field":
+            if node.rel != table.op():
+                raise NotRowWise(
+                    "the condition looks at another table than the session's; build it from session.table, or give "
+                    "a function: lambda t: t.age >= 65."
+                )
+            continue
+        if name == "Literal" and isinstance(node.value, str) and "\0" in node.value:
+            raise InvalidInput("the condition holds the character NUL, which not every engine knows; leave it out.")
+        waiting += [part for part in _parts(node) if hasattr(part, "dtype")]
+        _require_total(node, name)
+
+
+def _require_total(node: Any, name: str) -> None:
+    """Refuse operations that an engine may fail in on some value of the operands' types."""
+    if name in ("Cast", "TryCast"):
+        source, target = kind_of(node.arg.dtype), kind_of(node.to)
+        widening = target == "text" or (source in ("number", "truth") and node.to.is_float64())
+        known = "other" not in (source, target)
+        if "instant" in (source, target) and source != target:
+            raise NotRowWise(
+                "a time with a time zone becomes another date, time or text in every zone; compare it with a moment: "
+                "seen >= '2026-01-31 12:00:00+01:00'."
+            )
+        if source == "timestamp" and target == "text":  # DuckDB's TRY_CAST stops at its first times as well
+            raise NotRowWise("a time as text fails on some times; compare with a time: seen >= '2026-01-31 12:00:00'.")
+        if not known or (name == "Cast" and not widening):
+            raise NotRowWise(
+                f"a cast from {node.arg.dtype} to {node.to} fails on values that do not fit; use TRY_CAST(... AS "
+                "...) in SQL or .try_cast(...) in Ibis, which makes them null."
+            )
+    elif name in COMPARED:
+        _require_comparable(node.left, node.right)
+    elif name == "IfElse":
+        _require_comparable(node.true_expr, node.false_null_expr)
+    elif name == "Between":
+        _require_comparable(node.arg, node.lower_bound)
+        _require_comparable(node.arg, node.upper_bound)
+    elif name == "InValues":
+        for option in node.options:
+            _require_comparable(node.value, option)
+    elif name in ("StringSQLLike", "StringSQLILike"):
+        pattern = getattr(node.pattern, "value", None)
+        if not isinstance(pattern, str) or "\\" in pattern or getattr(node, "escape", None):
+            raise NotRowWise("LIKE takes a fixed pattern of text, without backslashes or ESCAPE.")
+    elif name in (*ARITHMETIC, *CHOSEN, "Lowercase", "Uppercase", "Substring", "DateDelta"):
+        _require_computable(node, name)
+    elif name.startswith("Extract") and kind_of(node.arg.dtype) == "instant":
+        raise NotRowWise(OF_INSTANTS)
+    elif name.startswith("Extract") and kind_of(node.arg.dtype) not in ("date", "timestamp"):
+        raise NotRowWise(f"a part of a date needs a date, not {node.arg.dtype}; use TRY_CAST(... AS DATE) first.")
+
+
+def _require_computable(node: Any, name: str) -> None:
+    """Refuse what cannot be computed of every value: numbers with numbers, dates with dates, fixed places of text."""
+    if name in ARITHMETIC:
+        if any(kind_of(part.dtype) != "number" for part in node.args):
+            raise NotRowWise("arithmetic is done with numbers; use TRY_CAST(... AS DOUBLE) first.")
+        if name == "Divide" and (type(node.right).__name__ != "Literal" or not node.right.value):
+            raise NotRowWise("a division is by a fixed number other than 0, as in hours / 24: a column may hold 0.")
+        large, fine = _sizes(node)
+        if large > MOST_DIGITS or fine < -MOST_DIGITS:
+            raise NotRowWise(
+                "this many factors may be too large or too small for a floating-point number; multiply fewer of them."
+            )
+    elif name in CHOSEN:
+        for part in node.arg[1:]:
+            _require_comparable(node.arg[0], part)
+        if name != "Coalesce" and kind_of(node.arg[0].dtype) not in ("number", "date"):
+            raise NotRowWise(f"engines order texts differently; {name.lower()} takes numbers or dates.")
+    elif name == "DateDelta":
+        day = getattr(node.part, "value", None) == "day"
+        if not day or any(kind_of(part.dtype) != "date" for part in (node.left, node.right)):
+            raise NotRowWise("a difference of dates is in days, of two dates: date_diff('day', born, seen).")
+    else:
+        places = [getattr(node, part, None) for part in ("start", "length")] if name == "Substring" else []
+        fixed = [type(place).__name__ == "Literal" and 0 <= place.value < 2**31 for place in places]  # type: ignore[union-attr]
+        if kind_of(node.arg.dtype) != "text" or not all(fixed):
+            raise NotRowWise("lower, upper and substr take text, and substr fixed places: substr(town, 1, 3).")
+
+
+def _sizes(node: Any) -> tuple[float, float]:
+    """How many digits a number in arithmetic has at most before the point, and after it: logarithms of its bounds.
+
+    A number is 0 or a multiple of ten to the second: of floats cut to 1e-18..1e18, which have 16 digits, 1e-34.
+    """
+    name, kind = type(node).__name__, node.dtype
+    if name == "Literal":
+        size = math.log10(abs(node.value)) if node.value else 0.0
+        return size, min(0.0, size - 17)
+    if name not in ARITHMETIC:
+        return (19.0, 0.0) if kind.is_integer() else (39.0, -55.0) if kind.is_decimal() else (18.0, -35.0)
+    parts = [_sizes(part) for part in node.args]
+    if name == "Multiply":
+        return parts[0][0] + parts[1][0], parts[0][1] + parts[1][1]
+    if name == "Divide":
+        size = math.log10(abs(node.right.value))
+        return parts[0][0] - size, parts[0][1] - size - 17
+    return max(large for large, _ in parts) + 0.31, min(fine for _, fine in parts)
+
+
+def _require_comparable(left: Any, right: Any) -> None:
+    one, other = kind_of(left.dtype), kind_of(right.dtype)
+    decimals = left.dtype.is_decimal() != right.dtype.is_decimal()
+    literal = type(left).__name__ == "Literal" or type(right).__name__ == "Literal"
+    if one != other or one == "other" or (decimals and not literal):
+        raise NotRowWise(
+            f"comparing {left.dtype} with {right.dtype} makes an engine convert rows, which may fail on some; use "
+            "TRY_CAST so that both are of one kind."
+        )
+
+
+def _parts(node: Any) -> list[Any]:
+    parts: list[Any] = []
+    for argument in node.args:
+        parts += list(argument) if isinstance(argument, tuple) else [argument]
+    return parts
+
+
+# ---- made total ----
+
+
+def made_total(value: Any) -> Any:
     """The same condition, with conversions that an engine would make by itself, and fail in, made so that they cannot.
 
     NaN is null in every column of floating-point numbers. Not a matter of taste: engines skip blocks of rows by their
@@ -215,7 +337,7 @@ def _made_total_here(node: Any, parts: Any) -> Any:
 def _computed(node: Any, parts: Mapping[str, Any]) -> Any:
     """Arithmetic, dates and letters so that no value makes an engine fail, and all engines agree.
 
-    Numbers are floats, cut to what `row_wise` follows. Of letters, A to Z alone change: what others become differs from
+    Numbers are floats, cut to what `_sizes` follows. Of letters, A to Z alone change: what others become differs from
     engine to engine. Dates beyond the years 1 to 9999, such as PostgreSQL's infinity, are null.
     """
     import ibis
@@ -306,23 +428,6 @@ def enclosed(value: Any) -> Any:
     return _operations().IfElse(ibis.literal(True), value, ibis.null("boolean"))
 
 
-def as_read(table: Any, bases: Mapping[Any, Any]) -> dict[Any, Any]:
-    """What stands in for an Ibis table in statements: base tables under their full names, conditions enclosed.
-
-    Ibis writes a column's expression wherever the column is used, some without the parentheses they need there.
-    """
-
-    def read(node: Any, parts: Any) -> Any:
-        if node in bases:
-            return bases[node]
-        node = node.__recreate__(parts) if parts else node
-        if type(node).__name__ != "Project":
-            return node
-        return node.copy(values={name: enclosed(value) for name, value in node.values.items()})
-
-    return {table.op(): table.op().replace(read)}
-
-
 def _in_one_type(*nodes: Any) -> tuple[Any, ...]:
     """Numbers as 64-bit floats if one is a decimal number or a 32-bit float, unless all are decimals of one type.
 
@@ -360,66 +465,6 @@ def _unless_nan(value: Any) -> Any:
     import ibis
 
     return ibis.ifelse(value.isnan(), ibis.null(value.type()), value)
-
-
-def require_base_table(table: Any) -> None:
-    """Refuse a table that is not a base table, or a row-wise projection or filter of one."""
-    node = table.op()
-    while True:
-        name = type(node).__name__
-        if name not in ROW_WISE_TABLES:
-            remedy = REMEDIES.get(name, "give a base table, or a row-wise projection or filter of one")
-            raise NotRowWise(f"the table is made by {name}, so one row of it may stem from many; {remedy}.")
-        if not hasattr(node, "parent"):
-            return
-        below = node.parent
-        values = node.predicates if name == "Filter" else node.values.values() if name == "Project" else ()
-        for value in values:
-            require_row_wise(value.to_expr(), below.to_expr())
-            if type(value).__name__ != "Field" and _floating(value):
-                raise NotRowWise(
-                    "the table filters by, or computes with, a column of floating-point numbers, where engines "
-                    "differ about NaN; give the table without that, and the condition as where=."
-                )
-            if type(value).__name__ != "Field" and _made_total(value.to_expr()).op() != value:
-                raise NotRowWise(
-                    "the table filters by, or computes with, times, decimal numbers or conditions of conditions, in a "
-                    "way that engines fail in on some rows, or read differently; give the table without that, and the "
-                    "condition as where=."
-                )
-        node = below
-
-
-def origins(table: Any) -> dict[str, str]:
-    """The column of the base table that each column of a row-wise table is, if it is one and not computed."""
-    found = {name: name for name in table.columns}
-    node = table.op()
-    while hasattr(node, "parent"):
-        if type(node).__name__ == "Project":
-            values = {name: node.values[origin] for name, origin in found.items()}
-            found = {name: value.name for name, value in values.items() if type(value).__name__ == "Field"}
-        node = node.parent
-    return found
-
-
-def computed_with(table: Any) -> set[str]:
-    """The columns that a row-wise table filters by or computes with, under the names they have where it does."""
-    found: set[str] = set()
-    node = table.op()
-    while hasattr(node, "parent"):
-        name = type(node).__name__
-        values = node.predicates if name == "Filter" else node.values.values() if name == "Project" else ()
-        for value in values:
-            if type(value).__name__ != "Field":
-                found |= {field.name for field in value.find(_operations().Field, filter=_operations().Value)}
-        node = node.parent
-    return found
-
-
-def _floating(node: Any) -> list[Any]:
-    """The columns of floating-point numbers that a value looks at."""
-    operations = _operations()
-    return [f for f in node.find(operations.Field, filter=operations.Value) if f.dtype.is_floating()]
 
 
 def _operations() -> Any:

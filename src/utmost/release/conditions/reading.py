@@ -12,8 +12,7 @@ from typing import Any
 
 from utmost.errors import UtmostError
 from utmost.release.conditions import as_condition
-from utmost.release.conditions.row_wise import kind_of
-from utmost.release.source import Source
+from utmost.release.source import Source, kind_of
 
 READ_AS = {
     "number": "read as numbers: '7' and '7.0' are one, and what is no number is null",

@@ -16,9 +16,8 @@ from decimal import Decimal
 from typing import Any
 
 from utmost.errors import InvalidInput, NotRowWise, shown
-from utmost.release.arguments import plain
-from utmost.release.conditions.row_wise import OF_INSTANTS, PARTS, WIDEST, kind_of, refuse
-from utmost.release.source import Source
+from utmost.release.conditions.allowed import OF_INSTANTS, PARTS, WIDEST, refuse
+from utmost.release.source import Source, kind_of
 
 MOST_TEXT = 10_000
 COMPARISONS = {"EQ": "__eq__", "NEQ": "__ne__", "GT": "__gt__", "GTE": "__ge__", "LT": "__lt__", "LTE": "__le__"}
@@ -68,7 +67,7 @@ def _parsed(text: str, source: Source, what: str) -> _Operand:
     """One condition or expression, rebuilt."""
     import sqlglot
 
-    text = plain(text)
+    text = str.__str__(text)  # of a text that is also an Enum, what it says
     if len(text) > MOST_TEXT:
         raise InvalidInput(
             f"the {what} has {len(text)} characters, and at most {MOST_TEXT} are read; write a shorter one, or make "

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from utmost.errors import InvalidInput
-from utmost.release.conditions import as_read, require_base_table
+from utmost.release.conditions.base_tables import as_read, require_base_table
 from utmost.release.engines.duckdb import definitions, placed, require_unchanged
 from utmost.release.engines.frames import FRAMES, open_frame, package_of
 from utmost.release.engines.postgres import open_postgres_table

@@ -29,7 +29,7 @@ import numpy as np
 
 from utmost.errors import Disconnected, InvalidInput, NotRowWise, UtmostError
 from utmost.exact.arrays import Integers
-from utmost.release.conditions import as_read, computed_with, origins
+from utmost.release.conditions.base_tables import as_read, computed_with, origins
 from utmost.release.source import CHANGED, KEYS, Source, Statement, quoted_name, with_table
 
 SCHEMES = ("postgresql://", "postgres://")

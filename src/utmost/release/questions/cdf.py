@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.accuracy import After
-from utmost.release.arguments import Condition, Of, Privacy, as_loss, listed, plain
+from utmost.release.arguments import Condition, Of, Privacy, listed, plain
 from utmost.release.bins import Bins
 from utmost.release.cells import EXACT, edge_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
 from utmost.release.questions.nested import Nested, increasing
-from utmost.release.questions.question import Asks, Made, as_of, asking
+from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 
 MOST_EDGES = 1000

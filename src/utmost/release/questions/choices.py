@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from utmost.errors import InvalidInput
+from utmost.exact.arrays import Floats
+from utmost.privacy import Level
 from utmost.release.accuracy import CONFIDENCE, After, Before
-from utmost.release.alternatives import choice_alternatives
-from utmost.release.arguments import as_loss
 from utmost.release.bins import labels_of
-from utmost.release.questions.numbers import prior_name, prior_text
-from utmost.release.questions.question import Question
+from utmost.release.questions.numbers import prior_name, prior_text, tails
+from utmost.release.questions.question import Question, as_loss
 from utmost.space.integers import Tallies
 from utmost.space.line import Line, line_prior
 
@@ -172,3 +174,21 @@ class Candidate(Question):
             if name != self.solution.certificate.method
         }
         return {"Utmost": ours, **others}
+
+
+def choice_alternatives(line: Line, first_yes: int, level: Level, prior: Floats | None) -> dict[str, dict[str, float]]:
+    """The expected zero-one losses of adding noise and comparing with the border, by name.
+
+    Noise errs at a point j steps behind the border with probability T(j + 1), T(t) = Pr[noise >= t].
+    """
+    yes, no = line.last - first_yes + 1, first_yes - line.first
+    found = {}
+    for name, (tail, wide) in tails(line.reach, line.reach, level).items():
+        errors = tail(np.arange(1.0, min(max(yes, no), wide) + 1))
+        if prior is None:
+            value = (errors[:yes].sum() + errors[:no].sum()) / line.points
+        else:
+            behind = np.concatenate([np.arange(no)[::-1], np.arange(yes)])
+            value = prior @ np.where(behind < len(errors), errors[np.minimum(behind, len(errors) - 1)], 0.0)
+        found[name] = {"zero-one": float(value)}
+    return found

@@ -12,14 +12,14 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.arguments import Of, Privacy, as_loss, plain
+from utmost.release.arguments import Of, Privacy, plain
 from utmost.release.cells import condition_cells, tally_statement
 from utmost.release.conditions import Where, where_from_text
 from utmost.release.conditions.relations import OVERLAPPING, Relation, relation
 from utmost.release.contributions import ones, statement
 from utmost.release.options import CONDITIONS, OF
 from utmost.release.questions.nested import Chained
-from utmost.release.questions.question import Asks, Made, as_of
+from utmost.release.questions.question import Asks, Made, as_loss, as_of
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice
 

@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, show_rational
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
-from utmost.release.arguments import Condition, Privacy, in_units, scaled, shown_with
+from utmost.release.arguments import Condition, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends
 from utmost.release.options import COLUMN, GRID, WHERE, Option
 from utmost.release.questions.numbers import Parts
-from utmost.release.questions.question import Asks, Made, asking
+from utmost.release.questions.question import Asks, Made, asking, in_units, scaled, shown_with
 from utmost.release.source import Source, as_column
 from utmost.space.integers import Moves
 

@@ -12,7 +12,8 @@ what all of them together move by.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,11 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, shown
-from utmost.privacy import Level
+from utmost.exact.arrays import Floats
+from utmost.exact.bisection import first_integer
+from utmost.privacy import ApproxDP, ApproxGaussianDP, Level
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
-from utmost.release.alternatives import noise_alternatives, threshold_users
-from utmost.release.arguments import SHOWN as SHOWN_LOSSES
-from utmost.release.arguments import as_loss, in_units, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, ones, range_of
 from utmost.release.discover import HALF, Discover, shown_keys
@@ -34,9 +34,10 @@ from utmost.release.holders import Found, found_keys, holders_statement, in_orde
 from utmost.release.keys import Keys, named
 from utmost.release.options import Option
 from utmost.release.questions.by import PerKey, around
-from utmost.release.questions.numbers import AddsOnes
+from utmost.release.questions.numbers import MOST_WIDE, AddsOnes, gaussian_spread, noise_alternatives
 from utmost.release.questions.of_column import AddsDistances, AddsValues, Columns, OfColumn
-from utmost.release.questions.question import Question, asking
+from utmost.release.questions.question import SHOWN as SHOWN_LOSSES
+from utmost.release.questions.question import Question, as_loss, asking, in_units, scaled, shown_with
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Holders, Lattice
 
@@ -58,6 +59,8 @@ SELECTED = (
 NULLS = "rows with a null in a key column take no part"
 MOST_POINTS = 200
 """How many numbers of holders the table of probabilities lists."""
+NEGLIGIBLE = 1e-17
+"""What a key's chance to stay hidden adds no more below this."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -412,3 +415,47 @@ def written_key(key: Any) -> list[Any]:
     """A key as plain data, dates as text."""
     parts = key if isinstance(key, tuple) else (key,)
     return [part.isoformat() if hasattr(part, "isoformat") else part for part in parts]
+
+
+# ---- the usual alternatives ----
+
+
+def thresholds(changes: int, level: Level) -> dict[str, Callable[[Any], Floats]]:
+    """How likely a key stays hidden that n units hold, by noise on its count and the lowest threshold that is safe.
+
+    One neighbour changes so many keys by one unit. Keys that it alone holds are shown with delta at most, all of them
+    together; Gaussian noise has half of delta, and the threshold the other half.
+    """
+    from scipy.special import ndtr, ndtri
+
+    if isinstance(level, ApproxGaussianDP) and 0 < level.mu < math.inf:
+        told, wide = -math.expm1(math.log1p(-float(level.delta)) / changes), math.sqrt(changes) / float(level.mu)
+        least = 1 - wide * float(ndtri(told))
+        return {"Gaussian threshold": lambda n: np.asarray(ndtr((least - n) / wide))}
+    if not isinstance(level, ApproxDP) or not 0 < level.log_growth < math.inf or not 0 < level.delta < 1:
+        return {}
+    scale, alone = changes / level.log_growth, -math.expm1(math.log1p(-float(level.delta)) / changes)
+    half = ApproxDP(level.epsilon, level.delta / 2) if level.ratio == 1 else level
+    spread = gaussian_spread(half) * math.sqrt(changes)
+    high, higher = 1 - scale * math.log(2 * alone), 1 - spread * float(ndtri(alone / 2))
+    found: dict[str, Callable[[Any], Floats]] = {"Laplace threshold": lambda n: _laplace_below((n - high) / scale)}
+    if math.isfinite(spread):
+        found["Gaussian threshold"] = lambda n: np.asarray(ndtr((higher - n) / spread))
+    return found
+
+
+def threshold_users(changes: int, level: Level) -> dict[str, float]:
+    """How many units a key needs to be shown on average, by the usual thresholds."""
+    return {name: _users_on_average(hidden) for name, hidden in thresholds(changes, level).items()}
+
+
+def _users_on_average(hidden: Any) -> float:
+    """The sum over n of the probability that a key of n units is hidden, until it is negligible."""
+    last = first_integer(lambda n: bool(hidden(n) < NEGLIGIBLE), 1)
+    return 1 + float(np.sum(hidden(np.arange(1.0, min(last, MOST_WIDE) + 1))))
+
+
+def _laplace_below(x: Floats) -> Floats:
+    """The probability that Laplace noise of scale 1 lies below -x."""
+    far = np.exp(-np.abs(x)) / 2
+    return np.asarray(np.where(x < 0, 1 - far, far))

@@ -9,13 +9,13 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.arguments import Condition, Of, Privacy, as_loss, plain
+from utmost.release.arguments import Condition, Of, Privacy, plain
 from utmost.release.bins import Bins, as_bins, labels_of, public_of
 from utmost.release.cells import as_categories, category_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
 from utmost.release.questions.numbers import Vector
-from utmost.release.questions.question import Asks, Made, as_of, asking
+from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Moves
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from utmost.release.accuracy import CONFIDENCE, After, Before
-from utmost.release.alternatives import noise_alternatives
-from utmost.release.arguments import shown_with
-from utmost.release.questions.numbers import Vector
+from utmost.release.questions.numbers import Vector, noise_alternatives
+from utmost.release.questions.question import shown_with
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:

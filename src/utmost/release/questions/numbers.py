@@ -6,28 +6,37 @@ neighbour can really make, and nothing is cut off or guessed: their errors have 
 
 Most integers are sums over rows of what a row adds (`Adds`), which also says how far one neighbour moves them: a row
 that comes or goes moves one count by 1, one that is replaced moves one down and another up by 1.
+
+**The usual alternatives** that every answer is compared with, from their laws, with nothing drawn: Laplace noise,
+Gaussian noise at (epsilon, 1e-6) and geometric noise, each calibrated to how far a neighbour moves the number, rounded
+to the next integer and, for one number, cut off at the ends of its line. The noise K is symmetric, so the loss of x + K
+cut off at 0 and m is the sum of what each side costs: with c(t) the loss of t steps off and T(t) = Pr[K >= t],
+
+    H(x) = sum over t = 1..x of (c(t) - c(t-1)) T(t),     expected loss at x = H(x) + H(m - x).
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_plain
+from utmost.exact.arrays import Floats
 from utmost.mechanism.line import LineMechanism
+from utmost.privacy import ApproxDP, GaussianDP, Level
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
-from utmost.release.alternatives import noise_alternatives, number_alternatives
-from utmost.release.arguments import SHOWN, Of, as_loss, in_units, scaled, shown_with
-from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import Contribution, ones, statement
-from utmost.release.questions.question import Question, as_of
+from utmost.release.arguments import Of
+from utmost.release.conditions import EVERY_ROW, Where, as_condition
+from utmost.release.contributions import Contribution, ones, query
+from utmost.release.questions.question import SHOWN, Question, as_loss, as_of, in_units, scaled, shown_with
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice, Moves
 from utmost.space.line import Line, cost, line_prior
@@ -37,6 +46,11 @@ if TYPE_CHECKING:
 
 SHORT = 1000
 """A line of fewer points is short: its ends matter to how accurate a best guess is."""
+Tail: TypeAlias = Callable[[Floats], Floats]
+DELTA = 1e-6
+FAR = 45.0
+MOST_WIDE = 4_000_000
+"""How wide noise matters in comparisons."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -266,9 +280,13 @@ class Adds(Question):
         low, high = (self.most_rows * end for end in self.range_of_row)
         return Lattice(len(self.parts) * groups, moves, reach * self.rows_each, low, high)
 
-    def statement(self, source: Source, secret: bytes) -> Statement:
+    def query(self, source: Source, secret: bytes) -> Any:
+        """The sums over all rows, as an Ibis query."""
         rows = dict(zip(self.parts, self.contributions(source), strict=True))
-        return statement(source, self.terms.unit, self.rows_each, rows, secret)
+        return query(source, self.terms.unit, self.rows_each, rows, secret)
+
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        return source.statement(self.query(source, secret))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -300,6 +318,12 @@ class AddsOnes(Adds):
 
     def contributions(self, source: Source) -> tuple[Contribution, ...]:
         return (ones(source, self.where.given),)
+
+    def query(self, source: Source, secret: bytes) -> Any:
+        if self.terms.unit.id is not None:
+            return super().query(source, secret)
+        where = self.where.given
+        return source.rows_with(None if where is None else as_condition(where, source), self.parts[0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -382,3 +406,94 @@ def prior_text(prior: Any) -> str:
     if prior is None:
         return "uniform"
     return "listed, " + hashlib.sha256(np.ascontiguousarray(prior).tobytes()).hexdigest()[:16]
+
+
+# ---- the usual alternatives ----
+
+
+def number_alternatives(
+    line: Line, level: Level, losses: Sequence[str], prior: Floats | None
+) -> dict[str, dict[str, float]]:
+    """The expected losses of the alternatives for a number, by name and loss."""
+    return {
+        name: {loss: expected_cut_off(line, tail, wide, loss, prior) for loss in losses}
+        for name, (tail, wide) in tails(line.reach, line.reach, level).items()
+    }
+
+
+def noise_alternatives(space: Lattice, level: Level, losses: Sequence[str]) -> dict[str, dict[str, float]]:
+    """The expected losses of independent noise on every integer of a vector, nothing cut off, by name and loss."""
+    line = Line(0, 2 * MOST_WIDE, 1)  # so long that its ends do not matter
+    return {
+        name: {loss: 2 * float(_one_side(line, tail, wide, loss)[-1]) for loss in losses}
+        for name, (tail, wide) in tails(*_sizes(space), level).items()
+    }
+
+
+def _sizes(space: Lattice) -> tuple[int, float]:
+    """How far one neighbour moves all integers together: the sum of what it does, and the length (l1 and l2)."""
+    d, k = space.dimension, space.reach
+    if space.moves in ("one-way", "cube"):
+        return d * k, math.sqrt(d) * k
+    return (k, float(k)) if space.moves == "any" or d == 1 else (2 * k, math.sqrt(2) * k)
+
+
+def expected_cut_off(line: Line, tail: Tail, wide: int, loss: str, prior: Floats | None = None) -> float:
+    """The expected loss of symmetric noise that is cut off at the ends of a line; `tail(t)` is Pr[K >= t]."""
+    last, one_side = line.points - 1, _one_side(line, tail, wide, loss)
+    if prior is None:
+        return float(2 * (one_side.sum() + (last + 1 - len(one_side)) * one_side[-1]) / (last + 1))
+    return float(prior @ _both_sides(one_side, last))
+
+
+def _one_side(line: Line, tail: Tail, wide: int, loss: str) -> Floats:
+    """H(x) for x = 0, 1, ..., as far as it grows."""
+    steps = np.arange(0.0, min(line.points - 1, wide) + 1)
+    return np.concatenate([[0.0], np.cumsum(np.diff(cost(loss, steps)) * tail(steps[1:]))])
+
+
+def _both_sides(one_side: Floats, last: int) -> Floats:
+    """H(x) + H(m - x) at every point."""
+    here = one_side[np.minimum(np.arange(last + 1), len(one_side) - 1)]
+    return np.asarray(here + here[::-1])
+
+
+def tails(reach: int, straight: float, level: Level) -> dict[str, tuple[Tail, int]]:
+    """Pr[K >= t] for t >= 1 of each noise, rounded to integers, and how far it matters.
+
+    One neighbour moves what is answered by at most `reach` in all (l1); `straight` (l2) is the same for one number.
+    """
+    found: dict[str, tuple[Tail, int]] = {}
+    if isinstance(level, ApproxDP) and 0 < level.log_growth < math.inf:
+        rate = level.log_growth / reach
+        wide = min(MOST_WIDE, math.ceil(FAR / rate) + 1)
+        found["Laplace"] = (lambda t: 0.5 * np.exp(-(t - 0.5) * rate), wide)
+        found["geometric"] = (lambda t: np.exp(-t * rate) / (1 + math.exp(-rate)), wide)
+    spread = gaussian_spread(level) * straight
+    if math.isfinite(spread):
+        from scipy.special import ndtr
+
+        name = f"Gaussian, delta = {DELTA:g}" if isinstance(level, ApproxDP) and level.delta == 0 else "Gaussian"
+        found[name] = (lambda t: ndtr(-(t - 0.5) / spread), min(MOST_WIDE, math.ceil(9 * spread) + 2))
+    return found
+
+
+def gaussian_spread(level: Level) -> float:
+    """The standard deviation that keeps a level at sensitivity 1; pure levels get delta = 1e-6 (Balle, Wang 2018)."""
+    from scipy.special import log_ndtr, ndtr
+
+    if isinstance(level, GaussianDP):
+        return 1 / float(level.mu) if level.mu > 0 else math.inf
+    if not isinstance(level, ApproxDP) or not level.log_growth < 500:
+        return math.inf
+    epsilon, delta = level.log_growth, float(level.delta) or DELTA
+
+    def spent(sigma: float) -> float:
+        first, second = 0.5 / sigma - epsilon * sigma, -0.5 / sigma - epsilon * sigma
+        return float(ndtr(first) - math.exp(epsilon + float(log_ndtr(second))))
+
+    low, high = 1e-3, 1e9
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if spent(middle) <= delta else (middle, high)
+    return high

@@ -23,11 +23,10 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Floats
 from utmost.privacy import Level
 from utmost.release.accuracy import CONFIDENCE
-from utmost.release.arguments import in_units, scaled, shown_with
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, range_of, values
 from utmost.release.questions.numbers import Adds
-from utmost.release.questions.question import Question
+from utmost.release.questions.question import Question, in_units, scaled, shown_with
 from utmost.release.source import Source, as_column
 from utmost.space.integers import Lattice, Moves
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from utmost.errors import InvalidInput
-from utmost.release.arguments import Condition, Of, Privacy, TallyPrior, as_loss, tally_prior, tally_prior_text
+from utmost.release.arguments import Condition, Of, Privacy, TallyPrior, tally_prior, tally_prior_text
 from utmost.release.bins import as_bins, public_of
 from utmost.release.cells import as_categories, category_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import CHOICES, COLUMN, OF, WHERE
 from utmost.release.questions.choices import Candidate
-from utmost.release.questions.question import Asks, Made, as_of, asking
+from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 
 if TYPE_CHECKING:

@@ -18,16 +18,7 @@ from utmost.errors import InvalidInput
 from utmost.exact import Number
 from utmost.privacy import Level
 from utmost.release.accuracy import CONFIDENCE, After
-from utmost.release.arguments import (
-    Condition,
-    Of,
-    Privacy,
-    TallyPrior,
-    as_loss,
-    listed,
-    tally_prior,
-    tally_prior_text,
-)
+from utmost.release.arguments import Condition, Of, Privacy, TallyPrior, listed, tally_prior, tally_prior_text
 from utmost.release.cells import range_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones
@@ -37,7 +28,7 @@ from utmost.release.questions.by import ONE_GROUP
 from utmost.release.questions.choices import Candidate
 from utmost.release.questions.choices_by import ChoiceBy
 from utmost.release.questions.quantiles import Quantiles, as_candidates, as_share
-from utmost.release.questions.question import Asks, Made, Terms, as_of, asking
+from utmost.release.questions.question import Asks, Made, Terms, as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 
 if TYPE_CHECKING:

@@ -26,12 +26,12 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
-from utmost.release.alternatives import noise_alternatives
-from utmost.release.arguments import Of, as_loss, listed, plain
+from utmost.release.arguments import Of, listed, plain
 from utmost.release.cells import range_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.questions.nested import Nested, increasing
-from utmost.release.questions.question import as_of, asking
+from utmost.release.questions.numbers import noise_alternatives
+from utmost.release.questions.question import as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Strategy
 

@@ -17,28 +17,36 @@ class in `QUESTIONS` of this package: nothing else changes.
 from __future__ import annotations
 
 import inspect
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from utmost.errors import InvalidInput, shown
-from utmost.privacy import Level, as_level
+from utmost.errors import CannotCertify, InvalidInput, UnsupportedLevel, shown
+from utmost.mechanism.certification import Check
+from utmost.privacy import ApproxDP, Level, as_level, require_pure
 from utmost.release.accuracy import After, Before
-from utmost.release.arguments import Neighbours, Of, require_releasable
+from utmost.release.arguments import Neighbours, Of
 from utmost.release.conditions import Where, as_where
 from utmost.release.options import Option
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 from utmost.space.integers import Moves, Unlisted
+from utmost.space.line import within
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
 
 Made = TypeVar("Made")
 """What asking makes: an `Answer`, or a `Plan`."""
+LEAST_EPSILON, MOST_EPSILON = 1e-6, 500
+"""Between which epsilons answers are released: below, a million people are not told from none; above, e^-epsilon has
+more digits than anybody can use."""
+SHOWN = ("absolute", "squared", "zero-one")
+"""The losses that every report shows, whichever was asked for."""
 
 
 @dataclass(frozen=True)
@@ -312,6 +320,131 @@ def of_tiers(kind: Any, terms: Terms) -> Any:
 def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:
     """A question in words, about all rows or those of which a condition is true; at the end, how it is answered."""
     return f"{words}{kept}, where {where}{told}?" if where else f"{words}{kept}{told}?"
+
+
+# ---- what is said of any question, before anything is spent ----
+
+
+def describe(question: Question, dataset: str) -> dict[str, Any]:
+    """Everything public about a question, as plain data: what a plan shows and an answer repeats."""
+    certificate, privacy = question.solution.certificate, proved_private(question)
+    return {
+        "words": question.words,
+        "question": question.public,
+        "dataset": dataset,
+        "unit": question.terms.unit_in_words,
+        "neighbours": question.terms.neighbours,
+        "space": str(question.space),
+        "privacy": {**_level_in_words(question.privacy), **question.privacy.to_json()},
+        "mechanism": certificate.method,
+        "proof": {
+            "private": privacy.detail,
+            "optimal": certificate.claim,
+            "of": question.proved_of or "the answer",
+            "because": certificate.reason,
+            "bound": in_unit(question, certificate.bound),
+            "gap": in_unit(question, certificate.gap),
+        },
+        "notes": list(question.notes),
+        "accuracy": {"before": asdict(question.accuracy)},
+        "compared": question.losses,
+        **({} if question.curve is None else {"curve": question.curve}),
+    }
+
+
+def _level_in_words(level: Level) -> dict[str, Any]:
+    """A level as people and other programs read it; exactly, it stands beside these."""
+    names = ("epsilon", "delta") if isinstance(level, ApproxDP) else ("mu", "rho")  # of zCDP, epsilon is a function
+    numbers = {name: float(getattr(level, name)) for name in names if hasattr(level, name)}
+    return {"words": str(level), "numbers": numbers}
+
+
+def proved_private(question: Question) -> Check:
+    """The proof of privacy of what will be drawn; `CannotCertify` if it fails: nothing unproved is released."""
+    found = question.solution
+    check: Check = found.mechanism.prove(question.space, question.proved_level)
+    if not check.passed:
+        raise CannotCertify(f"the mechanism is not proved private ({check.detail}); ask at another level.")
+    return replace(check, detail="; ".join(filter(None, (check.detail, question.composition))))
+
+
+def in_unit(question: Question, value: float | None) -> float | None:
+    """A loss of what is released, in the unit of the answer."""
+    if question.solution.problem.question == "keys.shown":  # how many hold a key, whatever the numbers beside it are
+        return value
+    step = float(getattr(question, "step", 1))
+    return None if value is None else scaled(getattr(question, "loss", "zero-one"), value, step)
+
+
+# ---- rules that all questions share ----
+
+
+def require_releasable(level: Level) -> Level:
+    """Refuse levels at which an answer says nothing, or everything."""
+    size = level.log_growth if isinstance(level, ApproxDP) else getattr(level, "mu", getattr(level, "rho", 1))
+    delta = getattr(level, "delta", 0)
+    if size == 0 and delta == 0:
+        raise InvalidInput(
+            "privacy is 0: every answer would be the same whatever the table says; give an epsilon above 0."
+        )
+    if size == math.inf:
+        raise InvalidInput("privacy is infinite: nothing would be protected; give a finite epsilon.")
+    if isinstance(level, ApproxDP) and size > MOST_EPSILON:
+        raise InvalidInput(
+            f"privacy is {level}: above epsilon = {MOST_EPSILON} nothing is protected that matters, and exact draws "
+            f"take ever longer; give an epsilon up to {MOST_EPSILON}, such as 1."
+        )
+    if isinstance(level, ApproxDP) and size < LEAST_EPSILON and delta == 0:
+        raise InvalidInput(
+            f"an answer, or one part of a mean, would be released at {level}: below epsilon = {LEAST_EPSILON:g} it "
+            "would say next to nothing about any table; give a larger epsilon, such as 0.1."
+        )
+    return level
+
+
+def require_pure_release(level: Level, what: str) -> ApproxDP:
+    """The level if it is releasable and pure; an error that says what is released at such levels otherwise."""
+    try:
+        return require_pure(require_releasable(level))
+    except UnsupportedLevel:
+        raise UnsupportedLevel(
+            f"{what} are released at pure levels, not {level}; give an epsilon, such as PureDP(1)."
+        ) from None
+
+
+def as_loss(loss: Any, choices: tuple[str, ...] = SHOWN) -> str:
+    """A loss by name: "absolute", "squared", "zero-one", or "within k": nothing is lost up to k steps off, else 1.
+
+    "within k" is a loss of integers on a line; where only some losses are offered, it is not among them.
+    """
+    everything = choices == SHOWN
+    if isinstance(loss, str) and (loss in choices or (everything and within(loss) is not None)):
+        return str.__str__(loss)
+    names = ", ".join(map(repr, choices)) + (" or such as 'within 5'" if everything else "")
+    raise InvalidInput(f"loss is {shown(loss)}; say {names}.")
+
+
+def shown_with(loss: str) -> tuple[str, ...]:
+    """The losses of a report: the one that was asked for, then the others that every report shows."""
+    return tuple(dict.fromkeys((loss, *SHOWN)))
+
+
+def scaled(loss: str, value: float, step: float) -> float:
+    """A loss in steps as one in the unit of the answer."""
+    return value * {"absolute": step, "squared": step**2}.get(loss, 1.0)
+
+
+def in_units(
+    losses: Mapping[str, Mapping[str, float]], wanted: Sequence[str], step: Fraction | float
+) -> dict[str, dict[str, float]]:
+    """Losses in steps, by mechanism and loss, as those that are shown, in the unit of the answer."""
+    return {
+        name: {loss: scaled(loss, found, float(step)) for loss, found in by.items() if loss in wanted}
+        for name, by in losses.items()
+    }
+
+
+# ---- asking ----
 
 
 class Asks(ABC, Generic[Made]):

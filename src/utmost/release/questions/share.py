@@ -17,12 +17,12 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import Number as AnyNumber
 from utmost.mechanism.sampling import uniform_integer
 from utmost.release.accuracy import BY_LAW, After, Before
-from utmost.release.arguments import Condition, Of, Privacy, as_loss, scaled, shown_with
+from utmost.release.arguments import Condition, Of, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones, statement
 from utmost.release.options import CONDITION, OF, Option, read_whole
 from utmost.release.questions.numbers import Numbers
-from utmost.release.questions.question import Asks, Made, as_of
+from utmost.release.questions.question import Asks, Made, as_loss, as_of, scaled, shown_with
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice
 from utmost.space.line import Line
@@ -150,7 +150,7 @@ class Share(Numbers):
         return After({self.name: (low, high)}, given=f"{BY_LAW}; of the rows of the table, not of a population")
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
-        from utmost.release.alternatives import noise_alternatives
+        from utmost.release.questions.numbers import noise_alternatives
 
         return noise_alternatives(Lattice(1, "any", 1, 0, self.among), self.privacy, losses)
 

@@ -15,13 +15,12 @@ from utmost.errors import InvalidInput
 from utmost.exact import write_rational
 from utmost.privacy import require_pure
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
-from utmost.release.arguments import shown_with
 from utmost.release.conditions import as_condition
 from utmost.release.contributions import Contribution, require_id, statement
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.count import Count
 from utmost.release.questions.majority import Majority
-from utmost.release.questions.question import Question
+from utmost.release.questions.question import Question, shown_with
 from utmost.release.questions.threshold import Threshold
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Tiers

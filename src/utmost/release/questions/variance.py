@@ -20,14 +20,14 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, show_rational
 from utmost.exact.arrays import Floats
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
-from utmost.release.arguments import Condition, Privacy, in_units, scaled, shown_with
+from utmost.release.arguments import Condition, Privacy
 from utmost.release.contributions import Contribution, Grid, distances_to_ends
 from utmost.release.keys import Keys
 from utmost.release.options import BY, COLUMN, GRID, LOWER, UPPER, WHERE
 from utmost.release.questions.by import OfValues
 from utmost.release.questions.numbers import Adds, Parts
 from utmost.release.questions.of_column import Columns, OfColumn
-from utmost.release.questions.question import Asks, Made, asking
+from utmost.release.questions.question import Asks, Made, asking, in_units, scaled, shown_with
 from utmost.release.source import Source
 from utmost.space.integers import Moves
 
