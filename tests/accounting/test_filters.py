@@ -1,4 +1,7 @@
-"""Filters: exact sums, safe conversions, and why exact composition is no stop rule."""
+"""Filters: exact sums, safe conversions, and why exact composition is no stop rule.
+
+Covers `accounting/costs`.
+"""
 
 import itertools
 import math

@@ -7,8 +7,8 @@ from oracles.killing import in_a_child, killed_at
 from oracles.spenders import hold_at_once
 
 from utmost.accounting import Ledger, ledger_file
-from utmost.accounting.chain import Index, read_line, write_line
 from utmost.accounting.held import HeldAccount
+from utmost.accounting.ledger_file import Index, read_line, write_line
 from utmost.errors import BadFile, BudgetSpent
 
 UNIT = "rows, at most 500"

@@ -1,7 +1,7 @@
 """The ledger: never overspends, loses nothing, survives kill -9 anywhere, and refuses what is not its own.
 
-Covers `accounting/account`, `accounting/chain`, `accounting/checks`, `accounting/storage`, `accounting/ledger_memory`,
-`accounting/ledger_postgres`.
+Covers `accounting/account`, `accounting/entries`, `accounting/declared`, `accounting/checks`, `accounting/storage`,
+`accounting/ledger_memory`, `accounting/ledger_postgres`.
 """
 
 import json
@@ -19,9 +19,10 @@ from oracles.killing import in_a_child, killed_at, killing_before
 from oracles.spenders import spend_at_once
 
 import utmost as um
-from utmost.accounting import chain, ledger_file, ledger_postgres
-from utmost.accounting.chain import Index, next_digest
+from utmost.accounting import ledger_file, ledger_postgres
+from utmost.accounting.account import following, question_key
 from utmost.accounting.held import HeldAccount
+from utmost.accounting.ledger_file import Index, next_digest
 from utmost.errors import (
     BadFile,
     BudgetMismatch,
@@ -361,7 +362,7 @@ def test_an_answer_filed_under_another_question_is_not_returned():
     schedule.slot({"ask": "z"}).complete({"answer": 5})
     filed = account._storage._index.tracks["survey"].answers
     for wrong in (asked, {"ask": "z"}):
-        filed[chain.question_key(other)] = filed[chain.question_key(wrong)]
+        filed[question_key(other)] = filed[question_key(wrong)]
         for use in (lambda: account.find(other), lambda: account.ask(0.1, other, lambda: 0)):
             with pytest.raises(BadFile, match="was changed"):
                 use()
@@ -375,7 +376,7 @@ def test_a_check_recomputes_costs():
     body = {"levels": levels, "slots": 0, "cost": cost, "question": 1, "spent": cost, "entries": 1}
     forged = opened(None)
     with forged._storage.write("survey") as book:
-        book.add(chain.following(book.last("survey"), "reserve", 1, 0, body), chain.question_key(1))
+        book.add(following(book.last("survey"), "reserve", 1, 0, body), question_key(1))
     assert "less than its level costs" in str(forged.check())
 
 
@@ -717,7 +718,7 @@ def test_postgres_answers_filed_under_another_question(postgres):
     url, psycopg = postgres
     account = opened(url, dataset="filed")
     spend(account, 0.1, "x", 41)
-    wrong = chain.question_key({"ask": "y"})
+    wrong = question_key({"ask": "y"})
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE utmost_events SET question = %s WHERE dataset = 'filed' AND number = 2", [wrong])
     assert account.find({"ask": "x"}) is None

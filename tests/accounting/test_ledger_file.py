@@ -22,7 +22,8 @@ import pytest
 from oracles.spenders import spend_at_once
 
 import utmost as um
-from utmost.accounting import chain, ledger_file
+from utmost.accounting import ledger_file
+from utmost.accounting.account import canonical
 from utmost.accounting.held import HeldAccount
 from utmost.errors import BadFile, InvalidInput, LedgerFailed
 
@@ -477,7 +478,7 @@ def first_version(path, accounts, wal="WAL"):
         with account._storage.read() as book:
             events, keys = book.stored(account.dataset)
         for event, key in zip(events, keys, strict=True):
-            values = (*event[:6], chain.canonical(event.body).decode(), key, event.head)
+            values = (*event[:6], canonical(event.body).decode(), key, event.head)
             connection.execute("INSERT INTO utmost_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
     connection.execute("COMMIT")
     return connection

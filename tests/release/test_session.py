@@ -15,7 +15,7 @@ from oracles.command import release_command, utmost
 from oracles.tables import as_table, session
 
 import utmost as um
-from utmost.accounting import chain
+from utmost.accounting import account as account_module
 from utmost.accounting import ledger as ledger_module
 from utmost.errors import (
     BudgetMismatch,
@@ -207,7 +207,7 @@ def everything(listed, folder, releases):
         return releases[len(places) - 1]
 
     with (
-        mock.patch.object(chain, "datetime", clock),
+        mock.patch.object(account_module, "datetime", clock),
         mock.patch.object(ledger_module.secrets, "token_bytes", lambda n: b"k" * n),
         mock.patch.object(Question, "draw", draw),
     ):

@@ -1,9 +1,11 @@
 """How promises add up: exact composition, privacy regions, filters, and a ledger that never overspends."""
 
 from utmost.accounting import events, filters, theorems
-from utmost.accounting.account import Account, Entry, Schedule
+from utmost.accounting.account import Account
 from utmost.accounting.checks import LedgerCheck
 from utmost.accounting.composition import Composition, compose
+from utmost.accounting.declared import Schedule
+from utmost.accounting.entries import Entry
 from utmost.accounting.fitting import how_many, largest_epsilon
 from utmost.accounting.hypotheses import composed_levels, region_between_sets, region_of
 from utmost.accounting.ledger import Ledger

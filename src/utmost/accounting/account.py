@@ -1,85 +1,272 @@
 """The account of one data set: what may be spent of its budget, and what was.
 
 A spend is *reserved* before the draw and *completed* with the answer after it; a reservation whose process died counts
-as spent. An account holds a privacy filter, fixed when it is opened. Its history is a chain of events, each hashed
-together with the one before, so a changed event is found; the chain's head, printed in every report, also tells a
-ledger from an older copy of it.
+as spent. An account holds a privacy `Filter`, fixed when it is opened, which says what a spend costs and whether it
+still fits; `filters.py` says why that is right. Its history is a chain of events, each hashed together with the one
+before, so a changed event is found; the chain's head, printed in every report, also tells a ledger from an older copy
+of it. Where the events are kept, a `Storage` knows: a file, a database, or memory.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+import math
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from utmost.accounting.chain import Event, changed, following, plain, question_key
-from utmost.accounting.checks import LedgerCheck, check_chain, check_questions, check_sums
-from utmost.accounting.filters import Filter, Left, Spent
-from utmost.accounting.storage import Book, Storage
-from utmost.errors import BudgetMismatch, BudgetSpent, InvalidInput, LedgerFailed, UnknownDataset, shown
-from utmost.exact import Amount, Number
-from utmost.mechanism.certification import Check
-from utmost.privacy import Level, as_level, level_from_json
+from utmost.accounting.composition import compose
+from utmost.accounting.costs import COSTS, NAMES, PAYS, WORDS, below, composed_cost, even_share
+from utmost.accounting.declared import Schedule, counted, refusal
+from utmost.accounting.entries import Entry, LedgerState
+from utmost.accounting.storage import Book, Storage, changed
+from utmost.errors import (
+    BudgetSpent,
+    InvalidInput,
+    LedgerFailed,
+    UnknownDataset,
+    UnsupportedLevel,
+    shown,
+)
+from utmost.exact import Amount, Number, as_rational
+from utmost.exact.saved import canonical_text
+from utmost.privacy import ApproxDP, Level, as_level, level_from_json
+from utmost.privacy.level import epsilon_of
+
+if TYPE_CHECKING:
+    from utmost.accounting.checks import LedgerCheck
+
+LONG = 2**64
+"""Whole numbers from here on may be too long for JSON's writer, which says so."""
+ZERO = Amount(Fraction(0))
+"""Nothing, of any resource."""
+
+
+# ---- the rule ----
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A rule for spending a budget: every sum of costs stays within its limit.
+
+    Examples
+    --------
+    >>> from utmost.accounting.filters import choose
+    >>> ten = choose(1)
+    >>> ten.allows([ten.cost(as_level(0.1))] * 10), ten.allows([ten.cost(as_level(0.1))] * 11)
+    (True, False)
+    """
+
+    name: str
+    budget: Level
+    limits: tuple[Amount, ...]
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The names of what is added up."""
+        return NAMES[self.name]
+
+    def cost(self, level: Level | Number) -> tuple[Amount, ...]:
+        """What one release at a level costs, or `UnsupportedLevel` if this budget cannot pay for its kind."""
+        return self.batch_cost([(as_level(level), 1)])
+
+    def batch_cost(self, levels: Sequence[tuple[Level, int]], delta: Number | None = None) -> tuple[Amount, ...]:
+        """What releases declared together, before any answer, cost: (level, how often) each.
+
+        With a basic filter and a `delta` for the whole, they cost what exact composition says: the epsilon at that
+        delta. Otherwise they cost the sum of their costs, which for rho, mu^2 and pure epsilons is what composition
+        says; in a basic filter the Gaussian and zCDP ones are composed before they are counted as an (epsilon, delta).
+        """
+        if delta is None:
+            for level, _ in levels:
+                if not isinstance(level, PAYS[self.name]) or (
+                    getattr(level, "delta", 0) > 0 and "delta" not in self.resources
+                ):
+                    raise UnsupportedLevel(
+                        f"a {self.name} budget ({self.budget}) cannot pay for {level}; {WORDS[self.name]}."
+                    )
+            return self._sum_of(levels)
+        if self.name != "basic":
+            raise InvalidInput(f"a {self.name} budget adds up without a delta of its own; leave delta out.")
+        return composed_cost(levels, delta)
+
+    def _sum_of(self, levels: Sequence[tuple[Level, int]]) -> tuple[Amount, ...]:
+        if self.name in COSTS:
+            price = COSTS[self.name]
+            return self.total([tuple(a.times(count) for a in price(level)) for level, count in levels])
+        curved = tuple((level, count) for level, count in levels if not isinstance(level, ApproxDP))
+        plain = [
+            (epsilon_of(level).times(count), Amount(level.delta * count))[: len(self.limits)]
+            for level, count in levels
+            if isinstance(level, ApproxDP)
+        ]
+        assert isinstance(self.budget, ApproxDP)
+        return self.total([*plain, *([even_share(curved, self.budget)] if curved else [])])
+
+    def pays(self, level: Level, charged: tuple[Amount, ...]) -> bool:
+        """Whether a charge is enough for one release at a level: for Gaussian ones in (epsilon, delta), any that holds.
+
+        Which (epsilon, delta) a Gaussian level was counted as is a choice; that it is implied is what matters.
+        """
+        if self.name == "basic" and not isinstance(level, ApproxDP):
+            epsilon, delta = charged
+            return epsilon.rational == math.inf or as_rational(compose(level).delta(below(epsilon))) <= delta.rational
+        return all(least <= amount for least, amount in zip(self.cost(level), charged, strict=True))
+
+    def allows(self, costs: Sequence[tuple[Amount, ...]]) -> bool:
+        """Whether these costs together stay within the limits."""
+        return all(total <= limit for total, limit in zip(self.total(costs), self.limits, strict=True))
+
+    def total(self, costs: Sequence[tuple[Amount, ...]]) -> tuple[Amount, ...]:
+        """The sum of costs, one amount per resource."""
+        nothing = (ZERO,) * len(self.limits)
+        return tuple(sum(column, ZERO) for column in zip(nothing, *costs, strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """The filter as plain data; `from_json` reads it back."""
+        limits = [limit.to_json() for limit in self.limits]
+        return {"name": self.name, "budget": self.budget.to_json(), "limits": limits}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Filter:
+        """The filter written by `to_json`."""
+        limits = tuple(Amount.from_json(limit) for limit in data["limits"])
+        if len(limits) != len(NAMES[data["name"]]):
+            raise InvalidInput(f"a {data['name']} filter has {len(NAMES[data['name']])} limits, not {len(limits)}.")
+        return cls(data["name"], level_from_json(data["budget"]), limits)
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left of a budget; `allows(level)` says whether a spend would fit now."""
+
+    filter: Filter
+    spent: tuple[Amount, ...]
+
+    def allows(self, level: Level | Number) -> bool:
+        """Whether the budget would pay for a release at this level."""
+        return self.filter.allows([self.spent, self.filter.cost(level)])
+
+    def amounts(self) -> dict[str, float]:
+        """What is left of each resource, as floats."""
+        rest = (limit.minus(spent) for limit, spent in zip(self.filter.limits, self.spent, strict=True))
+        return dict(zip(self.filter.resources, rest, strict=True))
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{name} {left:.6g} of {limit}"
+            for (name, left), limit in zip(self.amounts().items(), self.filter.limits, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What has been charged to an account, unfinished reservations included."""
+
+    filter: Filter
+    sums: tuple[Amount, ...]
+
+    def amounts(self) -> dict[str, Amount]:
+        """The exact sum of each resource."""
+        return dict(zip(self.filter.resources, self.sums, strict=True))
+
+    def __str__(self) -> str:
+        limits = zip(self.filter.resources, self.sums, self.filter.limits, strict=True)
+        return ", ".join(f"{name} {spent} of {limit}" for name, spent, limit in limits)
+
+
+# ---- the chain ----
+
+
+class Event(NamedTuple):
+    """One link of the chain, as stored."""
+
+    dataset: str
+    number: int
+    kind: str
+    entry: int
+    slot: int
+    time: str
+    body: Any
+    head: str
+
+    def spent(self) -> tuple[Amount, ...]:
+        """The sums after this event."""
+        return tuple(Amount.from_json(amount) for amount in self.body["spent"])
+
+    def hashed(self, previous: str) -> str:
+        """The head of the chain with this event after `previous`."""
+        return hashlib.sha256(canonical([previous, *self[:-1]])).hexdigest()
+
+
+def following(last: Event, kind: str, entry: int, slot: int, body: Any) -> Event:
+    """The next link of the chain, still to be stored."""
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    event = Event(last.dataset, last.number + 1, kind, entry, slot, time, body, "")
+    return event._replace(head=event.hashed(last.head))
+
+
+def question_key(question: Any) -> str:
+    """What identical questions have in common: the hash of their canonical text."""
+    return hashlib.sha256(canonical(plain(question, "the question"))).hexdigest()
+
+
+def plain(content: Any, name: str) -> Any:
+    """The content as JSON knows it; the error says nothing of it, since an answer may be among it.
+
+    Exact numbers that JSON lacks become texts such as "1/100", numpy's numbers Python's. Keys must be texts: JSON would
+    write the key 1 as it writes "1".
+    """
+    try:
+        return _as_read(content)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput(
+            f"{name} is not plain JSON data; give dicts with texts as keys, lists, texts, finite numbers."
+        ) from None
+
+
+def _as_read(content: Any) -> Any:
+    """What is read again after it was written; a list of a million numbers is not written for that."""
+    if isinstance(content, dict) and content:
+        return {json.loads(canonical(key)): _as_read(content[key]) for key in sorted(map(_as_name, content))}
+    if isinstance(content, list) and set(map(type, content)) == {int} and max(map(abs, content)) < LONG:
+        return list(content)
+    return json.loads(canonical(_written(content)))
+
+
+def _as_name(key: Any) -> str:
+    if not isinstance(key, str):
+        raise TypeError
+    return key
+
+
+def _written(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {_as_name(key): _written(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_written(value) for value in content]
+    if isinstance(content, Fraction) or (isinstance(content, Decimal) and content.is_finite()):
+        return str(content)
+    return content.item() if isinstance(content, np.generic) else content
+
+
+def canonical(content: Any) -> bytes:
+    """One text for one content, whatever the order of keys."""
+    return canonical_text(content).encode()
+
+
+# ---- the account ----
+
 
 CostOf: TypeAlias = Callable[[Filter], tuple[Amount, ...]]
 """What a spend costs, in the resources of the filter that pays."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One spend: what was asked at which level, and the answer's record once there is one.
-
-    Attributes
-    ----------
-    number : its place among the account's entries, from 1
-    time : when it was reserved (UTC)
-    level : the level, or the levels of a batch, or the level of a schedule's slots
-    cost : what was charged, by resource
-    question, answer : as given; the answer is None while `state` is "reserved"
-    state : "reserved" (charged, no answer recorded) or "done"
-    head : the chain's head right after the entry's last event
-    slots : for a schedule, how many slots it has; else 0
-    used : for a schedule, its used slots as (question, answer or None)
-    """
-
-    number: int
-    time: str
-    level: Level | tuple[Level, ...]
-    cost: dict[str, Amount]
-    question: Any
-    answer: Any
-    state: str
-    head: str
-    slots: int = 0
-    used: tuple[tuple[Any, Any], ...] = ()
-
-
-@dataclass(frozen=True)
-class LedgerState:
-    """What the ledger says right after an answer, as plain data for a report.
-
-    Attributes
-    ----------
-    entry : the number of its entry
-    time : when it was recorded
-    spent, left : of the whole budget, in words
-    amounts : what is spent of each resource and its limit, as numbers rounded to floats
-    head : the head of the ledger's chain
-    kept : whether the ledger outlives the process
-    """
-
-    entry: int
-    time: str
-    spent: str
-    left: str
-    amounts: Mapping[str, Mapping[str, float]]
-    head: str
-    kept: bool
 
 
 class Account:
@@ -184,7 +371,7 @@ class Account:
         fresh: bool = False,
     ) -> Entry:
         """`ask` for several releases that are declared together: `reserve_batch` says what they cost."""
-        listed, price = _batch(levels, delta)
+        listed, price = _priced(levels, delta)
         if not fresh and (known := self.find(question)):
             return known
         taken = self._reserve(listed, price, question, 0, fresh)
@@ -225,7 +412,7 @@ class Account:
         >>> print(account.left)                                     # the sum would have been 5
         epsilon 0.792467 of 3, delta 9e-06 of 1e-05
         """
-        listed, price = _batch(levels, delta)
+        listed, price = _priced(levels, delta)
         return self._reserved(listed, price, question, 0)
 
     def reserve_schedule(
@@ -271,20 +458,11 @@ class Account:
         ----------
         head : a head of an earlier report, which the chain must hold; None if there is none at hand
         """
+        from utmost.accounting.checks import check_account
+
         with self._storage.read() as book:
             events, keys = book.stored(self.dataset)
-        if not events:
-            raise changed(self.dataset, 0)
-        checks = [check_chain(events)]
-        if checks[0].passed:  # what a broken chain says of sums and questions means nothing
-            checks += [check_sums(events, self.filter), check_questions(events, keys)]
-        if head is not None:
-            wanted = head.strip().lower()
-            place = next((i for i, event in enumerate(events) if event.head == wanted), None)
-            later = "" if place is None else f"event {place} of {len(events) - 1} has it"
-            missing = "no event has it: an older copy of the ledger was put back, or the head is of another account"
-            checks.append(Check("head", place is not None, later or missing))
-        return LedgerCheck(self.dataset, events[-1].head, tuple(checks))
+        return check_account(self.dataset, self.filter, events, keys, head)
 
     def _find(self, book: Book, key: str, level: Level | None) -> Entry | None:
         for event in book.answers(self.dataset, key):
@@ -325,7 +503,7 @@ class Account:
             last = self._last(book)
             left = Left(self.filter, last.spent())
             if not self.filter.allows([left.spent, cost]):
-                raise _refusal(levels, cost, left, slots, self.called)
+                raise refusal(levels, cost, left, slots, self.called)
             body = {
                 "levels": [level.to_json() for level in levels],
                 "slots": slots,
@@ -408,21 +586,6 @@ class Account:
             raise changed(self.dataset, 0)
         return latest
 
-    def _require(self, budget: Level, unit: str, neighbours: str, filter: str | None) -> None:
-        """Refuse to open the account as something else than it is; no filter asked for means the account's own."""
-        pairs = [
-            ("budget", self.budget, budget),
-            ("unit", self.unit, unit),
-            ("neighbours", self.neighbours, neighbours),
-        ]
-        pairs += [("filter", self.filter.name, filter)] if filter else []
-        for name, kept, asked in pairs:
-            if kept != asked:
-                raise BudgetMismatch(
-                    f"the account {self.dataset!r} was opened with {name} {_said(kept)}, not {_said(asked)}; open it "
-                    "as it is, or give another data set another name."
-                )
-
     def __repr__(self) -> str:
         return f"Account {self.dataset!r} of {self.budget} in {self._storage.where}: {self.left} left"
 
@@ -444,30 +607,6 @@ class Reservation:
 
     def __exit__(self, *wrong: object) -> None:
         """Nothing is undone: the answer may have been seen."""
-
-
-class Schedule:
-    """Slots of one level, charged together; made by `Account.reserve_schedule`."""
-
-    def __init__(self, account: Account, number: int) -> None:
-        self._account, self.number = account, number
-        if not self.entry.slots:
-            raise InvalidInput(f"entry {number} is not a schedule; `entries()` lists those with slots.")
-
-    @property
-    def entry(self) -> Entry:
-        """The entry as it stands now, with the questions and answers of its slots."""
-        return self._account._entry(self.number)
-
-    @property
-    def left(self) -> int:
-        """How many slots are left."""
-        entry = self.entry
-        return entry.slots - len(entry.used)
-
-    def slot(self, question: Any) -> Reservation:
-        """Use one slot, durably, before its answer is drawn; `BudgetSpent` if none is left."""
-        return self._account._use_slot(self.number, question)
 
 
 def fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
@@ -496,29 +635,7 @@ def fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
     return list(entries.values())
 
 
-def _batch(levels: Any, delta: Number | None) -> tuple[tuple[Level, ...], CostOf]:
+def _priced(levels: Any, delta: Number | None) -> tuple[tuple[Level, ...], CostOf]:
     """The levels of a batch, and what they cost together."""
-    if isinstance(levels, str | Level) or not isinstance(levels, Iterable):
-        raise InvalidInput(f"levels is {shown(levels)}; give a list of levels, or use reserve for one.")
-    listed = tuple(as_level(level) for level in levels)
-    if not listed:
-        raise InvalidInput("a batch needs at least one level.")
-    counted = list(Counter(listed).items())
-    return listed, lambda filter: filter.batch_cost(counted, delta)
-
-
-def _refusal(levels: tuple[Level, ...], cost: tuple[Amount, ...], left: Left, slots: int, called: str) -> BudgetSpent:
-    asked = (
-        f"{slots} slots of {levels[0]}" if slots else str(levels[0]) if len(levels) == 1 else f"{len(levels)} levels"
-    )
-    price = ", ".join(f"{name} {amount}" for name, amount in zip(left.filter.resources, cost, strict=True))
-    return BudgetSpent(
-        f"{called} does not pay for {asked} ({price}): left is {left}. Nothing was charged; ask at a smaller level, "
-        "or stop here.",
-        asked=levels[0] if len(levels) == 1 else levels,
-        left=left,
-    )
-
-
-def _said(value: Any) -> str:
-    return repr(value) if isinstance(value, str) else str(value)
+    listed, counts = counted(levels)
+    return listed, lambda filter: filter.batch_cost(counts, delta)

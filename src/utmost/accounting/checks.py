@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from utmost.accounting.chain import START, Event, question_key
-from utmost.accounting.filters import Filter, Spent
+from utmost.accounting.account import Event, Filter, Spent, question_key
+from utmost.accounting.storage import START, changed
 from utmost.errors import UtmostError
 from utmost.exact import Amount
 from utmost.mechanism.certification import Check
@@ -28,6 +28,24 @@ class LedgerCheck:
     def __str__(self) -> str:
         verdict = "intact" if self else "NOT intact"
         return "\n".join([f"{self.dataset}: {verdict}, head {self.head}", *(f"  {check}" for check in self.checks)])
+
+
+def check_account(
+    dataset: str, filter: Filter, events: Sequence[Event], keys: Sequence[str | None], head: str | None
+) -> LedgerCheck:
+    """What the whole history of an account says of itself; `Account.check` reads it anew for that."""
+    if not events:
+        raise changed(dataset, 0)
+    checks = [check_chain(events)]
+    if checks[0].passed:  # what a broken chain says of sums and questions means nothing
+        checks += [check_sums(events, filter), check_questions(events, keys)]
+    if head is not None:
+        wanted = head.strip().lower()
+        place = next((i for i, event in enumerate(events) if event.head == wanted), None)
+        later = "" if place is None else f"event {place} of {len(events) - 1} has it"
+        missing = "no event has it: an older copy of the ledger was put back, or the head is of another account"
+        checks.append(Check("head", place is not None, later or missing))
+    return LedgerCheck(dataset, events[-1].head, tuple(checks))
 
 
 def check_chain(events: Sequence[Event]) -> Check:

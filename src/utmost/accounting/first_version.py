@@ -13,7 +13,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from utmost.accounting.chain import Event, Index, write_line
+from utmost.accounting.account import Event
+from utmost.accounting.ledger_file import Index, write_line
 from utmost.errors import BadFile
 
 SQLITE = b"SQLite format 3\0"

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from utmost.accounting.account import Account, CostOf, Entry, Reservation, fold
-from utmost.accounting.chain import Event, following, plain, question_key
+from utmost.accounting.account import Account, CostOf, Event, Reservation, fold, following, plain, question_key
+from utmost.accounting.entries import Entry
 from utmost.accounting.storage import Book
 from utmost.exact import Number
 from utmost.privacy import Level, as_level

@@ -15,13 +15,12 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-from utmost.accounting.account import Account
-from utmost.accounting.chain import START, Event, following
-from utmost.accounting.filters import Filter, choose
+from utmost.accounting.account import Account, Event, Filter, following
+from utmost.accounting.filters import choose
 from utmost.accounting.ledger_file import File
 from utmost.accounting.ledger_memory import Memory
-from utmost.accounting.storage import Book, Storage
-from utmost.errors import InvalidInput, shown
+from utmost.accounting.storage import START, Book, Storage
+from utmost.errors import BudgetMismatch, InvalidInput, shown
 from utmost.exact import Number
 from utmost.privacy import Level
 from utmost.space.family import as_neighbours
@@ -89,7 +88,7 @@ class Ledger:
             if book.secret(dataset) is None:
                 _open_account(book, dataset, chosen, unit, neighbours)
         account = Account(self._storage, dataset)
-        account._require(chosen.budget, unit, neighbours, filter)
+        _require_same(account, chosen.budget, unit, neighbours, filter)
         return account
 
     def account(self, dataset: str) -> Account:
@@ -170,3 +169,23 @@ def _open_account(book: Book, dataset: str, filter: Filter, unit: str, neighbour
     }
     nothing = Event(dataset, -1, "", 0, 0, "", None, START)
     book.add(following(nothing, "open", 0, 0, body), None, secret)
+
+
+def _require_same(account: Account, budget: Level, unit: str, neighbours: str, filter: str | None) -> None:
+    """Refuse to open the account as something else than it is; no filter asked for means the account's own."""
+    pairs = [
+        ("budget", account.budget, budget),
+        ("unit", account.unit, unit),
+        ("neighbours", account.neighbours, neighbours),
+    ]
+    pairs += [("filter", account.filter.name, filter)] if filter else []
+    for name, kept, asked in pairs:
+        if kept != asked:
+            raise BudgetMismatch(
+                f"the account {account.dataset!r} was opened with {name} {_said(kept)}, not {_said(asked)}; open it "
+                "as it is, or give another data set another name."
+            )
+
+
+def _said(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(value)

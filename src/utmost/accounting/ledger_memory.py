@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from utmost.accounting.chain import Index, Lines
+from utmost.accounting.ledger_file import Index, Lines
 from utmost.accounting.storage import Book, Storage
 from utmost.errors import InvalidInput
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from utmost.accounting.chain import START, Event, canonical, changed
-from utmost.accounting.storage import Book, Storage
+from utmost.accounting.account import Event, canonical
+from utmost.accounting.storage import START, Book, Storage, changed
 from utmost.errors import BadFile, LedgerFailed, UtmostError
 
 Run: TypeAlias = Callable[..., list[tuple[Any, ...]]]

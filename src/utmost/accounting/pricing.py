@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from utmost.accounting.filters import Filter, choose, composed
+from utmost.accounting.account import Filter
+from utmost.accounting.filters import choose, composed
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Amount, Number, as_rational
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level

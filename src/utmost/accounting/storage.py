@@ -12,8 +12,13 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, ClassVar
 
+from utmost.errors import BadFile, shown
+
 if TYPE_CHECKING:
-    from utmost.accounting.chain import Event
+    from utmost.accounting.account import Event
+
+START = "0" * 64
+"""What stands before the first event of a chain."""
 
 
 class Book(ABC):
@@ -83,3 +88,12 @@ class Storage(ABC):
     def __del__(self) -> None:
         with suppress(Exception):  # an object that was never quite made has nothing to close
             self.close()
+
+
+def changed(dataset: str, number: int | None = None) -> BadFile:
+    """The error for an event whose hash is wrong."""
+    where = "an event" if number is None else f"event {number}"
+    return BadFile(
+        f"{where} of the account {shown(dataset)} was changed after it was written; nothing can be spent from it. "
+        "Restore the ledger from a backup and compare its head with the latest report."
+    )

@@ -15,7 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from utmost.accounting import Price, cheapest
-from utmost.accounting.filters import ZERO, Filter, choose
+from utmost.accounting.account import Filter
+from utmost.accounting.filters import ZERO, choose
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import as_rational
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level

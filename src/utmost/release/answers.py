@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from utmost.accounting.account import LedgerState
+from utmost.accounting.entries import LedgerState
 from utmost.errors import InvalidInput, UtmostError
 from utmost.mechanism.certification import Check
 from utmost.privacy import Level

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from utmost.accounting.account import Entry
-from utmost.accounting.filters import Left, Spent
+from utmost.accounting.account import Left, Spent
+from utmost.accounting.entries import Entry
 from utmost.errors import InvalidInput
 from utmost.release.pictures import spending
 from utmost.release.units import Tier, as_unit

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from utmost.accounting import Account
-from utmost.accounting.account import Entry, LedgerState
+from utmost.accounting.entries import Entry, LedgerState
 from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact.saved import NONSENSE
 from utmost.mechanism.certification import Check

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from utmost.accounting import Account, Ledger, Price, Schedule
-from utmost.accounting.filters import Left, Spent
+from utmost.accounting.account import Left, Spent
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.privacy import Level, as_level

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from utmost.accounting import Price
-from utmost.accounting.filters import Filter, Left, Spent
+from utmost.accounting.account import Filter, Left, Spent
 from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact import Number
 from utmost.exact.saved import NONSENSE

@@ -19,7 +19,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from utmost.accounting import Ledger
-from utmost.accounting.account import Entry
+from utmost.accounting.entries import Entry
 from utmost.accounting.held import HeldAccount
 from utmost.errors import Disconnected, InvalidInput, UtmostError, shown
 from utmost.exact.saved import NONSENSE

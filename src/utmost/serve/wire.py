@@ -16,8 +16,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from utmost.accounting.account import Entry
-from utmost.accounting.filters import Filter, Left, Spent
+from utmost.accounting.account import Filter, Left, Spent
+from utmost.accounting.entries import Entry
 from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact import Amount
 from utmost.exact.saved import NONSENSE, canonical_text

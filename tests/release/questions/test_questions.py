@@ -19,7 +19,7 @@ from oracles.questions import Setting, count, counts, histogram, majority, mean,
 from oracles.tables import as_table, session, tables
 
 import utmost as um
-from utmost.accounting.account import LedgerState
+from utmost.accounting.entries import LedgerState
 from utmost.errors import InvalidInput, NotRowWise, UnsupportedLevel
 from utmost.release import engines
 from utmost.release.answers import Answer

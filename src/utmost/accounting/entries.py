@@ -1,0 +1,62 @@
+"""What an account tells of a spend, and of all of them: plain records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from utmost.exact import Amount
+from utmost.privacy import Level
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One spend: what was asked at which level, and the answer's record once there is one.
+
+    Attributes
+    ----------
+    number : its place among the account's entries, from 1
+    time : when it was reserved (UTC)
+    level : the level, or the levels of a batch, or the level of a schedule's slots
+    cost : what was charged, by resource
+    question, answer : as given; the answer is None while `state` is "reserved"
+    state : "reserved" (charged, no answer recorded) or "done"
+    head : the chain's head right after the entry's last event
+    slots : for a schedule, how many slots it has; else 0
+    used : for a schedule, its used slots as (question, answer or None)
+    """
+
+    number: int
+    time: str
+    level: Level | tuple[Level, ...]
+    cost: dict[str, Amount]
+    question: Any
+    answer: Any
+    state: str
+    head: str
+    slots: int = 0
+    used: tuple[tuple[Any, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class LedgerState:
+    """What the ledger says right after an answer, as plain data for a report.
+
+    Attributes
+    ----------
+    entry : the number of its entry
+    time : when it was recorded
+    spent, left : of the whole budget, in words
+    amounts : what is spent of each resource and its limit, as numbers rounded to floats
+    head : the head of the ledger's chain
+    kept : whether the ledger outlives the process
+    """
+
+    entry: int
+    time: str
+    spent: str
+    left: str
+    amounts: Mapping[str, Mapping[str, float]]
+    head: str
+    kept: bool
