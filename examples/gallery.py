@@ -82,9 +82,9 @@ def cell(words):
 
 def text(words):
     """Plain words as Markdown: signs that would start emphasis or HTML are escaped."""
-    for sign in ("*", "_", "<", "|"):
+    for sign in ("*", "_", "|"):
         words = words.replace(sign, "\\" + sign)
-    return words
+    return words.replace("<", "&lt;")
 
 
 if __name__ == "__main__":

@@ -174,3 +174,38 @@ def test_a_batch_is_one_table_and_every_question_is_designed_once(folder):
     assert [line[0] for line in lines if line[-1:] == ["200-DP"]] == ["older", "old"]
     plan = asked(folder, HEAD + COUNT, "--plan").stdout
     assert plan.strip().splitlines()[0].split() == ["name", "question", "level", "mechanism", "expected", "error"]
+
+
+def test_mistakes_are_spelled_as_the_file_is(folder):
+    text = HEAD + "[ask.mean]\nquestion = 'mean'\ncolumn = 'income'\nlower = 9\nupper = 1\n"
+    done = asked(folder, text + "[ask.vote]\nquestion = 'majority'\nby = { discover = ['town'] }\n", "--plan")
+    assert done.returncode == 2
+    assert "such as lower = 0, upper = 100" in done.stderr
+    assert "um." not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["older.html", "older.json", "older.csv", "index.html"])
+def test_what_somebody_else_put_into_the_folder_is_never_replaced(folder, name):
+    """It is refused before anything is asked; what has another name stays, and answers of before are replaced."""
+    out = folder / "out"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    (out / name).write_text("mine")
+    done = asked(folder, HEAD + COUNT, "--out", str(out))
+    assert done.returncode == 2
+    assert f"{name} is there already" in done.stderr
+    assert not (folder / "budget.db").exists()
+    assert (out / name).read_text() == "mine"
+    (out / name).unlink()
+    for _ in range(2):
+        assert asked(folder, HEAD + COUNT, "--out", str(out)).returncode == 0
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+def test_a_publication_never_replaces_its_ledger(folder):
+    (folder / "out").mkdir()
+    text = HEAD.replace('"budget.db"', '"out/older.json"')
+    done = asked(folder, text + COUNT, "--out", str(folder / "out"))
+    assert done.returncode == 2
+    assert "would replace the ledger" in done.stderr
+    assert not list((folder / "out").iterdir())

@@ -227,6 +227,10 @@ def test_command(tmp_path):
     assert "HET-corollary-1        reproduced with our correction  Corollary 1, (35)" in done.stdout
     assert "1 entry: 1 reproduced with our correction" in done.stdout
     assert "index.html" in done.stdout
+    (tmp_path / "r" / "index.html").write_text("<html>somebody else's")
+    done = utmost("reproduce", "HET-corollary-1", "--quick", "--out", tmp_path / "r")
+    assert done.returncode == 2
+    assert (tmp_path / "r" / "index.html").read_text() == "<html>somebody else's"
 
 
 def test_wrong_use_of_the_command(tmp_path):

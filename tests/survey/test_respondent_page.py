@@ -72,3 +72,14 @@ def test_numbers_that_browsers_round_are_refused():
 
 def test_a_weak_promise_must_be_accepted():
     assert 'id="accept"' in page_of_form(um.local.survey(["no", "yes"], 5.5))
+
+
+@pytest.mark.parametrize("name", ["index.html", "respond.js"])
+def test_a_page_that_somebody_else_made_is_not_replaced(tmp_path, name):
+    made = um.survey.form("t", {"q": ["no", "yes"]}, 1.0)
+    write_page(made, tmp_path)
+    write_page(made, tmp_path)  # our own are
+    (tmp_path / name).write_text("<html>mine")
+    with pytest.raises(um.errors.InvalidInput, match="there already and not of Utmost"):
+        write_page(made, tmp_path)
+    assert (tmp_path / name).read_text() == "<html>mine"

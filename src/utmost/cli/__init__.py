@@ -26,6 +26,7 @@ from utmost.errors import (
     UtmostError,
     shown,
 )
+from utmost.release.spelling import Flags, errors_spelled
 
 UNWRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 """What goes wrong where output is written: a closed pipe, a full disk."""
@@ -114,7 +115,16 @@ class Commands(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command that refuses an option given twice: the first would be ignored, and the second spent for."""
+    """A command whose errors name its own flags, and that refuses an option given twice.
+
+    Of two, the first would be ignored, and the second spent for.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it; where an error spells an argument as Python does, say the flag instead."""
+        flags = {flag for option in self.params for flag in getattr(option, "opts", ())}
+        with errors_spelled(Flags(lambda name: f"--{name.replace('_', '-')}" in flags)):
+            return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments, each option once unless it says that it may be given again."""

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from utmost.cli.output import Json, print_json, read_text, working
-from utmost.cli.release import existing
+from utmost.cli.release import existing, require_apart
 from utmost.errors import BudgetSpent, InvalidInput, UtmostError, shown
+from utmost.release.questions import QUESTIONS
+from utmost.release.spelling import Entries, errors_spelled
 from utmost.serve.wire import arguments_of, level_of, read_asked
 
 if TYPE_CHECKING:
@@ -29,11 +31,17 @@ NEEDED = ("table", "dataset", "unit", "neighbours", "budget")
 KNOWN = {*NEEDED, "ledger", "types", "privacy", "together", "delta", "ask", "title"}
 EXAMPLE = '[ask.older] with question = "count", where = "age >= 65", privacy = 0.5'
 TITLE = "Private answers"
+OUT = (
+    "The folder for pages, JSON, CSV and index.html; made if it is not there. Answers of Utmost in it are replaced by "
+    "those of the same name, and nothing else is."
+)
+AS_IN_THE_FILE = Entries({name: question.options[0].name for name, question in QUESTIONS.items()})
+"""How errors spell arguments: as the file of questions does."""
 
 
 def ask(
     file: Annotated[Path, typer.Argument(help="A TOML file: the table, its budget, and the questions.")],
-    out: Annotated[Path | None, typer.Option(help="The folder for pages, JSON, CSV and index.html; made anew.")] = None,
+    out: Annotated[Path | None, typer.Option(help=OUT)] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Show what each would cost and how it errs; read nothing.")
     ] = False,
@@ -46,7 +54,7 @@ def ask(
     """
     if plan:
         content = read_questions(file)
-        with working("planning"):
+        with working("planning"), errors_spelled(AS_IN_THE_FILE):
             session = _opened(content, file, planned=True)
             plans = _plans(session, content)
         _show_plans(session, plans, content, as_json)
@@ -67,9 +75,11 @@ def ask(
 def publish(file: Path, out: Path) -> tuple[dict[str, Answer], Session]:
     """Ask every question of a file and write the folder; the answers by name, and the session that asked."""
     content = read_questions(file)
-    with working("planning"):
+    with working("planning"), errors_spelled(AS_IN_THE_FILE):
         plans = _plans(_opened(content, file, planned=True), content)  # a mistake opens no account
     pages = _require_folder(out, plans)
+    for page in pages.values():
+        require_apart(page, _place(content.get("ledger"), file.absolute().parent), "name another folder")
     session = _opened(content, file)
     plans = {name: replace(each, source=session.source) for name, each in plans.items()}
     answers = _asked(session, plans, content)

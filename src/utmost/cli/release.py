@@ -16,6 +16,7 @@ from utmost.privacy import Level
 from utmost.privacy.written import read_level
 from utmost.release.options import WHERE, Option
 from utmost.release.questions import QUESTIONS, Question, Questions
+from utmost.release.spelling import COMMAND, spelled
 from utmost.release.units import MOST_UNITS, Unit, people, rows
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def release(**given: Any) -> None:
     if any(stated.values()) and not report:
         raise InvalidInput("--purpose and --author are written on the report; give --report page.html too.")
     if report:
-        _require_apart(require_writable(report), ledger)
+        require_apart(require_writable(report), ledger, "give --report another name")
     extra = {"fresh": given["fresh"], **({"loss": given["loss"]} if given["loss"] else {})}
     unit = _unit(given)
 
@@ -67,11 +68,11 @@ def release(**given: Any) -> None:
         if report and not plan:
             answer.report(report, **stated)
     if not as_json:
-        print(answer)
+        print(spelled(str(answer), COMMAND))
         if report and not plan:
             print(f"  report: {report}")
         return
-    print_json(dict(answer.details))
+    print_json(answer.details | {"notes": [spelled(note, COMMAND) for note in answer.details["notes"]]})
     if not plan and answer.recorded:
         print(RECORDED, file=sys.stderr)
 
@@ -174,12 +175,12 @@ def existing(ledger: str | None, dataset: str) -> Ledger:
     return Ledger(None)
 
 
-def _require_apart(report: Path, ledger: str | None) -> None:
+def require_apart(report: Path, ledger: str | None, remedy: str) -> None:
     """Refuse a report that would replace the ledger, which may not be there yet."""
     kept = ledger_file(ledger)
-    for file in (report, report.with_suffix(".json")):
+    for file in (report, report.with_suffix(".json"), report.with_suffix(".csv")):
         if kept is not None and file.resolve() == kept.resolve():
-            raise InvalidInput(f"the report would replace the ledger {ledger}; give --report another name.")
+            raise InvalidInput(f"the report would replace the ledger {ledger}; {remedy}.")
 
 
 def _require_complete(given: dict[str, Any]) -> type[Question]:

@@ -25,9 +25,10 @@ def reproduce(
 ) -> None:
     """Recompute what the five papers state, and judge each claim; all of them take a few minutes."""
     from utmost.reproduce import choose, run, write
-    from utmost.reproduce.index import summary, tally
+    from utmost.reproduce.index import require_free, summary, tally
 
     chosen = choose(keys or [])
+    require_free(out)
     console = Console(stderr=True)
     with Progress(
         BarColumn(),

@@ -19,7 +19,7 @@ from utmost.design import local
 from utmost.design.local.estimation import Estimate
 from utmost.design.local.survey import Survey
 from utmost.errors import InvalidInput
-from utmost.exact.saved import format_of
+from utmost.exact.saved import format_of, require_ours
 from utmost.privacy import require_accepted
 from utmost.space import label_from_json
 from utmost.survey.collector import Collector, FormSite, local_server, read_collected
@@ -250,6 +250,7 @@ def _estimate_form(
         drawn = None if page is None else results_page(found, level, tables)
     if page is not None:
         try:
+            require_ours(page)
             page.write_text(str(drawn), encoding="utf-8")
         except OSError as problem:
             raise InvalidInput(f"{page} cannot be written: {problem.strerror}; name another file.") from None

@@ -99,3 +99,26 @@ def canonical(content: Any) -> bytes:
 
 canonical_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 """The one way to write an object as JSON: names in order, no spaces, no NaN."""
+
+GENERATOR = '<meta name="generator" content="Utmost">'
+"""What every page of ours has near its beginning."""
+
+
+def require_ours(file: Path, mark: str = GENERATOR) -> None:
+    """Refuse to replace a file that somebody else made: ours, and empty ones, are told by their beginning.
+
+    Parameters
+    ----------
+    file : Path
+        What is to be written; it need not be there.
+    mark : str, optional
+        What a file of ours has among its first letters.
+    """
+    if not file.exists():
+        return
+    if file.is_file():
+        with file.open("rb") as there:
+            start = there.read(1000)
+        if not start or mark.encode() in start:
+            return
+    raise InvalidInput(f"{file} is there already and not of Utmost; move it away, or name another place.")

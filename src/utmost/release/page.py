@@ -20,6 +20,7 @@ from utmost.release.accuracy import BY_LAW
 from utmost.release.answers import Answer
 from utmost.release.pictures import bars, belief, curve_of
 from utmost.release.promise import promises
+from utmost.release.spelling import PAGE, spelled
 from utmost.release.words import MOST_CELLS, cell_name, known_after, show
 
 STYLE = (
@@ -97,7 +98,7 @@ def _section(answer: Answer, alone: bool) -> str:
         ("Accuracy after", _after(answer)),
         ("Accuracy before", _before(answer)),
         ("Spent", f"{answer.privacy} ({terms.neighbours}; {terms.unit})"),
-        *(("Note", note) for note in answer.question.notes),
+        *(("Note", spelled(note, PAGE)) for note in answer.question.notes),
     ]
     proved = [
         ("Proof", f"Private: {proof['private']}. Optimal: {proof['optimal']}{gap}: {proof['because']}."),

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from utmost.errors import InvalidInput
+from utmost.exact.saved import GENERATOR, require_ours
 from utmost.reproduce.entry import COMPUTATIONS, PAPERS, Entry, Verdict, plain
 
 MARKS: dict[Verdict, str] = {"reproduced": "good", "reproduced with our correction": "mended", "not reproduced": "bad"}
@@ -53,11 +55,20 @@ def tally(entries: Sequence[Entry]) -> str:
 
 def write(entries: Sequence[Entry], folder: Path) -> tuple[Path, Path]:
     """Write `index.html` and `reproduce.json` to a folder; pictures are expected in its `pictures`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    require_free(folder)
     data, page = folder / "reproduce.json", folder / "index.html"
     data.write_text(json.dumps(summary(entries), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     page.write_text(_page(entries), encoding="utf-8")
     return page, data
+
+
+def require_free(folder: Path) -> None:
+    """Make the folder; refuse one whose `index.html` somebody else made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InvalidInput(f"{folder} is no folder that can be written to: {problem.strerror}; name another.") from None
+    require_ours(folder / "index.html")
 
 
 def _page(entries: Sequence[Entry]) -> str:
@@ -65,7 +76,7 @@ def _page(entries: Sequence[Entry]) -> str:
     links = "".join(f'<a href="#{paper}">{paper}</a>' for paper in papers)
     sections = "".join(_section(paper, [e for e in entries if e.claim.paper == paper]) for paper in papers)
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">{GENERATOR}'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         "<title>Utmost: the five papers reproduced</title>"
         f"<style>{STYLE}</style></head><body><h1>The five papers, reproduced</h1>"

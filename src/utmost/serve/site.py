@@ -27,6 +27,7 @@ from utmost.release.budget import levels_of
 from utmost.release.page import STYLE, content_of, page_of, title_of
 from utmost.release.pictures import bars
 from utmost.release.questions import QUESTIONS
+from utmost.release.spelling import PAGE, spelled
 from utmost.release.words import measured
 from utmost.serve.api import styled_page
 from utmost.serve.credentials import LASTS, Signer
@@ -123,7 +124,9 @@ class Site:
     def problem(self, visit: Visit, problem: UtmostError) -> HTMLResponse:
         """The page that says what is wrong."""
         status = status_of(problem)
-        return self._page("problem.html", visit, status, code=status, words=str(problem), title="That did not work")
+        return self._page(
+            "problem.html", visit, status, code=status, words=spelled(str(problem), PAGE), title="That did not work"
+        )
 
     async def datasets(self, request: Request, visit: Visit) -> Response:
         """The data sets that the visitor may see."""
@@ -209,7 +212,7 @@ class Site:
             examples=examples(dataset),
             left=left,
             plan=plan,
-            problem="" if problem is None else str(problem),
+            problem="" if problem is None else spelled(str(problem), PAGE),
             may_ask=name in visitor.budgets,
             title=f"Ask {name}",
         )
@@ -229,7 +232,7 @@ class Site:
         except Refused:
             raise
         except UtmostError as problem:
-            return Markup(template.render(problem=str(problem), plan=None))
+            return Markup(template.render(problem=spelled(str(problem), PAGE), plan=None))
         scheme = "https" if self.settings.secure else "http"
         code = as_python(asked, name, f"{scheme}://{self.settings.host}:{self.settings.port}")
         return Markup(template.render(problem="", code=code, **made))
@@ -397,5 +400,5 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "error": f"{number(before.average)} on average, {number(before.worst)} at {before.worst_among or 'worst'}",
         "measured": measured(before.loss),
         "optimal": f"{certificate.claim}: {certificate.reason}",
-        "notes": [*plan.question.notes, *plan.readings],
+        "notes": [spelled(note, PAGE) for note in (*plan.question.notes, *plan.readings)],
     }

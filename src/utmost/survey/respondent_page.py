@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from utmost.design.local.survey import Survey
 from utmost.errors import CannotCertify, InvalidInput
+from utmost.exact.saved import require_ours
 from utmost.privacy.promises import is_weak
 from utmost.survey.form import Form
 
@@ -67,7 +68,7 @@ def write_page(asked: Form | Survey, folder: str | os.PathLike[str], send: str =
     asked : Form or Survey
         What people are asked. It must prove its level: the page checks it again in every browser.
     folder : path
-        Where both files go; made if it is not there.
+        Where both files go; made if it is not there. Files of these names that somebody else made are not replaced.
     send : str
         The address responses are sent to: one beginning with https://, or a path on the same server, such as
         "responses". Without one, people copy the response or save it as a file.
@@ -83,6 +84,8 @@ def write_page(asked: Form | Survey, folder: str | os.PathLike[str], send: str =
     target = Path(folder)
     try:
         target.mkdir(parents=True, exist_ok=True)
+        require_ours(target / PAGE)
+        require_ours(target / MODULE, module_text().partition("\n")[0])
         (target / MODULE).write_text(module_text(), encoding="utf-8")
         (target / PAGE).write_text(text, encoding="utf-8")
     except OSError as problem:

@@ -174,6 +174,6 @@ def _edges(edges: Any) -> tuple[Any, ...]:
     if not numbers or not values or any(a >= b for a, b in pairwise(values)):
         raise InvalidInput(
             f"edges is {shown(edges)}; give 1 to {MOST_EDGES} public numbers below 2^53 in increasing order, such as "
-            "range(20, 100, 5)."
+            "edges=[20, 40, 60]."
         )
     return tuple(values)
