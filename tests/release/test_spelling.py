@@ -1,6 +1,7 @@
 """Arguments are spelled as they are where somebody asks: with flags, in a file, on a page; never as in Python there."""
 
 import ast
+import inspect
 import re
 import shlex
 import tomllib
@@ -12,7 +13,10 @@ from oracles.command import release_command, utmost
 import utmost as um
 from utmost.errors import InvalidInput
 from utmost.release.keys import read_keys
-from utmost.release.spelling import COMMAND, FILE, PAGE, Entries, Flags, errors_spelled, spelled
+from utmost.release.questions import QUESTIONS
+from utmost.release.session import Session
+from utmost.release.spelling import ARGUMENTS, COMMAND, FILE, PAGE, Entries, Flags, errors_spelled, spelled
+from utmost.serve.wire import parameters_of
 
 SOURCE = Path(um.__file__).parent / "release"
 ONLY_IN_PYTHON = ("um.engine(", "um.Session(")
@@ -51,10 +55,11 @@ def test_what_is_quoted_or_no_argument_stays():
         'town is "unbiased=True"',
         "a == b, at_most = 5, rho=0.1 (zCDP)",
         "nothing here",
+        "cut them into bins, such as age=bins(10, 100, 10)",
         "types={'a': ",
     ):
         assert spelled(text, Flags(lambda name: name in ("by", "unbiased", "types"))) == text
-    assert spelled("autocommit=True", Flags(lambda name: False)) == "autocommit=True"
+    assert spelled("unbiased=True", Flags(lambda name: False)) == "unbiased=True"
 
 
 def test_the_command_reads_what_it_is_told_to_write():
@@ -89,6 +94,13 @@ def _text(node):
     if isinstance(node, ast.JoinedStr):
         return "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
     return ""
+
+
+def test_every_argument_is_known():
+    """Those of every question and of a session; `share` is of um.discover, and tiers of the unit."""
+    taken = {name for question in QUESTIONS for name in parameters_of(question)}
+    taken |= set(inspect.signature(Session).parameters) - {"table", "engine"}
+    assert taken | {"share", "tiers"} == ARGUMENTS
 
 
 def test_an_error_is_spelled_and_stays_the_same_error():

@@ -206,8 +206,10 @@ def test_choosing_entries():
     assert {c.paper for c in choose(["rain", "HET"])} == {"RAIN", "HET"}
     assert [c.key for c in choose(["bin-example"])] == ["BIN-example-1", "BIN-example-2", "BIN-example-3"]
     assert len(choose(["LIM-figure-2"])) == 5
+    assert [c.key for c in choose(["rain-figure-2"])] == ["RAIN-figure-2a", "RAIN-figure-2b"]
+    assert [c.key for c in choose(["BIN-theorem-1"])] == ["BIN-theorem-1"]
     assert choose([]) == list(claims())
-    with pytest.raises(um.errors.InvalidInput, match="Did you mean BIN-EXAMPLE-3"):
+    with pytest.raises(um.errors.InvalidInput, match="Did you mean BIN-example-3"):
         choose(["BIN-exampel-3"])
     with pytest.raises(um.errors.InvalidInput, match="Papers: BIN, HET"):
         choose(["zzz"])

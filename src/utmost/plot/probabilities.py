@@ -32,10 +32,12 @@ def rainbow(
     for j, output in enumerate(outputs):
         colour = output if output in ("blue", "red", "green") else None
         axes.plot(rows[:, j], marker="o", markersize=3, linewidth=1, color=colour, label=str(output))
-    for at, names in turns.items():
+    for place, (at, names) in enumerate(turns.items()):
         axes.vlines(at, -0.03, 1.03, color="#888888", linewidth=0.8, linestyle=":")
         told = " = ".join(f"τ({' + '.join(str(outputs[j]) for j in range(k + 1))})" for k in names)
-        axes.annotate(told, (at, 1.0), xytext=(3, -8), textcoords="offset points", fontsize=8, color="#555555")
+        axes.annotate(
+            told, (at, 1.0), xytext=(3, -8 - 11 * place), textcoords="offset points", fontsize=8, color="#555555"
+        )  # one below the other
     axes.set_xlabel("distance to the boundary")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylabel("probability")

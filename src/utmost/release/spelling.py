@@ -21,6 +21,13 @@ PIECE = re.compile(r"""(?<!\w)'[^'\n]*'|"[^"\n]*"|(?<![\w.])(?:um\.[a-z_]+\(?|s(
 """What is quoted, to be passed over; and where a call, or an argument with its name, begins."""
 OTHER_NAMES = {"candidates": "categories", "types": "type", "tiers": "tier"}
 """Arguments that the command spells by another name."""
+ARGUMENTS = frozenset(
+    ("among", "at_least", "budget", "by", "candidates", "categories", "column", "conditions", "dataset", "edges")
+    + ("fresh", "grid", "k", "keys_each", "ledger", "loss", "lower", "monotone", "neighbours", "of", "other", "prior")
+    + ("privacy", "q", "share", "tiers", "types", "unbiased", "unit", "up_to", "upper", "where")
+    + ("x", "x_grid", "x_range", "y", "y_grid", "y_range")
+)
+"""What questions and sessions take: whatever else stands before an equals sign is a column, or somebody's own words."""
 
 
 class Spelling(Protocol):
@@ -41,7 +48,7 @@ def spelled(text: str, spelling: Spelling) -> str:
     >>> spelled("unbiased=True gives the noisy number", COMMAND)
     '--unbiased gives the noisy number'
     >>> spelled("give keys: by=um.keys(town=['Ash', 'Briar']).", COMMAND)
-    "give keys: --by 'town=Ash,Briar'."
+    'give keys: --by town=Ash,Briar.'
     >>> spelled("give keys: by=um.keys(town=['Ash', 'Briar']).", FILE)
     'give keys: by = { town = ["Ash", "Briar"] }.'
     """
@@ -92,7 +99,8 @@ def _end(text: str, begin: int) -> int:
 
 
 def _spelled(piece: str, spelling: Spelling) -> str | None:
-    if piece[0] in "'\"":
+    name, equals, _ = piece.partition("=")
+    if piece[0] in "'\"" or (equals and name.isidentifier() and name not in ARGUMENTS):
         return None
     if piece.endswith("="):
         return spelling.argument(piece[:-1], None)
@@ -137,22 +145,17 @@ def for_a_shell(text: str) -> str:
     return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else quote(text)
 
 
-def anything(name: str) -> bool:
-    """Whether a name is an argument, where nobody says which there are."""
-    return True
-
-
 @dataclass(frozen=True)
 class Flags:
     """One flag for each argument, as on a command line; or, without dashes and quotes, the fields of a form.
 
     Attributes
     ----------
-    known : whether there is a flag of this name
+    known : whether there is a flag of this name, spelled with underscores
     dashes, quote : what stands before a flag, and how a value with spaces in it is written
     """
 
-    known: Callable[[str], bool] = anything
+    known: Callable[[str], bool] = lambda name: True
     dashes: str = "--"
     quote: Callable[[str], str] = for_a_shell
 
@@ -211,16 +214,12 @@ class Entries:
     Attributes
     ----------
     first : the name of each question's first argument, which Python need not name
-    known : whether there is an argument of this name
     """
 
     first: Mapping[str, str] = field(default_factory=dict)
-    known: Callable[[str], bool] = anything
 
     def argument(self, name: str, value: ast.expr | None) -> str | None:
         """A name, and its value as TOML writes it."""
-        if not self.known(name):
-            return None
         return name if value is None else f"{name} = {_called(value, self) or _toml(_plain(value))}"
 
     def called(self, name: str, call: ast.Call | None) -> str | None:

@@ -53,16 +53,19 @@ def choose(keys: Iterable[str]) -> Sequence[Claim]:
     known = claims()
     for key in wanted:
         if not any(_named(claim, key) for claim in known):
-            near = difflib.get_close_matches(key, [c.key.upper() for c in known], n=3)
+            names = {c.key.upper(): c.key for c in known}
+            near = [names[name] for name in difflib.get_close_matches(key, names, n=3)]
             hint = f" Did you mean {', '.join(near)}?" if near else f" Papers: {', '.join(PAPERS)}."
             raise InvalidInput(f"no entry is called {key!r}.{hint}")
     return [c for c in known if not wanted or any(_named(c, key) for key in wanted)]
 
 
 def _named(claim: Claim, key: str) -> bool:
-    """Whether a key names a claim: all of its name, or the beginning up to a dash or a dot."""
-    name = claim.key.upper()
-    return name == key or name.startswith((f"{key}-", f"{key}."))
+    """Whether a key names a claim: all of its name, or its beginning up to a dash, a dot or the letter of a panel."""
+    start, key_of, rest = claim.key.upper().partition(key)
+    if start or not key_of:
+        return False
+    return not rest or rest[0] in "-." or (key[-1].isdigit() and rest[0].isalpha())
 
 
 def _compute(claim: Claim, quick: bool, pictures: Path | None) -> Entry:
