@@ -21,12 +21,12 @@ PIECE = re.compile(r"""(?<!\w)'[^'\n]*'|"[^"\n]*"|(?<![\w.])(?:um\.[a-z_]+\(?|s(
 """What is quoted, to be passed over; and where a call, or an argument with its name, begins."""
 OTHER_NAMES = {"candidates": "categories", "types": "type", "tiers": "tier"}
 """Arguments that the command spells by another name."""
-ARGUMENTS = frozenset(
-    ("among", "at_least", "budget", "by", "candidates", "categories", "column", "conditions", "dataset", "edges")
-    + ("fresh", "grid", "k", "keys_each", "ledger", "loss", "lower", "monotone", "neighbours", "of", "other", "prior")
-    + ("privacy", "q", "share", "tiers", "types", "unbiased", "unit", "up_to", "upper", "where")
-    + ("x", "x_grid", "x_range", "y", "y_grid", "y_range")
-)
+ARGUMENTS = {
+    *("among", "at_least", "budget", "by", "candidates", "categories", "column", "conditions", "dataset", "edges"),
+    *("fresh", "grid", "k", "keys_each", "ledger", "loss", "lower", "monotone", "neighbours", "of", "other", "prior"),
+    *("privacy", "q", "share", "tiers", "types", "unbiased", "unit", "up_to", "upper", "where"),
+    *("x", "x_grid", "x_range", "y", "y_grid", "y_range"),
+}
 """What questions and sessions take: whatever else stands before an equals sign is a column, or somebody's own words."""
 
 
