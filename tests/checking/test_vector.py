@@ -6,6 +6,7 @@ Covers `checking/coordinate`.
 import hashlib
 import json
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,6 +29,8 @@ SAVED = [
     (Lattice(3, "exchange", 1, 0, 500), um.GaussianDP(1), "absolute"),
     (Lattice(5, "any", 1, 0, 500), um.ApproxDP(1, "1e-3"), "zero-one"),
     (Lattice(2, "cube", 1, 0, 500), um.ZCDP("0.5"), "squared"),
+    (Lattice(12, "sum-zero", 1, 0, 2000), um.PureDP(1), "absolute"),
+    (Lattice(12, "exchange", 1, 0, 2000), um.PureDP(1), "absolute"),
 ]
 
 
@@ -145,3 +148,24 @@ def test_one_integer_is_bounded_like_a_number(level, loss):
             table = cost(loss, np.arange(points)[:, None] - np.arange(points))
             least = least_loss_by_lines(points, 1, level.lines(), np.full(points, 1 / points), table)
             assert 0.5 * least < alone <= least + 1e-9
+
+
+def test_evidence_of_a_rest_and_of_noise_is_doubted():
+    """A rest is for exchanges, and for noise that treats it like a cell; what no noise goes below is recomputed."""
+    space, level = Lattice(12, "exchange", 1, 0, 2000), um.PureDP(1)
+    found = best_vector(space, level)
+    assert found.verify()
+    assert found.certificate.evidence["rest"] is True
+    assert 0.99 * found.value < found.certificate.evidence["noise"] <= found.value
+
+    def with_evidence(solution, **changes):
+        changed = solution.certificate.evidence | changes
+        return replace(solution, certificate=replace(solution.certificate, evidence=changed))
+
+    for forged in ({"noise": found.value * 1.0001}, {"noise": -1.0}, {"noise": "0.5"}, {"rest": 1}, {"rest": False}):
+        assert not with_evidence(found, **forged).verify()
+    lifted = best_vector(Lattice(3, "exchange", 1, 0, 20_000), um.PureDP("0.1"), alone=True)
+    assert lifted.mechanism.noise.slack > 0
+    assert lifted.verify()
+    assert not with_evidence(lifted, rest=True).verify()
+    assert not with_evidence(best_vector(Lattice(3, "one-way", 1, 0, 500), level), rest=True).verify()

@@ -23,9 +23,18 @@ from utmost.privacy import Level
 from utmost.release.accuracy import After, Before
 from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
-from utmost.release.questions.question import Question, describe, in_unit
+from utmost.release.questions.question import Question, describe, gap_among_noise, in_unit
 from utmost.release.questions.share import ShareFinding
-from utmost.release.words import cell_name, compared_by, estimated, known_after, measured, optimality, show
+from utmost.release.words import (
+    cell_name,
+    compared_by,
+    estimated,
+    gap_in_words,
+    known_after,
+    measured,
+    optimality,
+    show,
+)
 from utmost.solution import Solution, Verification
 from utmost.solution.card import card
 from utmost.solution.solution_file import solution_to_json
@@ -321,10 +330,11 @@ def _listed(part: Any) -> Any:
 
 def _lines(question: Question, before: Before, after: After | None) -> list[str]:
     certificate, terms = question.solution.certificate, question.terms
+    gap = gap_in_words(in_unit(question, certificate.gap), gap_among_noise(question))
     lines = [
         f"  privacy: {question.privacy}, {terms.neighbours}, {terms.unit}",
         f"  mechanism: {certificate.method}",
-        f"  optimal: {optimality(certificate, in_unit(question, certificate.gap), question.proved_of)}",
+        f"  optimal: {optimality(certificate, gap, question.proved_of)}",
         f"  accuracy before: {measured(before.loss)} {before.average:.4g} on average"
         f"{estimated(before.standard_error)}, {before.worst:.4g} at {before.worst_among or 'worst'}"
         + (f" ({before.holds})" if before.holds else ""),

@@ -21,7 +21,7 @@ from utmost.release.answers import Answer
 from utmost.release.pictures import bars, belief, curve_of
 from utmost.release.promise import promises
 from utmost.release.spelling import PAGE, spelled
-from utmost.release.words import MOST_CELLS, cell_name, known_after, show
+from utmost.release.words import MOST_CELLS, cell_name, gap_in_words, known_after, show
 
 STYLE = (
     ":root{color-scheme:light dark;--page:#fff;--ink:#222;--soft:#666;--line:#ddd;--ours:#4271ae;--others:#b8bcc4}"
@@ -93,7 +93,8 @@ def _section(answer: Answer, alone: bool) -> str:
     """One answer; where it is alone on the page, the page's title has asked the question already."""
     details, terms = answer.details, answer.question.terms
     proof = details["proof"]
-    gap = "" if proof["gap"] is None else f" (gap {proof['gap']:.2g} on {proof['of']})"
+    gap = gap_in_words(proof["gap"], proof.get("gap among noise"), proof["of"])
+    optimal = f"{proof['optimal']}{f' ({gap})' if gap else ''}: {proof['because']}"
     facts = [
         ("Accuracy after", _after(answer)),
         ("Accuracy before", _before(answer)),
@@ -101,7 +102,10 @@ def _section(answer: Answer, alone: bool) -> str:
         *(("Note", spelled(note, PAGE)) for note in answer.question.notes),
     ]
     proved = [
-        ("Proof", f"Private: {proof['private']}. Optimal: {proof['optimal']}{gap}: {proof['because']}."),
+        (
+            "Proof",
+            f"Private: {proof['private']}. Optimal: {optimal}.",
+        ),
         ("Mechanism", details["mechanism"]),
         ("Statistic", _statistic(answer)),
         ("Loss and prior", f"{details['question']['loss']} loss, {details['question']['prior']} prior"),

@@ -43,10 +43,24 @@ def first_of(texts: list[str], everything: Collection[Any]) -> str:
     return "; ".join(texts) + (f"; and {more:,} more" if more else "")
 
 
-def optimality(certificate: Certificate, gap: float | None, proved_of: str = "") -> str:
-    """What is known about better mechanisms; the gap in the unit of the answer, or of what it is made of."""
+def optimality(certificate: Certificate, gap: str, proved_of: str = "") -> str:
+    """What is known about better mechanisms, with the gap in words."""
     of = f" on {proved_of}" if proved_of else ""
-    return f"{certificate.claim}{of}{'' if gap is None else f' (gap {gap:.2g})'}: {certificate.reason}"
+    return f"{certificate.claim}{of}{f' ({gap})' if gap else ''}: {certificate.reason}"
+
+
+def gap_in_words(gap: float | None, among_noise: float | None, of: str = "") -> str:
+    """How far better mechanisms may be, and better noise: no law of errors that is the same at every table.
+
+    Examples
+    --------
+    >>> gap_in_words(0.85, 0.0004)
+    'gap 0.85 with the ends of the range, 0.0004 among all noise'
+    """
+    if gap is None:
+        return ""
+    said = f"gap {gap:.2g}{f' on {of}' if of else ''}"
+    return said if among_noise is None else f"{said} with the ends of the range, {among_noise:.2g} among all noise"
 
 
 def measured(loss: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate, combinations
@@ -26,6 +26,8 @@ from utmost.space.graph import Space
 from utmost.space.line import Line, require_whole
 
 Moves: TypeAlias = Literal["one-way", "cube", "exchange", "sum-zero", "any"]
+ENDLESS = 2**49
+"""How many moves a range holds whose ends do not count."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ class Lattice:
         if self.moves == "sum-zero":
             return tuple(int(value) for value in values)
         return tuple(min(max(int(value), self.lower), self.upper) for value in values)
+
+    @property
+    def endless(self) -> Lattice:
+        """The same integers on a range so large that its ends do not count: what holds there holds for all noise."""
+        return replace(self, upper=self.lower + ENDLESS * max(1, self.reach))
 
     def __str__(self) -> str:
         each = f"{self.dimension} integers {self.lower} to {self.upper}"

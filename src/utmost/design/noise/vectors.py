@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -19,7 +20,7 @@ from utmost.design.noise.window import window_evidence
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
-from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
 from utmost.mechanism.moves import square_of_moves, sum_of_moves
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
 from utmost.privacy.level import decay_above
@@ -46,7 +47,13 @@ SUMMED = (
     "no private mechanism whose answers add up to the number of rows errs less on average over all cells and tables: a "
     "flow between errors, dual to all noise, taken to every mechanism on the range"
 )
+WITH_REST = (
+    "no private mechanism errs less on average over all cells, the rows in none of them, and tables: a flow between "
+    "errors, dual to all noise, taken to every mechanism on the range"
+)
 CLOSE = 0.999
+WIDE = 0.99
+"""Below this share of the value another bound is looked for, and it is said what noise the ends of the range hide."""
 MOST_WINDOW = 3
 """Up to how many cells that hold every row windows are tried; beyond, layers prove as much at once."""
 
@@ -84,22 +91,49 @@ def best_vector(
     >>> round(found.value, 10), found.certificate.method, bool(found.verify())
     (1.5829928576, 'one-way noise on all 3 integers at once', True)
     """
-    mechanism = NoisyVector(best_vector_noise(space, level, loss, independent, alone))
-    value = mechanism.expected(loss)
+    noise = best_vector_noise(space, level, loss, independent, alone)
     problem = Problem("number.vector", space, level, {"loss": loss})
-    evidence: dict[str, Any] = {}
-    whole = space.moves == "sum-zero" and space.dimension > 2
-    together = SUMMED if whole else TOGETHER
-    reason, bound = together if whole and loss == "absolute" and _is_pure(level) else ALONE, proved_bound(problem, {})
-    if bound < CLOSE * value and not (reason == SUMMED and space.dimension > MOST_WINDOW):
-        offered = window_evidence(space, level, loss, lambda each: proved_bound(problem, each))
-        if offered and proved_bound(problem, offered) > bound:
-            evidence, reason, bound = offered, together, proved_bound(problem, offered)
+    value, (bound, reason, evidence) = noise.mean(loss), _best_bound(problem, noise)
+    alike = _alike(problem, alone or _is_alike(noise)) if bound < WIDE * value and not independent else None
+    if alike is not None and proved_bound(problem, {"rest": True}) / alike.mean(loss) > bound / value:
+        noise, value, evidence = alike, alike.mean(loss), {"rest": True}
+        bound, reason = proved_bound(problem, evidence), WITH_REST
     bound = min(bound, value)
+    if bound < WIDE * value:
+        among_noise = min(value, proved_bound(replace(problem, space=space.endless), evidence))
+        evidence = evidence | ({"noise": among_noise} if among_noise > bound else {})
+    mechanism = NoisyVector(noise)
     certificate = Certificate(
         "bound", reason, f"expected {loss} loss of one integer", mechanism.name, bound, value - bound, evidence
     )
     return Solution(problem, mechanism, value, certificate)
+
+
+def _best_bound(problem: Problem, noise: Any) -> tuple[float, str, dict[str, Any]]:
+    """The largest bound on the integers that were asked for, what it is about, and its evidence."""
+    space, level, loss = problem.space, problem.privacy, problem.data["loss"]
+    whole = space.moves == "sum-zero" and space.dimension > 2
+    together = SUMMED if whole else TOGETHER
+    reason, bound = together if whole and loss == "absolute" and _is_pure(level) else ALONE, proved_bound(problem, {})
+    if bound < CLOSE * noise.mean(loss) and not (reason == SUMMED and space.dimension > MOST_WINDOW):
+        offered = window_evidence(space, level, loss, lambda each: proved_bound(problem, each))
+        if offered and proved_bound(problem, offered) > bound:
+            return proved_bound(problem, offered), together, offered
+    return bound, reason, {}
+
+
+def _alike(problem: Problem, free: bool) -> BallLaw | None:
+    """Exchange noise that treats the cells and the rows in none of them alike, where all of them have a bound."""
+    space, loss = problem.space, problem.data["loss"]
+    pure = pure_within(problem.privacy)
+    known = free and space.moves == "exchange" and loss == "absolute" and _is_pure(problem.privacy)
+    if not known or pure is None or not 1 < space.dimension <= MOST_BALL["exchange"] or space.reach < 1:
+        return None
+    return min(ball_laws("exchange", space, pure, loss, 0), key=lambda law: law.mean(loss))
+
+
+def _is_alike(noise: Any) -> bool:
+    return isinstance(noise, BallLaw) and noise.shape == "exchange" and noise.slack == 0
 
 
 def best_vector_noise(space: Lattice, level: Level, loss: str, independent: bool = False, alone: bool = False) -> Any:

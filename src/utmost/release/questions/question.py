@@ -328,6 +328,7 @@ def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:
 def describe(question: Question, dataset: str) -> dict[str, Any]:
     """Everything public about a question, as plain data: what a plan shows and an answer repeats."""
     certificate, privacy = question.solution.certificate, proved_private(question)
+    among_noise = gap_among_noise(question)
     return {
         "words": question.words,
         "question": question.public,
@@ -344,6 +345,7 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
             "because": certificate.reason,
             "bound": in_unit(question, certificate.bound),
             "gap": in_unit(question, certificate.gap),
+            **({} if among_noise is None else {"gap among noise": among_noise}),
         },
         "notes": list(question.notes),
         "accuracy": {"before": asdict(question.accuracy)},
@@ -366,6 +368,13 @@ def proved_private(question: Question) -> Check:
     if not check.passed:
         raise CannotCertify(f"the mechanism is not proved private ({check.detail}); ask at another level.")
     return replace(check, detail="; ".join(filter(None, (check.detail, question.composition))))
+
+
+def gap_among_noise(question: Question) -> float | None:
+    """How far better noise may be, where the ends of a range take much of the gap to every mechanism."""
+    solution = question.solution
+    least = solution.certificate.evidence.get("noise")
+    return in_unit(question, solution.value - least) if isinstance(least, float) else None
 
 
 def in_unit(question: Question, value: float | None) -> float | None:
