@@ -31,7 +31,7 @@ from oracles.tables import UNITS, as_table
 import utmost as um
 from utmost.errors import BudgetSpent, EngineFailed, InvalidInput, NotRowWise
 from utmost.release import engines
-from utmost.release.contributions import as_grid, ones, statement, values
+from utmost.release.contributions import as_grid, distances_to_ends, ones, statement, values
 from utmost.release.engines import spark_jobs
 from utmost.release.engines.spark_columns import Spark
 from utmost.release.groups import grouped_statement
@@ -174,6 +174,22 @@ def test_sums_beyond_64_bits_are_exact(spark, ansi, on):
     made = asked.statement(SECRET)
     assert list(source.integers(made).values()) == [70_000 * 2**47] != [0]
     assert 70_000 * 2**47 > 2**63
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_sums_in_one_part_in_two_and_in_three(stored, ansi, on):
+    """Clamped at the ends of what one part holds, and beyond them; differences of the largest totals fit, too."""
+    ansi(on)
+    sizes = [2**k + i for k in (0, 20, 21, 22, 41, 42, 43, 47, 62) for i in (-1, 0, 1)]
+    numbers = [sign * size for size in sizes for sign in (1, -1)]
+    source = engines.open_table(stored(pyarrow.table({"n": numbers})))
+    ends = [(-(2**k) - i, 2**k - 1 + i) for k in (21, 42) for i in (0, 1)] + [(1 - 2**47, 2**47 - 1), (0, 2**21)]
+    parts = {f"s{i}": values(source, "n", as_grid(*pair, 1), None) for i, pair in enumerate(ends)}
+    parts["above"], parts["below"] = distances_to_ends(source, "n", as_grid(-9, 2**21 - 1, 1), None)
+    wanted = {f"s{i}": sum(min(max(n, low), high) for n in numbers) for i, (low, high) in enumerate(ends)}
+    wanted["above"] = sum(min(max(n, -9), 2**21 - 1) + 9 for n in numbers)
+    wanted["below"] = len(numbers) * (2**21 + 8) - wanted["above"]
+    assert source.integers(statement(source, um.rows(at_most=99), 1, parts, SECRET)) == wanted
 
 
 @pytest.mark.parametrize("on", [True, False])

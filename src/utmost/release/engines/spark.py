@@ -108,7 +108,7 @@ class SparkSource(Source):
         """The columns of a statement by keys, as whole numbers."""
         names = [self.connection.functions.col(quoted(name)).cast("bigint") for name in statement.columns]
         made = statement.made.select(*names)  # type: ignore[attr-defined]
-        found = np.array(rows_of(self.connection, made), dtype=np.int64)
+        found = np.array([tuple(row) for row in rows_of(self.connection, made)], dtype=np.int64)  # a Row is slow
         return list(found.reshape(-1, len(statement.columns)).T)
 
     def all_columns(self, statement: Statement) -> list[Any]:

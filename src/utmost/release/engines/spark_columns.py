@@ -22,6 +22,7 @@ from functools import reduce
 from typing import Any, NoReturn
 
 from utmost.errors import NotRowWise
+from utmost.release.engines.spark_bounds import Bounds
 
 WHOLE = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"}
 TYPES = {**WHOLE, "float32": "float", "float64": "double", "boolean": "boolean", "string": "string", "date": "date"}
@@ -36,8 +37,8 @@ EXACT_DIGITS = 15
 MOST_DIGITS = 18
 """DuckDB keeps decimal numbers of this many digits in 64 bits; of more it converts in ways of its own."""
 EXACT = 2**53
-PART = 22
-"""Bits of a part of a number that is added: 2^41 of them fit 64 bits."""
+PART = 21
+"""Bits of a part of a number that is added: 2^41 of them, and the difference of two such totals, fit 64 bits."""
 HUGE = 2.0**62
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MICROSECOND = datetime.timedelta(microseconds=1)
@@ -88,6 +89,7 @@ class Columns:
 
     def __init__(self, spark: Spark) -> None:
         self.spark, self.functions, self._made = spark, spark.functions, dict[Any, Any]()
+        self._bounds = Bounds()
 
     def column(self, node: Any) -> Any:
         """The PySpark column of a value; its fields are columns of the frame it is used in."""
@@ -284,18 +286,26 @@ class Columns:
     # ---- over many rows, in the aggregations that questions make ----
 
     def _sum(self, node: Any) -> Any:
-        """A sum of whole numbers, exact for tables of up to 2^41 rows: in parts of 22 bits, each added in 64."""
+        """A sum of whole numbers, exact for tables of up to 2^41 rows: in parts of 21 bits, each added in 64.
+
+        There are as many parts as the range of the numbers needs: one, if they are clamped below 2^21. A total of a
+        part is less than 2^62 in size, so that the difference of two totals is a whole number of 64 bits, too.
+        """
         value = self._chosen(node)
         if _is_total(node.arg):
             return self.functions.sum(value.cast("decimal(38,0)"))
-        value = value.cast("bigint")
-        if _size(node.arg) <= 2**PART:
+        value, (low, high) = value.cast("bigint"), self._bounds.of(node.arg)
+        several = next((n for n in (1, 2) if -(2 ** (PART * n)) <= low and high < 2 ** (PART * n)), 3)
+        if several == 1:
             return self.functions.sum(value)
-        part, shift = self.functions.lit(2**PART - 1).cast("bigint"), self.functions.shiftright
-        parts = (value.bitwiseAND(part), shift(value, PART).bitwiseAND(part), shift(value, 2 * PART))
-        totals = [self.functions.sum(one).cast("decimal(19,0)") for one in parts]
-        scales = [self.functions.lit(2 ** (PART * i)).cast("bigint").cast("decimal(14,0)") for i in range(3)]
-        return totals[0] + totals[1] * scales[1] + totals[2] * scales[2]
+        mask, shift = self.functions.lit(2**PART - 1).cast("bigint"), self.functions.shiftright
+        parts = [value, *(shift(value, PART * i) for i in range(1, several))]
+        parts[:-1] = [part.bitwiseAND(mask) for part in parts[:-1]]
+        whole = self.functions.sum(parts[0]).cast("decimal(19,0)")
+        for i, part in enumerate(parts[1:], 1):
+            scale = self.functions.lit(2 ** (PART * i)).cast("bigint").cast("decimal(14,0)")
+            whole = whole + self.functions.sum(part).cast("decimal(19,0)") * scale
+        return whole
 
     def _count(self, node: Any) -> Any:
         return self.functions.count(self._chosen(node))
@@ -334,16 +344,6 @@ def _is_total(node: Any) -> bool:
     if type(relation).__name__ == "Aggregate":
         return _is_total({**relation.groups, **relation.metrics}[node.name])
     return type(relation).__name__ != "DatabaseTable" and _is_total(relation.values[node.name])
-
-
-def _size(node: Any) -> float:
-    """What the size of a whole number is at most, if that can be seen."""
-    name = type(node).__name__
-    if name == "Literal":
-        return abs(int(node.value or 0))
-    if name == "Cast" and node.arg.dtype.is_integer():
-        return _size(node.arg)
-    return max(_size(node.true_expr), _size(node.false_null_expr)) if name == "IfElse" else math.inf
 
 
 def require_same_meaning(node: Any) -> None:

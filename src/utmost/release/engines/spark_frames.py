@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from utmost.errors import NotRowWise
-from utmost.release.engines.spark_columns import Columns, Spark, all_true, field_name, quoted
+from utmost.release.engines.spark_columns import Columns, Spark, all_true, field_name
 from utmost.release.source import KEYS, import_ibis
 
 
@@ -74,14 +74,17 @@ class Frames:
 
     def _renamed(self, reference: Any) -> Any:
         """A table of a join, with names of columns that no other has."""
-        names = reference.parent.schema.names
-        column = self.spark.functions.col
-        return self.frame(reference.parent).select(
-            *(column(quoted(name)).alias(field_name(reference, name)) for name in names)
-        )
+        names = (field_name(reference, name) for name in reference.parent.schema.names)
+        return self.frame(reference.parent).toDF(*names)
 
     def _union(self, node: Any) -> Any:
         return self.frame(node.left).union(self.frame(node.right))
 
     def _named(self, values: Mapping[str, Any]) -> list[Any]:
-        return [self.columns.column(value).alias(name) for name, value in values.items()]
+        """Columns under their names; one that has its name already is not named again, which is a call of Spark's."""
+        return [
+            self.columns.column(value)
+            if type(value).__name__ == "Field" and field_name(value.rel, value.name) == name
+            else self.columns.column(value).alias(name)
+            for name, value in values.items()
+        ]
