@@ -25,9 +25,9 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import as_rational
 from utmost.release.arguments import listed, plain
 from utmost.release.bins import Bins
-from utmost.release.conditions import as_condition, nearest_single
+from utmost.release.conditions import as_condition
 from utmost.release.contributions import keep_alike, number_column
-from utmost.release.source import Source, Statement, kind_of
+from utmost.release.source import Source, Statement, kind_of, nearest_single
 from utmost.release.units import Unit
 
 MOST_CELLS = 1000

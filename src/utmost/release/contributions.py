@@ -32,8 +32,8 @@ from typing import Any
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, as_rational, show_rational
 from utmost.release.arguments import Neighbours
-from utmost.release.conditions import as_condition, as_number, is_known
-from utmost.release.source import Source, Statement, kind_of
+from utmost.release.conditions import as_condition, as_number
+from utmost.release.source import Source, Statement, is_known, kind_of
 from utmost.release.units import Unit
 
 TINY = 1e-290

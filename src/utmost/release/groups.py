@@ -23,10 +23,9 @@ import numpy as np
 
 from utmost.errors import InvalidInput
 from utmost.release.cells import Cells, bin_column, bin_number
-from utmost.release.conditions import nearest_single
 from utmost.release.contributions import Contribution, keep_rows, ones, require_id
 from utmost.release.keys import Keys
-from utmost.release.source import KEYS, Source, Statement, kind_of
+from utmost.release.source import KEYS, Source, Statement, kind_of, nearest_single
 from utmost.release.units import Unit
 
 if TYPE_CHECKING:

@@ -1,4 +1,8 @@
-"""An opened table, and the one place that asks an engine for integers.
+"""An opened table: what it may be asked, and the one place that asks an engine for integers.
+
+A table guards its rows: whatever people write, every operation in it must be on the list of those that look at one row
+and cannot fail on any (`allowed`). `Source.proved` trusts nobody about that, and writes what an engine would convert by
+itself, and fail in, so that it cannot.
 
 Only the *schema* is looked at before a spend is reserved: names and types of columns are public. What stands in the
 rows is touched by `Source.integers` alone, whose failure says one fixed sentence whatever the reason.
@@ -13,16 +17,19 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 
-from utmost.errors import EngineFailed, InvalidInput, UtmostError, shown
+from utmost.errors import EngineFailed, InvalidInput, NotRowWise, UtmostError, shown
 from utmost.exact.arrays import Integers
+from utmost.release.allowed import ARITHMETIC, CHOSEN, COMPARED, OF_INSTANTS, OPERATIONS, WIDEST, refuse
 from utmost.release.arguments import plain
 
 FAILED = (
@@ -220,6 +227,15 @@ class Source:
         )
         return self.made_up[base]
 
+    def proved(self, value: Any) -> Any:
+        """A value of the table that looks at one row and fails on none, as the engine is asked for it; or an error."""
+        operations = import_ibis().expr.operations
+        require_row_wise(value, self.table)
+        self.require_readable({field.name for field in value.op().find(operations.Field, filter=operations.Value)})
+        if not value.op().find(operations.Field):
+            raise InvalidInput("it looks at no column, so it is public already: leave such a condition out.")
+        return self.adapted(made_total(value))
+
     def adapted(self, condition: Any) -> Any:
         """A row-wise condition as this engine needs it written."""
         return condition
@@ -326,6 +342,235 @@ def kind_of(dtype: Any) -> str:
     if dtype.is_timestamp():
         return "timestamp" if dtype.timezone is None else "instant"
     return "other"
+
+
+# ---- which values look at one row and fail on none ----
+
+
+def require_row_wise(value: Any, table: Any) -> None:
+    """Refuse a value that looks beyond its row, at another table, or could fail on some row."""
+    waiting = [value.op()]
+    while waiting:
+        node = waiting.pop()
+        name = type(node).__name__
+        if name not in OPERATIONS:
+            refuse(name)
+        if name == "Field":
+            if node.rel != table.op():
+                raise NotRowWise(
+                    "the condition looks at another table than the session's; build it from session.table, or give "
+                    "a function: lambda t: t.age >= 65."
+                )
+            continue
+        if name == "Literal" and isinstance(node.value, str) and "\0" in node.value:
+            raise InvalidInput("the condition holds the character NUL, which not every engine knows; leave it out.")
+        waiting += [part for part in _parts(node) if hasattr(part, "dtype")]
+        _require_total(node, name)
+
+
+def _require_total(node: Any, name: str) -> None:
+    """Refuse operations that an engine may fail in on some value of the operands' types."""
+    if name in ("Cast", "TryCast"):
+        source, target = kind_of(node.arg.dtype), kind_of(node.to)
+        widening = target == "text" or (source in ("number", "truth") and node.to.is_float64())
+        known = "other" not in (source, target)
+        if "instant" in (source, target) and source != target:
+            raise NotRowWise(
+                "a time with a time zone becomes another date, time or text in every zone; compare it with a moment: "
+                "seen >= '2026-01-31 12:00:00+01:00'."
+            )
+        if source == "timestamp" and target == "text":  # DuckDB's TRY_CAST stops at its first times as well
+            raise NotRowWise("a time as text fails on some times; compare with a time: seen >= '2026-01-31 12:00:00'.")
+        if not known or (name == "Cast" and not widening):
+            raise NotRowWise(
+                f"a cast from {node.arg.dtype} to {node.to} fails on values that do not fit; use TRY_CAST(... AS "
+                "...) in SQL or .try_cast(...) in Ibis, which makes them null."
+            )
+    elif name in COMPARED:
+        require_comparable(node.left, node.right)
+    elif name == "IfElse":
+        require_comparable(node.true_expr, node.false_null_expr)
+    elif name == "Between":
+        require_comparable(node.arg, node.lower_bound)
+        require_comparable(node.arg, node.upper_bound)
+    elif name == "InValues":
+        for option in node.options:
+            require_comparable(node.value, option)
+    elif name in ("StringSQLLike", "StringSQLILike"):
+        pattern = getattr(node.pattern, "value", None)
+        if not isinstance(pattern, str) or "\\" in pattern or getattr(node, "escape", None):
+            raise NotRowWise("LIKE takes a fixed pattern of text, without backslashes or ESCAPE.")
+    elif name in (*ARITHMETIC, *CHOSEN, "Lowercase", "Uppercase", "Substring", "DateDelta"):
+        from utmost.release.computed import require_computable
+
+        require_computable(node, name)
+    elif name.startswith("Extract") and kind_of(node.arg.dtype) == "instant":
+        raise NotRowWise(OF_INSTANTS)
+    elif name.startswith("Extract") and kind_of(node.arg.dtype) not in ("date", "timestamp"):
+        raise NotRowWise(f"a part of a date needs a date, not {node.arg.dtype}; use TRY_CAST(... AS DATE) first.")
+
+
+def require_comparable(left: Any, right: Any) -> None:
+    """Refuse a comparison in which an engine would convert one side."""
+    one, other = kind_of(left.dtype), kind_of(right.dtype)
+    decimals = left.dtype.is_decimal() != right.dtype.is_decimal()
+    literal = type(left).__name__ == "Literal" or type(right).__name__ == "Literal"
+    if one != other or one == "other" or (decimals and not literal):
+        raise NotRowWise(
+            f"comparing {left.dtype} with {right.dtype} makes an engine convert rows, which may fail on some; use "
+            "TRY_CAST so that both are of one kind."
+        )
+
+
+def _parts(node: Any) -> list[Any]:
+    parts: list[Any] = []
+    for argument in node.args:
+        parts += list(argument) if isinstance(argument, tuple) else [argument]
+    return parts
+
+
+# ---- such values, written so that no engine fails on them ----
+
+
+def made_total(value: Any) -> Any:
+    """The same condition, with conversions that an engine would make by itself, and fail in, made so that they cannot.
+
+    NaN is null in every column of floating-point numbers. Not a matter of taste: engines skip blocks of rows by their
+    least and greatest value, in which NaN may not be counted. Then whether `x >= 65` is true of a NaN depends on the
+    *other* rows of its block. Times are compared in microseconds; decimals of different types, and floating-point
+    numbers of 32 bits, as those of 64.
+    """
+    import ibis
+
+    return value.op().replace(_made_total_here, filter=ibis.expr.operations.Value).to_expr()
+
+
+def _made_total_here(node: Any, parts: Any) -> Any:
+    import ibis
+
+    operations, micro = ibis.expr.operations, ibis.dtype("timestamp(6)")
+    name = type(node).__name__
+    if name in (*ARITHMETIC, *CHOSEN, "DateDelta", "Lowercase", "Uppercase"):
+        from utmost.release.computed import computed
+
+        return computed(node, parts or dict(zip(node.argnames, node.args, strict=True)))
+    if name in ("IsNull", "NotNull", "Between", "InValues", "Xor", *COMPARED):
+        parts = {part: enclosed(x) for part, x in (parts or dict(zip(node.argnames, node.args, strict=True))).items()}
+    node = node.__recreate__(parts) if parts else node
+    odd_time = kind_of(node.dtype) == "timestamp" and node.dtype.scale not in (None, 6)
+    if name == "Field" and node.dtype.is_floating():
+        return _unless_nan(node.to_expr()).op()
+    if name == "Field" and odd_time and node.dtype.scale != 9:
+        raise NotRowWise(
+            f"column {node.name!r} holds {node.dtype}, of which engines fail to read some; make it a TIMESTAMP."
+        )
+    if name == "Field" and odd_time:
+        return operations.TryCast(node, to=micro)
+    if name == "Literal" and odd_time:
+        return operations.Literal(node.value, dtype=micro)
+    if name == "Xor":  # DuckDB has none, and of nested ones Ibis writes no parentheses; it is the same, null included
+        return operations.NotEquals(node.left, node.right)
+    if name in ("Cast", "TryCast") and node.arg.dtype.is_decimal() and (node.to.is_string() or node.to.is_decimal()):
+        return type(node)(_above_least(node.arg), to=node.to)
+    if name in ("Cast", "TryCast"):
+        return operations.TryCast(node.arg, to=micro) if odd_time else node
+    if name == "InValues":
+        return _in_list(node)
+    if name == "IfElse":
+        return operations.IfElse(node.bool_expr, *in_one_type(node.true_expr, node.false_null_expr))
+    if name == "Between":
+        return operations.Between(*in_one_type(node.arg, node.lower_bound, node.upper_bound))
+    return type(node)(*in_one_type(node.left, node.right)) if name in COMPARED else node
+
+
+def _in_list(node: Any) -> Any:
+    """A list of values whose options are all of the type the value is compared in.
+
+    Of whole numbers beside floating-point numbers an engine would make floating-point numbers, and round the column's.
+    A list of moments is kept from DuckDB's scan of an Arrow table, which would need another package to make them.
+    """
+    import ibis
+
+    operations = ibis.expr.operations
+    if kind_of(node.value.dtype) == "instant":
+        value = node.value.to_expr()
+        hidden = ibis.ifelse(value.isnull(), ibis.null(value.type()), value)
+        return operations.InValues(hidden.op(), node.options)
+    lists: dict[str, tuple[Any, list[Any]]] = {}
+    for option in node.options:
+        value, alike = in_one_type(node.value, option)
+        lists.setdefault(str(alike.dtype(nullable=True)), (value, []))[1].append(alike)
+    found = [operations.InValues(value, tuple(options)).to_expr() for value, options in lists.values()]
+    return reduce(operator.or_, found).op()
+
+
+def nearest_single(value: float) -> float:
+    """The nearest 32-bit float to a number, which is what a column of them holds for it; itself where it is too large.
+
+    `speed = 0.1` is then true of the 0.1 of a column of 32 bits, as in DuckDB.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        single = float(np.float32(value))
+    return single if math.isfinite(single) else float(value)
+
+
+def is_known(condition: Any) -> Any:
+    """Where a condition is true or false, not null."""
+    return enclosed(condition.op()).to_expr().notnull()
+
+
+def enclosed(value: Any) -> Any:
+    """A condition as an operand: without this, Ibis writes NOT (a) IS NULL, of which engines read NOT (a IS NULL)."""
+    import ibis
+
+    if isinstance(value, tuple):
+        return tuple(enclosed(one) for one in value)
+    plain = ("Field", "Literal", "IfElse", "Cast", "TryCast")
+    if not hasattr(value, "dtype") or not value.dtype.is_boolean() or type(value).__name__ in plain:
+        return value
+    return ibis.expr.operations.IfElse(ibis.literal(True), value, ibis.null("boolean"))
+
+
+def in_one_type(*nodes: Any) -> tuple[Any, ...]:
+    """Numbers as 64-bit floats if one is a decimal number or a 32-bit float, unless all are decimals of one type.
+
+    What Ibis calls decimal(38, 0) may be DuckDB's HUGEINT, which holds more, and fails to become one. Of 32-bit floats
+    beside other numbers, DuckDB compares in 32 bits and PostgreSQL in 64: here 64, and a number that is written beside
+    such a column is the nearest 32-bit float.
+    """
+    single = any(node.dtype.is_float32() for node in nodes)
+    if not single and not any(node.dtype.is_decimal() for node in nodes):
+        return nodes
+    kinds = {str(node.dtype(nullable=True)) for node in nodes}
+    if not single and len(kinds) == 1 and kinds != {WIDEST}:
+        return nodes
+    return tuple(_as_double(node, single) for node in nodes)
+
+
+def _as_double(node: Any, single: bool) -> Any:
+    import ibis
+
+    written = node.value if single and type(node).__name__ == "Literal" else None
+    if isinstance(written, int | float) and not isinstance(written, bool):
+        return ibis.literal(nearest_single(written), "float64").op()
+    return node if node.dtype.is_float64() or node.dtype.is_null() else node.to_expr().cast("float64").op()
+
+
+def _above_least(decimal: Any) -> Any:
+    """A decimal number, null at -2^127 units: a damaged one, or the least HUGEINT, at which DuckDB's casts stop."""
+    import ibis
+
+    value, least = decimal.to_expr(), -(2.0**127) / 10.0 ** (decimal.dtype.scale or 0)
+    return ibis.ifelse(value.cast("float64") <= least * (1 - 1e-12), ibis.null(value.type()), value).op()
+
+
+def _unless_nan(value: Any) -> Any:
+    import ibis
+
+    return ibis.ifelse(value.isnan(), ibis.null(value.type()), value)
+
+
+# ---- words of engines ----
 
 
 def with_table(name: str, rows: str, sql: str) -> str:

@@ -1,6 +1,6 @@
 """Conditions: the allowed ones mean what SQL means; the others are refused before anything is read.
 
-Covers `release/conditions/allowed`, `release/conditions/base_tables`, `release/conditions/sql`.
+Covers `release/allowed`, `release/conditions/base_tables`, `release/conditions/sql`, `release/conditions/typed`.
 """
 
 import contextlib

@@ -1,4 +1,7 @@
-"""Computed values in conditions and columns: what Python computes, and no row that makes an engine fail."""
+"""Computed values in conditions and columns: what Python computes, and no row that makes an engine fail.
+
+Covers `release/computed`.
+"""
 
 import datetime
 import math

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from utmost.errors import NotRowWise
-from utmost.release.conditions import enclosed, made_total, require_row_wise
+from utmost.release.source import enclosed, made_total, require_row_wise
 
 ROW_WISE_TABLES = frozenset(("DatabaseTable", "InMemoryTable", "UnboundTable", "Project", "Filter", "DropColumns"))
 REMEDIES = {

@@ -19,8 +19,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.release.conditions import nearest_single
 from utmost.release.conditions.sql import MOST_TEXT, READ
+from utmost.release.source import nearest_single
 
 Kind: TypeAlias = Literal["overlapping", "disjoint", "nested"]
 Pieces: TypeAlias = NDArray[np.int8]

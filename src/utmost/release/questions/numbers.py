@@ -30,7 +30,6 @@ import numpy as np
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_plain
 from utmost.exact.arrays import Floats
-from utmost.mechanism.line import LineMechanism
 from utmost.privacy import ApproxDP, GaussianDP, Level
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Of
@@ -90,6 +89,8 @@ class Numbers(Question):
         return self._scaled(self.solution.value)
 
     def before(self) -> Before:
+        from utmost.mechanism.line import LineMechanism
+
         mechanism = self.solution.mechanism
         among = mechanism.worst_among(self.loss) if isinstance(mechanism, LineMechanism) else ""
         return Before(self.loss, self.average, self._scaled(mechanism.worst(self.loss)), worst_among=among)

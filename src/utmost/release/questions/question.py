@@ -26,7 +26,6 @@ from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from utmost.errors import CannotCertify, InvalidInput, UnsupportedLevel, shown
-from utmost.mechanism.certification import Check
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
 from utmost.release.accuracy import After, Before
 from utmost.release.arguments import Neighbours, Of
@@ -38,6 +37,7 @@ from utmost.space.integers import Moves, Unlisted
 from utmost.space.line import within
 
 if TYPE_CHECKING:
+    from utmost.mechanism.certification import Check
     from utmost.solution import Solution
 
 Made = TypeVar("Made")

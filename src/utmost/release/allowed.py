@@ -1,11 +1,7 @@
-"""The list of operations that look at one row and fail on none.
+"""The list of operations that look at one row and fail on none, and why it is so strict.
 
 Why so strict: `t.age > t.age.mean()` compiles without a word, and then one person's row decides about all the others';
 `CAST(name AS INT)` or `name > 5` stops at the first name that is no number, which tells that there is one.
-
-Arithmetic is in 64-bit floating point, the same on every engine, and never overflows: what is computed with lies
-between public bounds, which the proof follows through sums and products. Whole numbers overflow, and PostgreSQL stops
-where a product is too large or too small for a float.
 """
 
 from __future__ import annotations
