@@ -15,7 +15,7 @@ import utmost as um
 
 SOURCE = Path(um.__file__).parent
 MOST_OF_RELEASE, MOST = 6, 15
-"""In release/, and in all; docs/decisions.md says why no fewer. They may fall and must not grow."""
+"""In release/, and in all; docs/decisions.md says what each is for. They may fall and must not grow."""
 
 
 def modules_of(act: Callable[[], Any]) -> set[str]:
