@@ -26,7 +26,7 @@ ONLY_IN_PYTHON = ("um.engine(", "um.Session(")
 @pytest.mark.parametrize(
     ("python", "command", "file", "page"),
     [
-        ("unbiased=True.", "--unbiased.", "unbiased = true.", "unbiased."),
+        ("unbiased=True.", "--unbiased.", "unbiased = true.", '"unbiased".'),
         ("such as lower=0, upper=100.", "such as --lower 0, --upper 100.", "such as lower = 0, upper = 100.", None),
         ("the condition as where=", "the condition as --where", "the condition as where", None),
         ("types={'age': float}.", "--type age=float.", 'types = { age = "float" }.', None),
@@ -117,7 +117,7 @@ def test_notes_of_the_command_name_its_flags(tmp_path):
     done = release_command(tmp_path, "--count", "age > 30", "--privacy", 1, "--json")
     assert "--unbiased gives" in done.stdout
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
-    assert "; unbiased gives the noisy number" in page
+    assert "; &quot;unbiased&quot; gives the noisy number" in page
     assert "=True" not in done.stdout + page
 
 

@@ -118,6 +118,10 @@ def test_every_question_has_a_form(url):
             assert page.status_code == 200
             for option in question.options:
                 assert option.name == "of" or f'name="{option.name}"' in page.text, (name, option.name)
+        begun = html.unescape(bob.get("/datasets/survey?question=sum").text)
+        assert re.search(r'<option value="age"[^>]* selected', begun)  # the first column whose facts say its range
+        asked = {"question": "sum", "column": "town", "privacy": ""}
+        assert "fill in lower, upper and privacy." in bob.get("/datasets/survey/plan", params=asked).text
 
 
 def test_forged_cookies_and_tokens(url):

@@ -18,6 +18,7 @@ from utmost.exact.saved import write_checked
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.survey import Form
 from utmost.survey.form import MOST_QUESTIONS
+from utmost.survey.results_page import results_page
 
 QUESTIONS = {"Sports?": ["never", "weekly", "daily"], "Smoke?": ["no", "yes"], "Town?": [f"town {i}" for i in range(9)]}
 
@@ -166,6 +167,11 @@ def test_estimates_and_cross_tables_find_the_truth():
     with_sets = found.cross("Town?", 0)  # responses that name several towns
     assert with_sets.frequencies.sum(axis=0) == pytest.approx(found[0].frequencies)
     assert "weekly" in str(table)
+    assert "pairs say little" not in str(table) + table._repr_html_() + results_page(found, tables=[table])
+    few = made.estimate(rows[:20])
+    told = few.cross("Sports?", "Smoke?")
+    for shown in (str(told), told._repr_html_(), results_page(few, tables=[told])):
+        assert "Of 20 people, pairs say little" in shown
 
 
 def test_intervals_cover():

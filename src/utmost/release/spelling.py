@@ -172,7 +172,9 @@ class Flags:
         plain = _called(value, self) or _plain(value)
         if isinstance(plain, dict):
             return " ".join(f"{shown} {self._pair(name, key, part)}" for key, part in plain.items())
-        return shown if plain is True else f"{shown} {self._value(plain)}"
+        if plain is True:
+            return shown if self.dashes else f'"{shown}"'  # a field to tick, named in a sentence
+        return f"{shown} {self._value(plain)}"
 
     def _pair(self, name: str, key: Any, part: Any) -> str:
         """One entry of a mapping: a tier's level and size before its condition, else what belongs to a name."""

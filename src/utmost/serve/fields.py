@@ -16,7 +16,7 @@ from typing import Any
 from utmost.errors import InvalidInput, UtmostError, shown
 from utmost.release.bins import as_number
 from utmost.release.discover import read_discover
-from utmost.release.keys import Keys, keys_again, read_lists
+from utmost.release.keys import Keys, keys_again, named, read_lists
 from utmost.release.options import Option
 from utmost.release.questions import QUESTIONS
 from utmost.serve.settings import Column, Dataset
@@ -63,10 +63,13 @@ class Field:
 def fields_of(question: str, dataset: Dataset, columns: Mapping[str, str], given: Mapping[str, str]) -> list[Field]:
     """The fields of a question's form, holding what was given."""
     taken, found = parameters_of(question), []
+    needed = [
+        FROM_FACTS[each.name] for each in QUESTIONS[question].options if each.required and each.name in FROM_FACTS
+    ]
     for option in QUESTIONS[question].options:
         if option.name == "by" or (option.name == "of" and dataset.unit.id is None):
             continue  # groups have a field of their own, below; and rows are all that can be counted
-        found.append(_field(option, dataset, columns, given.get(option.name, "")))
+        found.append(_field(option, dataset, columns, given.get(option.name, ""), needed))
     if "by" in taken:
         found.append(_groups_field(dataset, columns, "Discover" in str(taken["by"].annotation), given.get("by", "")))
     help = "What the answer may spend: an epsilon such as 0.5; with a delta 0.5,1e-6; mu=0.5 or rho=0.1."
@@ -101,11 +104,20 @@ def _round_bins(facts: Column) -> str:
     return f"bins({', '.join(str(as_number(each)) for each in [*ends, width])})"
 
 
-def _field(option: Option, dataset: Dataset, columns: Mapping[str, str], value: str) -> Field:
+def _best_known(dataset: Dataset, columns: Mapping[str, str], needed: Sequence[str]) -> str:
+    """The column that a form begins with: the first whose facts fill what is needed, so that it has a plan at once."""
+    full = (name for name in columns if all(getattr(_facts(dataset, name), fact) not in (None, ()) for fact in needed))
+    return next(full, next(iter(columns)))
+
+
+def _field(
+    option: Option, dataset: Dataset, columns: Mapping[str, str], value: str, needed: Sequence[str] = ()
+) -> Field:
     label, help = option.name.replace("_", " "), option.help.replace("--", "")  # the command's words for its flags
     if option.name in COLUMNS:
         words = [(name, _words(name, _facts(dataset, name))) for name in columns]
-        return Field(option.name, label, help, "columns", value or next(iter(columns)), tuple(words), required=True)
+        value = value or _best_known(dataset, columns, needed)
+        return Field(option.name, label, help, "columns", value, tuple(words), required=True)
     if option.name == "of":
         return Field("of", label, help, "choice", value or "rows", (("rows", "rows"), ("people", "people")))
     kind = "switch" if option.is_switch else "lines" if option.several else "text"
@@ -137,9 +149,18 @@ def asked_by(question: str, dataset: Dataset, columns: Mapping[str, Any], given:
     if by and "by" in parameters_of(question):
         arguments["by"] = read_discover(by) or _groups(by, dataset)
     arguments["privacy"] = given.get("privacy", "").strip() or None
+    _require_filled(question, arguments)
     if given.get("fresh"):
         arguments["fresh"] = True
     return read_asked(write_asked(question, arguments))
+
+
+def _require_filled(question: str, arguments: Mapping[str, Any]) -> None:
+    """Say which fields are still empty, in the words of the form."""
+    needed = [option.name for option in QUESTIONS[question].options if option.required and not option.may_be_empty]
+    empty = [name.replace("_", " ") for name in (*needed, "privacy") if arguments.get(name) is None]
+    if empty:
+        raise InvalidInput(f"fill in {named(empty)}.")
 
 
 def _groups(text: str, dataset: Dataset) -> Keys:

@@ -16,6 +16,8 @@ from utmost.errors import InvalidInput
 from utmost.solution.card import card, table
 
 Floats: TypeAlias = NDArray[np.float64]
+FEW = 300
+"""Of fewer people than this, standard errors and intervals of pairs are not to be relied on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,13 @@ class CrossTable:
         reach = float(ndtri((1 + level) / 2)) * self.standard_errors
         return np.clip(np.stack([self.frequencies - reach, self.frequencies + reach], axis=-1), 0.0, 1.0)
 
+    @property
+    def caution(self) -> str:
+        """What to know where few people responded; else nothing."""
+        if self.people >= FEW:
+            return ""
+        return f"Of {self.people} people, pairs say little: their errors and intervals hold from some {FEW} people on."
+
     def __str__(self) -> str:
         names = [str(column) for column in self.columns]
         wide = [max(len(name), 15) for name in names]
@@ -60,7 +69,7 @@ class CrossTable:
         for i, row in enumerate(self.rows):
             cells = [f"{f:.4f} ±{e:.4f}" for f, e in zip(self.frequencies[i], self.standard_errors[i], strict=True)]
             lines.append(f"  {row!s:<{first}}" + "".join(f"  {c:>{w}}" for c, w in zip(cells, wide, strict=True)))
-        return "\n".join(lines)
+        return "\n".join([*lines, *([self.caution] if self.caution else [])])
 
     __repr__ = __str__
 
@@ -70,7 +79,7 @@ class CrossTable:
             (row, *(f"{f:.4f} ±{e:.4f}" for f, e in zip(found, errors, strict=True))) for row, found, errors in numbers
         ]
         title = f"{self.questions[0]} (rows) by {self.questions[1]} (columns): frequency ± standard error"
-        return card(title, table(("", *map(str, self.columns)), rows))
+        return card(f"{title}\n{self.caution}".strip(), table(("", *map(str, self.columns)), rows))
 
 
 def speaks_for(positions: NDArray[np.int64], k: int, inside: float, beside: float) -> Floats:

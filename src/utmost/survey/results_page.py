@@ -113,11 +113,12 @@ def _cross(table: CrossTable, level: float) -> str:
             for j in range(len(table.columns))
         )
         rows += f'<tr><th scope="row">{html.escape(str(name))}</th>{cells}</tr>'
+    caution = f"<p>{html.escape(table.caution)}</p>" if table.caution else ""
     return (
         f"<h2>“{html.escape(table.questions[0])}” by “{html.escape(table.questions[1])}”</h2>"
         f'{_scrolling(" by ".join(table.questions))}<table><thead><tr><th scope="col">share of all people</th>{columns}'
         "</tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>"
+        f"<tbody>{rows}</tbody></table></div>{caution}"
     )
 
 
