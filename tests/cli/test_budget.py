@@ -1,6 +1,7 @@
 """`utmost compose` and `utmost budget`, and their pictures, as people use them."""
 
 import json
+import re
 
 import numpy as np
 import pyarrow
@@ -156,6 +157,8 @@ def test_budgets_of_every_kind_are_opened_and_shown(tmp_path, text, level, left)
     ("options", "words"),
     [
         (("--budget", "sigma=3"), "--budget is 'sigma=3'; write an epsilon such as 0.5"),
+        (("--budget", "mu:3"), "--budget is 'mu:3'; write an epsilon such as 0.5"),
+        (("--budget", "one"), "--budget is 'one'; write an epsilon such as 0.5"),
         (("--budget", "rho=-1"), "rho is '-1'"),
         (("--budget", "rho="), "rho"),
         (("--budget", "rho=inf"), "nothing would be protected"),
@@ -311,10 +314,14 @@ def test_a_ledger_has_a_name_a_file_can_have(name):
 def test_entries_are_listed_in_words(tmp_path):
     """The question as a session's budget says it, not as data."""
     path = tmp_path / "b.db"
-    s = um.Session(pyarrow.table({"age": [70]}), "d", um.rows(at_most=5), "replace", budget=9, ledger=path)
+    table = pyarrow.table({"age": [70], "town": ["Ash"]})
+    s = um.Session(table, "d", um.rows(at_most=5), "replace", budget=um.ApproxDP(9, 1e-3), ledger=path)
     s.count("age >= 65", 1)
     s.batch([s.plan.count(None, 1)])
+    s.count(privacy=um.ApproxDP(1, 1e-6), by=um.discover("town"))
     text = utmost("budget", "show", path, "--entries").stdout
+    assert re.search(r"\d{4}-\d\d-\d\d +│|\d{4}-\d\d-\d\d \d\d:\d\d", text)
+    assert "town" in text
     assert "count: age >= 65" in text
     assert "batch of 1" in text
     assert "{" not in text

@@ -250,6 +250,7 @@ def test_certify_names_the_edge_that_breaks_it(tmp_path):
     ("text", "options", "words"),
     [
         ("0.5,0.4\n0.5,0.5\n", (), "adds up to"),
+        ("no,yes\n0.75,0.35\n0.5,0.5\n", (), "the row for 0 adds up to 1.1"),
         ("0.5,0.5\n0.5\n", (), "has 1 entries"),
         ("0.5,x\n0.5,0.5\n", (), "'x'"),
         ("", (), "is empty"),

@@ -37,7 +37,9 @@ ONLY_IN_PYTHON = ("um.engine(", "um.Session(")
         ("(um.discover)", "(discover)", "(discover)", "(discover)"),
         ("s.share('a > 1', among=9, of='people')", "--share 'a > 1' --among 9 --of people", None, None),
         ("""tiers={"c = 'b'": (0.1, 20)}""", "--tier \"0.1, 20: c = 'b'\"", None, None),
-        ("it's by=um.keys(...), or", "it's --by ..., or", "it's by = { ... }, or", None),
+        ("such as um.ApproxDP(1, 1e-6).", "such as 1,1e-06.", 'such as "1,1e-06".', "such as 1,1e-06."),
+        ("privacy=um.GaussianDP(0.5)", "--privacy mu=0.5", 'privacy = "mu=0.5"', "privacy mu=0.5"),
+        ("it's by=um.keys(...), or", "it's --by COLUMN=VALUE,VALUE, or", "it's by = { ... }, or", None),
     ],
 )  # fmt: skip
 def test_one_argument_in_every_spelling(python, command, file, page):
@@ -114,7 +116,7 @@ def test_notes_of_the_command_name_its_flags(tmp_path):
     """In text, in JSON and on the report; the report's reader asks nothing, and is told no syntax."""
     done = release_command(tmp_path, "--count", "age > 30", "--privacy", 1, "--report", tmp_path / "a.html")
     assert "--unbiased gives the noisy number" in done.stdout
-    done = release_command(tmp_path, "--count", "age > 30", "--privacy", 1, "--json")
+    done = release_command(tmp_path, "--count", "age > 30", "--epsilon", 1, "--json")  # another name for --privacy
     assert "--unbiased gives" in done.stdout
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert "; &quot;unbiased&quot; gives the noisy number" in page
@@ -128,6 +130,11 @@ def test_notes_of_the_command_name_its_flags(tmp_path):
         (("--mean", "age", "--lower", 9, "--upper", 1), "--lower 0, --upper 100"),
         (("--majority", "age > 3", "--by", "discover(town)"), "--by 'carrier=AA,UA;origin=EWR,JFK'"),
         (("--cdf", "age", "--edges", "5,3"), "--edges 20,40,60"),
+        (("--count", "age > 3", "--by", "town"), "found by 'discover(carrier)'"),
+        (
+            ("--count", "age > 3", "--by", "discover(town)"),
+            "such as 1,1e-06, or list the keys: --by COLUMN=VALUE,VALUE",
+        ),
     ],
 )
 def test_errors_of_the_command_name_its_flags(tmp_path, asked, said):

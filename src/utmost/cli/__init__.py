@@ -157,7 +157,7 @@ def options(version: Annotated[bool, typer.Option("--version", help="Print the v
 def main() -> None:
     """The entry point: errors in words on standard error, and their exit codes."""
     try:
-        app()
+        app(prog_name="utmost")
     except (BudgetSpent, CannotCertify, NoExtension, NoSuchMechanism) as reason:
         print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
         sys.exit(1)

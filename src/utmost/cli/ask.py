@@ -9,14 +9,14 @@ from __future__ import annotations
 import html
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from utmost.cli.output import Json, print_json, read_text, working
+from utmost.cli.output import Json, print_json, print_table, read_text, working
 from utmost.cli.release import existing, require_apart
 from utmost.errors import BudgetSpent, InvalidInput, UtmostError, shown
 from utmost.release.questions import QUESTIONS
@@ -65,7 +65,7 @@ def ask(
     if as_json:
         print_json({"folder": str(out), "answers": {name: dict(each.details) for name, each in answers.items()}})
         return
-    _table(
+    print_table(
         ("name", "question", "answer", "level"),
         [(name, each.question.words, _first_line(each), str(each.privacy)) for name, each in answers.items()],
     )
@@ -203,23 +203,8 @@ def _show_plans(session: Session, plans: dict[str, Plan], content: Mapping[str, 
         first = each.before
         error = f"{first.average:.6g}, at worst {first.worst:.6g}"
         rows.append((name, each.question.words, level, each.details["mechanism"], f"{first.loss} {error}"))
-    _table(("name", "question", "level", "mechanism", "expected error"), rows)
+    print_table(("name", "question", "level", "mechanism", "expected error"), rows)
     print(f"price: {price or 'nothing'}\nleft: {session.left}\nnothing was read, nothing is spent")
-
-
-def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """All questions as one table: as wide as the terminal, and one line each in a pipe."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*names, box=SIMPLE_HEAD, pad_edge=False)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=10_000)
-    console.print(table, soft_wrap=not console.is_terminal)
 
 
 # ---- the folder ----

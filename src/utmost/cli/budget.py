@@ -10,12 +10,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
-from utmost.cli.output import Json, checks_of, ledger_file, print_json, working
+from utmost.accounting.entries import Entry
+from utmost.cli.output import Json, checks_of, ledger_file, print_json, print_table, working
 from utmost.errors import BadFile, InvalidInput
 from utmost.exact import as_rational, to_float
 from utmost.privacy import ApproxDP, Level
@@ -237,14 +236,16 @@ def _present(accounts: list[Account], as_json: bool, picture: Path | None, entri
             console.print(f"  left of {tier}", markup=False)
         console.print(f"  head: {account.head}", markup=False)
         if entries:
-            table = Table("entry", "time", "level", "cost", "state", "question")
-            for e in done:
-                cost = ", ".join(f"{name} {amount}" for name, amount in e.cost.items())
-                row = (str(e.number), e.time, levels_of(e), cost, e.state, asked(e))
-                table.add_row(*map(escape, row))
-            console.print(table)
+            print_table(("entry", "time", "level", "cost", "state", "question"), list(map(_row, done)))
     if not accounts:
         console.print("the ledger has no accounts")
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    """What a table says of an entry: its time to the minute."""
+    cost = ", ".join(f"{name} {amount}" for name, amount in entry.cost.items())
+    time = entry.time[:16].replace("T", " ")
+    return str(entry.number), time, levels_of(entry), cost, entry.state, asked(entry)
 
 
 def _tiers(account: Account) -> Budget:

@@ -73,7 +73,10 @@ def _are_laws(head: list[str], body: list[list[str]]) -> bool:
     """Whether rows below a header are probabilities from their first cell on: then no column names the points."""
     if not head[0].strip() or not all(len(row) == len(head) and all(map(_is_number, row)) for row in body):
         return False
-    return all(sum(as_rational(cell.strip()) for cell in row) == 1 for row in body)
+    exact = [[as_rational(cell.strip()) for cell in row] for row in body]
+    if any(sum(row[1:]) == 1 and sum(row) != 1 for row in exact):
+        return False  # the first cell is a point that is called by a number
+    return all(0 <= cell <= 1 for row in exact for cell in row)  # if one does not add up, that is said of all of it
 
 
 def _is_number(text: str) -> bool:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from getpass import getpass
 from pathlib import Path
@@ -71,6 +71,21 @@ def _finite(content: Any) -> Any:
 def plain(label: Any) -> Any:
     """A point or an output as JSON has it: a number is a number, yes or no is true or false, all else its text."""
     return label if isinstance(label, bool | int | float | str) else str(label)
+
+
+def print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Rows as one table: as wide as the terminal, and one line each in a pipe."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*names, box=SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=10_000)
+    console.print(table, soft_wrap=not console.is_terminal)
 
 
 def ask_private(prompt: str) -> str:

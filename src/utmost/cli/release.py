@@ -97,7 +97,7 @@ TIER = "A public group that is promised more: its epsilon, at most so many, whic
 SIZE_OF_NUMBER = 20
 LEDGER = "The ledger's file or postgresql:// URL; in memory without it."
 FIXED: dict[str, tuple[Any, Any]] = {
-    "privacy": (_text("What this may spend: 0.5; 0.5,1e-6; rho=0.1; mu=0.5."), None),
+    "privacy": (_text("What this may spend: 0.5; 0.5,1e-6; rho=0.1; mu=0.5.", "--privacy", "--epsilon"), None),
     "delta": (Annotated[str, typer.Option(help="A delta beside it.")], "0"),
     "dataset": (_text("The name of the data set's account."), None),
     "rows_at_most": (_whole("A row is protected; there are at most so many."), None),

@@ -31,10 +31,7 @@ def read_level(text: str, what: str, delta: str = "0") -> Level:
     name, equals, value = (part.strip() for part in text.partition("="))
     if equals:
         if name not in NAMED_LEVELS:
-            raise InvalidInput(
-                f"{what} is {shown(text)}; write an epsilon such as 0.5, or 0.5,1e-6 with a delta, or rho=0.1 (zCDP), "
-                "or mu=0.5 (Gaussian)."
-            )
+            raise InvalidInput(f"{what} is {shown(text)}; {HOW}.")
         if as_rational(delta, "delta"):
             raise InvalidInput(f"{what} is {shown(text)}, a level without a delta; drop --delta, or give an epsilon.")
         mu, comma, share = (part.strip() for part in value.partition(","))
@@ -46,9 +43,16 @@ def read_level(text: str, what: str, delta: str = "0") -> Level:
         )
     if comma and as_rational(delta, "delta"):
         raise InvalidInput(f"{what} is {shown(text)}, which has a delta of its own; drop --delta.")
+    if epsilon not in ("inf", "infinity"):
+        try:
+            as_rational(epsilon)
+        except InvalidInput:
+            raise InvalidInput(f"{what} is {shown(text)}; {HOW}.") from None
     share = own or delta
     return ApproxDP(epsilon, share) if as_rational(share, "delta") else PureDP(epsilon)
 
 
+HOW = "write an epsilon such as 0.5, or 0.5,1e-6 with a delta, or rho=0.1 (zCDP), or mu=0.5 (Gaussian)"
+"""How levels are written, for errors."""
 NAMED_LEVELS: dict[str, Callable[[Any], Level]] = {"rho": ZCDP, "mu": GaussianDP}
 """The levels that a text names by their parameter."""

@@ -161,7 +161,8 @@ def _words(question: Any) -> str:
         name = "median"
     by = question.get("by")
     if isinstance(by, dict):
-        return f"{name} by {', '.join(map(str, by.get('columns', ())))}"
+        columns = by.get("columns") or by.get("discover") or ()
+        return f"{name} by {', '.join(map(str, columns))}"
     what = (
         question.get("where") or question.get("column") or ", ".join(map(_category, question.get("categories") or ()))
     )

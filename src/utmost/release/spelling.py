@@ -17,10 +17,14 @@ from typing import Any, Protocol
 
 from utmost.errors import UtmostError
 
-PIECE = re.compile(r"""(?<!\w)'[^'\n]*'|"[^"\n]*"|(?<![\w.])(?:um\.[a-z_]+\(?|s(?:\.plan)?\.[a-z_]+\(|[a-z_]+=(?!=))""")
+PIECE = re.compile(
+    r"""(?<!\w)'[^'\n]*'|"[^"\n]*"|(?<![\w.])(?:um\.[A-Za-z_]+\(?|s(?:\.plan)?\.[a-z_]+\(|[a-z_]+=(?!=))"""
+)
 """What is quoted, to be passed over; and where a call, or an argument with its name, begins."""
 OTHER_NAMES = {"candidates": "categories", "types": "type", "tiers": "tier"}
 """Arguments that the command spells by another name."""
+LEVELS = {"PureDP": "", "ApproxDP": "", "ZCDP": "rho=", "GaussianDP": "mu=", "ApproxGaussianDP": "mu="}
+"""What stands before the numbers of a level, where levels are written as text."""
 ARGUMENTS = {
     *("among", "at_least", "budget", "by", "candidates", "categories", "column", "conditions", "dataset", "edges"),
     *("fresh", "grid", "k", "keys_each", "ledger", "loss", "lower", "monotone", "neighbours", "of", "other", "prior"),
@@ -187,6 +191,8 @@ class Flags:
     def called(self, name: str, call: ast.Call | None) -> str | None:
         """Keys, bins and whom the unit protects as the command reads them; a question by its flag."""
         values, named = _arguments(call)
+        if name in LEVELS and values:
+            return LEVELS[name] + ",".join(f"{value:g}" for value in values)
         if name in ("rows", "people"):
             return self._unit(name, values, named) if self.dashes else None  # no form asks for the unit
         if name == "keys" and named:
@@ -194,8 +200,10 @@ class Flags:
             return self.quote(";".join(lists))
         if name in ("bins", "discover"):
             return self.quote(f"{name}({', '.join(map(str, values))})") if values else name
-        if call is None or name == "keys" or not self.known(name):
-            return "..." if name == "keys" else None
+        if name == "keys":
+            return self.quote("COLUMN=VALUE,VALUE")
+        if call is None or not self.known(name):
+            return None
         first = [self._value(value) for value in values[:1] if value not in ("...", ["..."])]
         given = (str(self.argument(str(each.arg), each.value)) for each in call.keywords)
         return " ".join([f"{self.dashes}{name.replace('_', '-')}", *first, *given])
@@ -227,6 +235,8 @@ class Entries:
     def called(self, name: str, call: ast.Call | None) -> str | None:
         """Keys, bins and units as the file has them; a question by its name and its arguments."""
         values, named = _arguments(call)
+        if name in LEVELS and values:
+            return _toml(LEVELS[name] + ",".join(f"{value:g}" for value in values))
         if name in ("rows", "people"):
             who, each, most = _unit_of(values, named)
             return (
