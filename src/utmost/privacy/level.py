@@ -523,6 +523,9 @@ class PureDP(ApproxDP):
         return f"PureDP({as_literal(self.exponent)})"
 
 
+# ---- epsilon as an exact amount, and the rational that stands for e^-epsilon ----
+
+
 def epsilon_of(level: ApproxDP) -> Amount:
     """The epsilon of a level, exactly."""
     return Amount(level.exponent, level.ratio)
@@ -583,6 +586,9 @@ def log_fall(decay: Fraction, steps: int, bits: int) -> arb:
     """The logarithm of decay^steps, to about so many bits."""
     with ctx.workprec(bits + 64 + 2 * decay.denominator.bit_length() + steps.bit_length()):
         return arb(as_fmpq(decay)).log() * steps
+
+
+# ---- what levels are made with ----
 
 
 def as_probabilities(alpha: ArrayLike) -> Floats:

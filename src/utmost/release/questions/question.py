@@ -10,8 +10,9 @@ say how accurate an answer is and how it is shown; what is left for the question
 * `statement`: what the engine computes, a few integers;
 * `value`: how released integers become the answer.
 
-`Asks` is what questions are asked of: a session, its plans, a schedule. To add a question, write its file and name its
-class in `QUESTIONS` of this package: nothing else changes.
+`describe` is all that is said of a question before anything is spent, proof of privacy included. `Asks` is what
+questions are asked of: a session, its plans, a schedule. To add a question, write its file and name its class in
+`QUESTIONS` of this package: nothing else changes.
 """
 
 from __future__ import annotations
