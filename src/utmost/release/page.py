@@ -40,7 +40,7 @@ STYLE = (
     "th.words{min-width:7rem}tr.ours>*,td.released{font-weight:600}"
     "td.released{color:var(--ours)}"
     "figure{margin:.5rem 0}figcaption,.small{color:var(--soft);font-size:.9rem}"
-    "svg{width:100%;overflow:visible}@media(max-width:600px){svg text{font-size:18px}}"
+    "svg{width:100%;overflow:visible}@media(max-width:600px){svg text{font-size:18px}th.words{min-width:4rem}}"
     ".promise{border-left:.3rem solid var(--ours);padding-left:.8rem}"
     "summary{cursor:pointer;font-weight:600}@media print{details::details-content{content-visibility:visible;"
     "block-size:auto}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}}"
