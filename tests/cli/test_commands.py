@@ -541,3 +541,14 @@ def test_a_matrix_may_have_names_of_outputs_alone(tmp_path, text, outputs):
     assert list(read_table(file).outputs) == outputs
     assert utmost("certify", file, "--epsilon", "1.1").returncode == 0
     assert utmost("certify", file, "--epsilon", "1").returncode == 1
+
+
+def test_what_json_prints_is_no_report_and_says_so(tmp_path):
+    """It has no proof; a report with one is a flag away."""
+    file = tmp_path / "answer.json"
+    file.write_text(release_command(tmp_path, "--count", "age > 30", "--privacy", 1, "--json").stdout)
+    done = utmost("verify", file)
+    assert done.returncode == 2
+    assert "ask again with --report page.html" in done.stderr
+    release_command(tmp_path, "--count", "age > 30", "--privacy", 1, "--report", tmp_path / "page.html")
+    assert utmost("verify", tmp_path / "page.json").returncode == 0

@@ -93,7 +93,7 @@ def _parts(account: Account) -> list[tuple[str, str, str]]:
         ),
         ("Floating point", "no draw uses floating point: integers from the operating system's generator", "design"),
         ("Utility", "expected error before, interval after, and the gap to the best private mechanism", "reports"),
-        ("Bias", "best guesses lean to the prior; `unbiased=True` does not; cut values are stated", "reports"),
+        ("Bias", "best guesses lean to the prior, unbiased answers do not; cut values are stated", "reports"),
         (
             "Side channels",
             "errors, logs and reports hold nothing private; timing may tell",

@@ -114,6 +114,11 @@ def answer_from_json(content: Any) -> Answer:
     """The answer that a report holds, made of what cannot be recomputed; `BadFile` for what is none."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadFile("this is not the JSON file of a report; name the .json file beside its page.")
+    if "solution" not in content:
+        raise BadFile(
+            "this is an answer without its proof, as --json prints it; a report has both: ask again with --report "
+            "page.html, which costs nothing where a ledger is kept, and verify page.json."
+        )
     try:
         level = level_from_json({k: v for k, v in content["privacy"].items() if k not in ("words", "numbers")})
         terms = Terms(as_unit(content["unit"]), require_neighbours(content["neighbours"]))
