@@ -58,6 +58,7 @@ def java():
 @pytest.fixture(scope="session")
 def spark(java, tmp_path_factory):
     """A Spark of our own with two cores; it serves Spark Connect, too: its setting "spark.test.connect" says where."""
+    import pyspark
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -75,14 +76,17 @@ def spark(java, tmp_path_factory):
         "spark.sql.adaptive.enabled": "false",  # plans anew at every stage, which takes longer than these rows do
         "spark.sql.shuffle.partitions": 1,
         "spark.sql.warehouse.dir": folder / "warehouse",
+        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",  # Spark 3.5 would stop at old dates
+        "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": port,
         "spark.connect.progress.reportInterval": "20ms",
-        "spark.test.connect": f"sc://127.0.0.1:{port}",
     }
+    if any((Path(pyspark.__file__).parent / "jars").glob("spark-connect_*.jar")):  # 3.5 comes without
+        settings["spark.plugins"] = "org.apache.spark.sql.connect.SparkConnectPlugin"
+        settings["spark.test.connect"] = f"sc://127.0.0.1:{port}"
     building = SparkSession.builder.master("local[2]").appName("utmost tests")
     for name, value in settings.items():
         building = building.config(name, str(value))
