@@ -38,9 +38,10 @@ from utmost.release.groups import grouped_statement
 from utmost.release.source import FAILED
 from utmost.serve.settings import read_settings
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:unclosed <socket:ResourceWarning"
-)  # PySpark leaves them to the collector
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # PySpark leaves them to the collector
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),  # 4.3 says so
+]
 SECRET = b"s" * 32
 SHARED = {name: kind for name, kind in TYPES.items() if name != "w"}
 """All types but decimal numbers of 38 digits, which Spark's engine refuses."""
