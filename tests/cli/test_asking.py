@@ -13,8 +13,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from oracles.command import utmost
 
 from utmost.release.demo_table import write_survey
 
@@ -127,6 +129,19 @@ def test_stopping_at_a_prompt_is_no_refusal(table, key):
     shown, code, _ = in_terminal([table, "--count", "age >= 65"], [KEYS[key]])
     assert code == 130, shown
     assert "nothing was done" in shown
+
+
+@pytest.mark.parametrize("plan", [False, True])
+def test_stopping_an_engine_says_what_became_of_the_spend(table, tmp_path, plan):
+    """Ctrl-C while the rows are read: charged, and not given back; a plan has spent nothing."""
+    words = ("release", table, *COMMON, "--count", "age >= 65", "--ledger", tmp_path / "b.db", "--budget", 60)
+    where = "utmost.cli.release._ask" if plan else "utmost.release.source.Source.found"
+    with mock.patch(where, side_effect=KeyboardInterrupt):
+        done = utmost(*words, *(["--plan"] if plan else []))
+    assert done.returncode == 130
+    assert done.stderr.startswith("stopped. Nothing was spent." if plan else "stopped. What was charged already stays")
+    if not plan:
+        assert "spent: epsilon 50 of 60" in utmost("budget", "show", tmp_path / "b.db").stdout
 
 
 def test_output_that_cannot_be_written_is_no_refusal(table, tmp_path):

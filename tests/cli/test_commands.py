@@ -523,6 +523,22 @@ def test_long_work_says_so_on_a_terminal_and_nowhere_else():
         assert screen.getvalue().endswith("\r\033[K") is told
 
 
+def test_a_bar_of_spark_has_the_line_to_itself(monkeypatch):
+    """Two that write to one line would write over each other."""
+    from utmost.release.engines import spark_jobs
+
+    screen = Terminal()
+    monkeypatch.setattr(output, "PATIENCE", 0.02)
+    monkeypatch.setattr("sys.stderr", screen)
+    spark_jobs.SHOWN.set()
+    try:
+        with output.working("asking"):
+            time.sleep(0.2)
+    finally:
+        spark_jobs.SHOWN.clear()
+    assert "asking" not in screen.getvalue()
+
+
 @pytest.mark.parametrize(
     ("text", "outputs"),
     [

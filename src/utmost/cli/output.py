@@ -42,7 +42,8 @@ def working(words: str) -> Iterator[None]:
         if done.wait(PATIENCE):
             return
         while not done.is_set():
-            print(f"\r{words}: {monotonic() - begun:.0f} s", end="", file=sys.stderr, flush=True)
+            if not _spark_tells():
+                print(f"\r{words}: {monotonic() - begun:.0f} s", end="", file=sys.stderr, flush=True)
             done.wait(0.5)
         print("\r\033[K", end="", file=sys.stderr, flush=True)  # the line is the terminal's again
 
@@ -53,6 +54,12 @@ def working(words: str) -> Iterator[None]:
     finally:
         done.set()
         teller.join()
+
+
+def _spark_tells() -> bool:
+    """Whether a bar of Spark's has the line; its module is loaded for tables of Spark only."""
+    jobs = sys.modules.get("utmost.release.engines.spark_jobs")
+    return jobs is not None and bool(jobs.SHOWN.is_set())
 
 
 def print_json(content: dict[str, Any]) -> None:

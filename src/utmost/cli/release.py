@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,7 +62,7 @@ def release(**given: Any) -> None:
         types, engine = _types(given["type"] or []), _engine(given["memory"], given["threads"], given["spill"])
         return Session(given["table"], given["dataset"], unit, given["neighbours"], allowed, accounts, types, engine)
 
-    with working("planning" if plan else "planning, proving, asking"):
+    with _stoppable(plan), working("planning" if plan else "planning, proving, asking"):
         planned = open_with(existing(ledger, given["dataset"]))  # opens no new account
         answer = _ask(planned.plan, asked, level, given, extra)
         if not plan:
@@ -75,6 +77,17 @@ def release(**given: Any) -> None:
     print_json(answer.details | {"notes": [spelled(note, COMMAND) for note in answer.details["notes"]]})
     if not plan and answer.recorded:
         print(RECORDED, file=sys.stderr)
+
+
+@contextmanager
+def _stoppable(plan: bool) -> Iterator[None]:
+    """Ctrl-C ends the work, also in a cluster, and says what that means for the budget."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        spent = "Nothing was spent." if plan else "What was charged already stays spent; see `utmost budget show`."
+        print(f"stopped. {spent}", file=sys.stderr)
+        raise typer.Exit(130) from None
 
 
 def _text(help: str, *flags: str, **more: Any) -> Any:

@@ -25,6 +25,8 @@ ENDING = 10.0
 """Seconds that a cancelled job has to end before it is left alone."""
 LOGGERS = ("pyspark.sql.connect.logging", "DataFrameQueryContextLogger", "SQLQueryContextLogger")
 """Where PySpark writes every error that reaches it, with Spark's words for it: a value of a row may be among them."""
+SHOWN = threading.Event()
+"""Whether a bar has the terminal's line, in which others would write, too."""
 _unlogged: ContextVar[bool] = ContextVar("unlogged", default=False)
 
 
@@ -121,15 +123,15 @@ def _watched(spark: Spark, name: str) -> Iterator[None]:
         tasks[:] = sum(stage.num_completed_tasks for stage in known), sum(stage.num_tasks for stage in known)
 
     def watch() -> None:
-        shown = False
         ended.wait(PATIENCE)
         while not ended.wait(LOOK):
             with contextlib.suppress(Exception):
                 done, all_of_them = tasks if spark.connect else _tasks(spark, name)
+                SHOWN.set()
                 print(f"\r{bar(done, all_of_them)}", end="", file=sys.stderr, flush=True)
-                shown = True
-        if shown:
+        if SHOWN.is_set():
             print("\r" + " " * len(bar(0, 10**9)) + "\r", end="", file=sys.stderr, flush=True)
+            SHOWN.clear()
 
     told = spark.connect and hasattr(spark.session, "registerProgressHandler")
     if told:
