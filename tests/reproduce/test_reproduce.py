@@ -229,6 +229,8 @@ def test_command(tmp_path):
     assert "HET-corollary-1        reproduced with our correction  Corollary 1, (35)" in done.stdout
     assert "1 entry: 1 reproduced with our correction" in done.stdout
     assert "index.html" in done.stdout
+    drawn = utmost("reproduce", "BIN-example-3", "--quick", "--out", tmp_path / "r").stdout
+    assert f"picture: {tmp_path / 'r' / 'pictures' / 'BIN-example-3.png'}" in drawn
     (tmp_path / "r" / "index.html").write_text("<html>somebody else's")
     done = utmost("reproduce", "HET-corollary-1", "--quick", "--out", tmp_path / "r")
     assert done.returncode == 2

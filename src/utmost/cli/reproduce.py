@@ -55,6 +55,8 @@ def reproduce(
             print(f"{e.claim.key:22} {e.verdict:31} {e.claim.where}")
             if e.why:
                 print(f"    {e.why}")
+            if keys and e.picture:
+                print(f"    picture: {out / 'pictures' / e.picture}")
         print(f"\n{tally(entries)}\nindex: {page}\ndata:  {data}")
     if any(not e.computed for e in entries):  # an entry that could not be computed at all
         raise typer.Exit(1)

@@ -27,8 +27,10 @@ table { border-collapse: collapse; margin: .5rem 0; font-size: .9rem; display: b
 td, th { border: 1px solid #ddd; padding: .15rem .5rem; text-align: left; vertical-align: top; }
 img { max-width: 100%; } code, pre { font-size: .85rem; } p code { overflow-wrap: anywhere; }
 pre { background: #f6f6f6; padding: .6rem; overflow-x: auto; }
-nav a { margin-right: .8rem; }
-@media (prefers-color-scheme: dark) {
+nav a { margin-right: .8rem; } td a { white-space: nowrap; }
+@media (max-width: 40rem) { .verdict { white-space: normal; } }
+@media screen and (prefers-color-scheme: dark) {
+  .where { color: #a9adb5; } img { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen; }
   body { background: #181a1b; color: #ddd; } article, td, th { border-color: #444; } pre { background: #242728; }
   .good { background: #1f4023; } .mended { background: #4a3f16; } .bad { background: #552222; } a { color: #8ab4f8; }
 }
