@@ -27,7 +27,7 @@ def noise_density(noise: NoiseMechanism, reach: float | None = None, title: str 
     ticks = np.linspace(-edge, edge, 601)
     points = np.stack(np.meshgrid(ticks, ticks), axis=-1)
     shades = noise.log_density(points) / math.log(10)
-    image = axes.imshow(shades, extent=(-edge, edge, -edge, edge), origin="lower", cmap="viridis")
+    image = axes.imshow(shades, extent=(-edge, edge, -edge, edge), origin="lower", cmap="Blues")
     axes.set_xlabel("noise on the first number")
     axes.set_ylabel("noise on the second")
     figure.colorbar(image, ax=axes, label="log10 of the density")
