@@ -20,9 +20,10 @@ import numpy as np
 from utmost.checking.chains import MARGIN, Evidence, Outcome, from_below, stated
 from utmost.checking.coordinate import NEGLIGIBLE, ROUNDING, coordinate_bound, even_errors
 from utmost.errors import InvalidInput
+from utmost.mechanism.carried import CarriedLaw, mean_variance_of_counts
 from utmost.mechanism.lattice import IndependentLaw, NoisyVector
 from utmost.mechanism.margins import Columns, Shape, cells, closure, read_strategy, read_workload
-from utmost.mechanism.strategies import Sums, require_sums, spreads, wanted_numbers, wanted_products
+from utmost.mechanism.strategies import Sums, require_sums, wanted_numbers, wanted_products
 from utmost.mechanism.tables import NoisyTables
 from utmost.mechanism.trees import Tree, read_tree, sizes
 from utmost.mechanism.workloads import grain_of, hierarchy_variance, mean_variance
@@ -206,11 +207,11 @@ def check_strategy(problem: Any, solved: Any) -> Outcome:
     """The variance of sums of cells, from the weights that they have by least squares; the dual of the best ones."""
     space, mechanism, certificate = problem.space, solved.mechanism, solved.certificate
     _, wanted = _cells_of(problem)
-    if not isinstance(mechanism, NoisyVector) or not isinstance(mechanism.noise, IndependentLaw):
-        raise InvalidInput("weighted sums of cells are answered with independent noise on each.")
+    if not isinstance(mechanism, NoisyVector) or not isinstance(mechanism.noise, IndependentLaw | CarriedLaw):
+        raise InvalidInput("weighted sums of cells are answered with independent noise on each, cells with any.")
     if mechanism.noise.dimension != space.dimension or certificate.bound is None or certificate.claim != "bound":
         raise InvalidInput("the noise and the sums differ in number, or there is no bound.")
-    value = float(mechanism.expected("squared") * spreads(space, wanted).mean())
+    value = mean_variance_of_counts(mechanism, space, wanted)
     bound = min(strategy_bound(problem, certificate.evidence), value)
     check, gap = from_below(solved, value, bound, *VARIANCE)
     return (stated(solved.value, value), check), gap

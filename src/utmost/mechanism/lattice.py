@@ -456,7 +456,7 @@ class NoisyVector(ExactMechanism):
 
     kind: ClassVar[str] = "vector.noise"
     noise: Any
-    """A `BallLaw` or an `IndependentLaw`."""
+    """A `BallLaw`, an `IndependentLaw` or a `CarriedLaw`."""
 
     @property
     def name(self) -> str:
@@ -502,6 +502,8 @@ class NoisyVector(ExactMechanism):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
+        if data["law"] == "carried":
+            return cls(import_module("utmost.mechanism.carried").CarriedLaw.from_json(data))
         if data["law"] not in LAWS:
             raise InvalidInput("the noise is of a kind that this version does not know.")
         return cls(LAWS[data["law"]].from_json(data))

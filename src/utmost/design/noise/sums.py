@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from utmost.design.noise.carried import carried_losses
 from utmost.design.noise.vectors import best_vector
 from utmost.errors import UnsupportedLevel
 from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
+from utmost.mechanism.carried import CarriedLaw
 from utmost.mechanism.lattice import IndependentLaw
 from utmost.privacy import Level
 from utmost.solution import Solution
@@ -74,12 +76,12 @@ def best_sums(cells: Lattice, counts: Lattice, level: Level, loss: str = "absolu
     return added if sum_losses(added.mechanism.noise, (loss,))[loss] <= direct.value else direct
 
 
-def sum_losses(law: IndependentLaw, losses: Sequence[str], last: bool = False) -> dict[str, float]:
+def sum_losses(law: IndependentLaw | CarriedLaw, losses: Sequence[str], last: bool = False) -> dict[str, float]:
     """The expected losses of the running sums of independent noises: averaged over all of them, or of the last one.
 
     Parameters
     ----------
-    law : IndependentLaw
+    law : IndependentLaw or CarriedLaw
         The noise on the cells.
     losses : list of "absolute", "squared", "zero-one" or "within k"
     last : bool
@@ -92,6 +94,8 @@ def sum_losses(law: IndependentLaw, losses: Sequence[str], last: bool = False) -
     >>> sum_losses(law, ["squared"]), round(sum_losses(law, ["absolute"])["absolute"], 6)
     ({'squared': 2.25}, 0.984375)
     """
+    if isinstance(law, CarriedLaw):
+        return {loss: carried_losses(law, loss, last) for loss in losses}
     d = law.dimension
     found = {}
     for loss in losses:
@@ -104,7 +108,7 @@ def sum_losses(law: IndependentLaw, losses: Sequence[str], last: bool = False) -
 
 
 @lru_cache(maxsize=64)
-def sum_half_widths(law: IndependentLaw, confidence: Number) -> tuple[int, ...]:
+def sum_half_widths(law: IndependentLaw | CarriedLaw, confidence: Number) -> tuple[int, ...]:
     """For the sum of 1, 2, ... of the noises, within which ±n it lies with at least this probability.
 
     The least such n, decided in floats with a little to spare. Where noise is wide and the noises are many, not every
@@ -117,6 +121,8 @@ def sum_half_widths(law: IndependentLaw, confidence: Number) -> tuple[int, ...]:
     >>> sum_half_widths(IndependentLaw(3, GeometricLaw(Fraction(1, 3))), 0.95)
     (3, 4, 4)
     """
+    if isinstance(law, CarriedLaw):
+        return law.half_widths(confidence)
     share = float(as_rational(confidence, "the confidence")) + SPARE
     chances, width = _listed(law, MOST_CONVOLVED, 7.0, 10**10)
     growth = np.fft.rfft(chances).real

@@ -18,7 +18,7 @@ from utmost.errors import UtmostError
 from utmost.exact.saved import canonical
 from utmost.solution import Solution
 
-VERSION = 2
+VERSION = 3
 """Of what is looked for: with another one, what older designs found is found anew."""
 MOST_KEPT = 500
 """How many strategies are kept; the oldest go first."""

@@ -26,11 +26,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from utmost.design.noise.carried import best_carried, carried_losses, stated_nested
 from utmost.design.noise.sums import best_sums, sum_half_widths, sum_losses
 from utmost.design.noise.vectors import best_vector_noise, gaussian_law, require_level
 from utmost.design.noise.weighted import beyond, half_widths, sizes_and_half_widths
 from utmost.design.workload.tents import Rows, tent_strategies
 from utmost.exact.arrays import Floats
+from utmost.mechanism.carried import CarriedLaw, mean_variance_of_counts
 from utmost.mechanism.gaussian import GaussianLaw
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, NoisyVector
 from utmost.mechanism.strategies import Sums, prefix_weights, spreads, wanted_products, wanted_weights
@@ -89,12 +91,13 @@ def stated_strategy(
 ) -> Solution:
     """Noise on weighted sums of cells, or on the cells themselves, as a solution with its dual."""
     problem = Problem("number.strategy", space, level, {"loss": loss, "wanted": wanted})
-    value = float(mechanism.expected("squared") * spreads(space, wanted).mean())
+    value = mean_variance_of_counts(mechanism, space, wanted)
     many = (space.cells if isinstance(space, Strategy) else space).dimension
     evidence = {"weights": _dual(many, wanted)} if many <= MOST else {}
     bound = min(proved_bound(problem, evidence), value)
     of = f"{space.dimension} weighted sums of cells, {_form(space)}" if isinstance(space, Strategy) else "cells"
-    name = f"{mechanism.noise.single.kind} noise on {of}"
+    carries = isinstance(mechanism.noise, CarriedLaw)
+    name = f"geometric noise on {of}, which carries" if carries else f"{mechanism.noise.single.kind} noise on {of}"
     quantity = f"mean variance of a {'count' if wanted == 'running' else 'range'}"
     certificate = Certificate("bound", DUAL, quantity, name, bound, value - bound, evidence)
     return Solution(problem, mechanism, value, certificate)
@@ -165,8 +168,10 @@ def _root(matrix: Floats) -> Floats:
 
 
 def best_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "absolute") -> Solution:
-    """Of noise on cells, on the counts themselves and on a strategy, what errs least: see `sums.best_sums`.
+    """Of noise on cells, which may carry, on the counts themselves and on a strategy, what errs least.
 
+    Fewer than eight counts have their mean absolute error bounded by a flow (`carried.stated_nested`) at pure levels
+    where rows come or go; others have their variance bounded.
     Strategies are tried for the losses "absolute" and "squared".
 
     Examples
@@ -177,15 +182,21 @@ def best_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "abso
     ('geometric noise on 64 weighted sums of cells, cells and blocks', 27.43)
     """
     usual = best_sums(cells, counts, level, loss)
-    noise, added = usual.mechanism.noise, usual.problem.space == cells
+    mechanism, added = usual.mechanism, usual.problem.space == cells
+    least = sum_losses(mechanism.noise, (loss,))[loss] if added else usual.value
+    carried = best_carried(cells, level, loss)
+    if carried is not None and any(carried.widths) and carried_losses(carried, loss) < least:
+        mechanism, added, least = NoisyVector(carried), True, carried_losses(carried, loss)
+    noise = mechanism.noise
     if loss in ("absolute", "squared"):
         better = best_strategy(cells, level, loss)
         squared = (sum_losses(noise, ("squared",)) if added else {"squared": noise.mean("squared")})["squared"]
-        if better is not None and better.value <= squared:
-            least = sum_losses(noise, (loss,))[loss] if added else usual.value
-            if count_losses(better)[loss] < least:
-                return better
-    return stated_strategy(cells, usual.mechanism, level, loss) if added else usual
+        if better is not None and better.value <= squared and count_losses(better)[loss] < least:
+            return better
+    if not added:
+        return usual
+    few = loss == "absolute" and cells.dimension < FEWEST
+    return (stated_nested(cells, mechanism, level) if few else None) or stated_strategy(cells, mechanism, level, loss)
 
 
 def best_ranges(cells: Lattice, level: Level) -> Solution:

@@ -197,6 +197,8 @@ class Chained(Vector):
     def proved_of(self) -> str:
         if not self.chain:
             return ""
+        if self.added and self.solution.problem.question == "number.nested":
+            return "the mean absolute error of one count"
         return "the variance of one count" if self.summed or self.added else "counts that may overlap"
 
     @property
