@@ -36,7 +36,7 @@ from utmost.privacy import ApproxDP
 from utmost.space.integers import Lattice
 
 MOST_TOGETHER = 3
-MOST_PLACES = {2: 5 * 10**5, 3: 8 * 10**6}
+MOST_PLACES = {2: 5 * 10**5, 3: 6 * 10**6}
 """Up to how many places the box around all errors has, by how many cells there are."""
 MOST_NEAR = 2 * 10**5
 UNITS = 2**30
@@ -227,9 +227,8 @@ def make_errors(widths: tuple[int, ...], radius: int, far: int) -> Errors:
     if math.prod((2 * ends + 1).tolist()) > MOST_PLACES[d]:
         raise InvalidInput("so many errors are not checked.")
     strides = np.cumprod([1, *(2 * ends + 1)[:0:-1]])[::-1]
-    middle = int(ends @ strides)
-    grids = np.meshgrid(*[np.arange(-end, end + 1) for end in ends], indexing="ij")
-    singles = np.stack([grid.reshape(-1) for grid in grids], axis=1)[middle:]
+    grids = np.meshgrid(np.arange(ends[0] + 1), *[np.arange(-end, end + 1) for end in ends[1:]], indexing="ij")
+    singles = np.stack([grid.reshape(-1) for grid in grids], axis=1)[int(ends[1:] @ strides[1:]) :]
     found = np.maximum(np.abs(singles) - wide, 0).sum(axis=1)
     order = np.argsort(found, kind="stable")[: int((found <= far).sum())]
     keys, singles, found = order, singles[order], found[order]  # a key is a place in the grid from the middle on
@@ -298,8 +297,8 @@ def _cells(problem: Any) -> Lattice:
 
 def _read(evidence: Evidence) -> tuple[tuple[int, ...], tuple[int, int, int], tuple[float, float]]:
     widths = evidence.get("widths")
-    numbers = tuple(evidence.get(name) for name in ("radius", "far", "steps"))
-    claims = tuple(evidence.get(name) for name in ("least", "room"))
+    numbers: tuple[Any, ...] = tuple(evidence.get(name) for name in ("radius", "far", "steps"))
+    claims: tuple[Any, ...] = tuple(evidence.get(name) for name in ("least", "room"))
     if not isinstance(widths, list | tuple) or not 1 <= len(widths) < MOST_TOGETHER:
         raise InvalidInput("a flow between errors of nested counts has one or two widths.")
     if any(type(each) is not int or not 0 <= each <= 10**4 for each in (*widths, *numbers)):
@@ -309,4 +308,4 @@ def _read(evidence: Evidence) -> tuple[tuple[int, ...], tuple[int, int, int], tu
     radius, far, steps = numbers
     if not 1 <= radius <= far or steps < 1:
         raise InvalidInput("the far part of a flow begins where the near one ends.")
-    return tuple(widths), (radius, far, steps), claims  # type: ignore[return-value]
+    return tuple(widths), (radius, far, steps), (claims[0], claims[1])

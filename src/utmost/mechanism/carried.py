@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from utmost.errors import InvalidInput
 from utmost.exact import as_fmpq, as_rational
 from utmost.exact.arrays import Floats, Integers
+from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
 from utmost.mechanism.decay import implies_level
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, NoisyVector
@@ -42,8 +43,9 @@ from utmost.privacy import Level
 from utmost.space.integers import Lattice, Strategy
 
 MOST_WIDTH, MOST_CELLS = 10**6, 1000
-MOST_LISTED = 2**19
-"""Up to how many places the law of an error is listed: widths are chosen below it, and a file may ask for any."""
+MOST_LISTED, MOST_LISTED_IN_ALL = 2**19, 2**25
+"""Up to how many places laws of errors are listed in balls, and in floats: a file may ask for any."""
+TOO_WIDE = "the noise is too wide for its errors to be listed."
 SPARE = 1e-9
 """Added to a confidence, far more than rounding and what lies beyond the list amount to."""
 
@@ -123,7 +125,7 @@ class CarriedLaw:
     >>> law.probability((0, 0)) == law.probability((1, -1)) == 2 * law.probability((1, 0))
     True
     >>> [round(each, 4) for each in law.absolute_errors], round(law.mean_square, 4)    # (0,): 1.3333, 2.0741; 6.0
-    ([1.6, 1.8667], 5.6)
+    ([1.6, 1.7778], 5.6)
     """
 
     kind: ClassVar[str] = "carried"
@@ -165,7 +167,7 @@ class CarriedLaw:
     def mean(self, loss: str) -> float:
         """The expected loss of one cell, on average over them."""
         if loss == "squared":
-            before = [0, *(law.square - self._handed(law) for law in self.singles[:-1])]
+            before = [Fraction(0), *(law.square - self._handed(law) for law in self.singles[:-1])]
             return float(sum(law.square + carry for law, carry in zip(self.singles, before, strict=True))) / len(before)
         if loss == "absolute":
             places = np.arange(1, self._far + 1)
@@ -195,10 +197,7 @@ class CarriedLaw:
     def half_width(self, confidence: Any) -> int:
         """Within which ±n a cell errs with at least this probability, on average over them; in floats, with spare."""
         share = float(as_rational(confidence, "the confidence")) + SPARE
-        n = 0
-        while 1 - 2 * float(self.tail(n + 1)) < share:
-            n += 1
-        return n
+        return first_integer(lambda n: 1 - 2 * float(self.tail(n + 1)) >= share)
 
     # ---- running counts ----
 
@@ -227,22 +226,24 @@ class CarriedLaw:
         """The mean absolute error of every count, in balls: to the last digit of a float, on every machine."""
         found, handed, far = [], arb_poly([1]), self._far
         if 2 * far * self.dimension > MOST_LISTED:
-            raise InvalidInput("the noise is too wide for its errors to be listed.")
+            raise InvalidInput(TOO_WIDE)
         with ctx.workprec(160):
             b = arb(as_fmpq(self.decay))
             powers = [b]
             for _ in range(far):
                 powers.append(powers[-1] * b)
             for law in self.singles:
-                w, total = law.width, arb(as_fmpq(law.total))
-                alone = arb_poly([*powers[far - w - 1 :: -1], *[arb(1)] * (2 * w + 1), *powers[: far - w]]) * (1 / total)
-                found.append(_mean_size(handed * alone))
-                beyond = arb_poly([*powers[far - 1 :: -1], arb(2 * w + 1), *powers[:far]]) * (1 / total)
-                handed = handed * beyond
+                w, part = law.width, 1 / arb(as_fmpq(law.total))
+                alone = arb_poly([*powers[far - w - 1 :: -1], *[arb(1)] * (2 * w + 1), *powers[: far - w]])
+                beyond = arb_poly([*powers[far - 1 :: -1], arb(2 * w + 1), *powers[:far]])
+                found.append(_mean_size(handed * alone * part))
+                handed = handed * beyond * part
         return tuple(found)
 
     def running(self) -> tuple[Integers, Floats]:
         """Places, and the probabilities of the error of every count there, a row each: in floats."""
+        if 2 * self._far * self.dimension > MOST_LISTED_IN_ALL:
+            raise InvalidInput(TOO_WIDE)
         return _running(self.decay, self.widths, self._far)
 
     def half_widths(self, confidence: Any) -> tuple[int, ...]:

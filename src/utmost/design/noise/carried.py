@@ -147,9 +147,7 @@ def stated_nested(cells: Lattice, mechanism: Any, level: Level) -> Solution | No
     value = math.fsum(law.absolute_errors) / law.dimension
     bound = min(proved_bound(problem, evidence), value)
     name = "geometric noise on cells" + (", which carries" if any(law.widths) else "")
-    certificate = Certificate(
-        "bound", TOGETHER, "mean absolute error of a count", name, bound, value - bound, evidence
-    )
+    certificate = Certificate("bound", TOGETHER, "mean absolute error of a count", name, bound, value - bound, evidence)
     return Solution(problem, mechanism, value, certificate)
 
 

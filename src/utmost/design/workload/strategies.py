@@ -178,8 +178,8 @@ def best_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "abso
     --------
     >>> from utmost.privacy import PureDP
     >>> found = best_counts(Lattice(60, "any", 1, 0, 999), Lattice(60, "one-way", 1, 0, 999), PureDP(1), "squared")
-    >>> found.certificate.method, round(found.value, 2)                             # the cells added up: 56.16
-    ('geometric noise on 64 weighted sums of cells, cells and blocks', 27.43)
+    >>> found.certificate.method, round(found.value, 2)       # noise of its own on each: 56.16, on blocks: 27.43
+    ('geometric noise on cells, which carries', 19.94)
     """
     usual = best_sums(cells, counts, level, loss)
     mechanism, added = usual.mechanism, usual.problem.space == cells
