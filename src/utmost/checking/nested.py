@@ -124,7 +124,8 @@ def _proved(
         proved = min(float((errors.costs[:n] - left - ROUNDING * np.abs(left)).min()), beyond, least * (1 - SPARE))
         if found is None or proved > found[0]:
             leaves = handed / weights[:, None]
-            np.maximum.at(leaves, (near.tails, near.cells), flow * unit / weights[near.tails])
+            each = flow * unit / weights[near.tails] / np.where(near.tails == 0, 2, 1)  # from 0, in both directions
+            np.maximum.at(leaves, (near.tails, near.cells), each)
             found = proved, leaves.max(axis=1) * (1 + SPARE), errors.costs
         if proved >= least * (1 - ENOUGH):
             break
@@ -194,6 +195,7 @@ def _largest_flow(
     starts = np.concatenate([tails, np.full(len(givers), n), takers])  # the last two nodes give and take
     ends = np.concatenate([heads, givers, np.full(len(takers), n + 1)])
     most = weights * (SLOPES[errors.parents.shape[1]] * costs + room * least) / (unit * math.expm1(epsilon))
+    most[0] *= 2  # from 0, both directions are one move here
     limits = np.concatenate([most[tails], np.ceil(-needs[givers] / unit), takes[takers]])
     capacities = csr_array((np.minimum(limits, UNITS).astype(np.int32), (starts, ends)), shape=(n + 2, n + 2))
     found = maximum_flow(capacities, n, n + 1).flow

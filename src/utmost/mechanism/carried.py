@@ -33,14 +33,13 @@ from utmost.exact import as_fmpq, as_rational
 from utmost.exact.arrays import Floats, Integers
 from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
-from utmost.mechanism.decay import implies_level
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, NoisyVector
-from utmost.mechanism.line import tolerance
 from utmost.mechanism.moves import sum_of_moves
 from utmost.mechanism.strategies import Sums, spreads
 from utmost.mechanism.tails import SymmetricDraws
 from utmost.privacy import Level
 from utmost.space.integers import Lattice, Strategy
+from utmost.space.line import tolerance
 
 MOST_WIDTH, MOST_CELLS = 10**6, 1000
 MOST_LISTED, MOST_LISTED_IN_ALL = 2**19, 2**25
@@ -272,7 +271,7 @@ class CarriedLaw:
             return Check("privacy", False, f"{level}: the noise has {self.dimension} integers, the vectors have others")
         far = sum_of_moves(space)
         detail = f"one neighbour moves the cells by at most {far} in all, each a factor {float(self.decay):.6g}"
-        return Check("privacy", implies_level(level, self.decay, far), f"{level}: {detail}, exactly")
+        return Check("privacy", level.kept_by(self.decay, far), f"{level}: {detail}, exactly")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

@@ -15,13 +15,13 @@ import numpy as np
 
 from utmost.exact.arrays import Floats
 from utmost.mechanism.carried import CarriedLaw, as_carried
-from utmost.mechanism.decay import decay_above
-from utmost.mechanism.line import tolerance
 from utmost.mechanism.moves import sum_of_moves
 from utmost.privacy import ApproxDP, Level, PureDP
+from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, proved_bound
 from utmost.space.integers import Lattice
+from utmost.space.line import tolerance
 
 MOST_COUNTS, MOST_MOVED = 128, 12
 """Up to how many counts noise may carry, and up to how many each width is moved alone."""
@@ -160,7 +160,7 @@ def _evidence(cells: Lattice, level: Any, proved: Callable[[dict[str, Any]], flo
         return {}
     law = best_carried(Lattice(d, "any", 1, 0, 1), PureDP(epsilon))
     law = law or CarriedLaw(decay_above(PureDP(epsilon)), (0,) * (d - 1))
-    value, room = carried_losses(law, "absolute"), max(ROOM, math.expm1(epsilon))
+    value, room = carried_losses(law, "absolute"), max(ROOM, math.expm1(epsilon) / d)
     sizes = {"radius": max(4, math.ceil(NEAR[d] / epsilon)), "far": max(8, math.ceil(FAR[d] / epsilon)), "steps": steps}
     best: tuple[float, dict[str, Any]] = (0.0, {})
     first = 0 if d == 2 or epsilon > 0.5 else 1 if epsilon >= 0.2 else 2  # where noise is known to be off by more
