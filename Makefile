@@ -4,6 +4,7 @@ PYTHON ?= $(shell for p in python3.11 python3; do \
 PIP_INSTALL := -m pip install -qq
 BIN := .venv/bin
 ENV := .venv/.installed
+DEMO_ENV := .venv/.for-demo
 BENCH_ENV := .venv-bench/.installed
 WHEEL_VENV := $(CURDIR)/build/wheel-venv
 
@@ -29,7 +30,13 @@ $(BENCH_ENV): bench.lock pyproject.toml $(ENV)
 	echo "$(CURDIR)/src" > "$$(.venv-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/utmost.pth"
 	@touch $@
 
-demo: $(ENV) ## Run the demonstration; its output goes to demo/
+# Whoever only looks waits for the extra `all` alone; the other targets add the rest to the same .venv.
+$(DEMO_ENV): requirements.lock pyproject.toml | python
+	if test -e $(ENV); then $(MAKE) env; \
+	else $(PYTHON) -m venv .venv && $(BIN)/python $(PIP_INSTALL) -c requirements.lock -e '.[all]'; fi
+	@touch $@
+
+demo: $(DEMO_ENV) ## Run the demonstration; its output goes to demo/
 	$(BIN)/utmost demo --out demo
 
 test: $(ENV) ## Run the linters, the type checker and the tests
