@@ -10,11 +10,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from oracles.lattices import moves_of
 from scipy.stats import chi2
 
 from utmost.errors import InvalidInput
-from utmost.mechanism.gaussian import DiscreteGaussian, RoundedGaussian, keeps_gaussian
+from utmost.mechanism.gaussian import WIDE, DiscreteGaussian, RoundedGaussian, keeps_gaussian, wide_mean
 from utmost.mechanism.integer_balls import (
     choose_many,
     count_above,
@@ -391,3 +392,15 @@ def test_two_that_exchange_have_slack_as_two_one_way_with_a_sign_turned(slack):
         same = float((drawn[:, 0] * drawn[:, 1] > 0).mean())
         expected = float(sum(law.probability(z) for z in every if z[0] * z[1] > 0))
         assert abs(same - expected) < 5.5 * math.sqrt(expected / len(drawn))
+
+
+@pytest.mark.parametrize("sigma", [30, 47, 200])
+def test_means_of_wide_rounded_gaussians_are_sums_of_tails(sigma):
+    """Summed term by term in balls of 200 bits: the closed forms are right to 1e-12 from where they are used."""
+    with ctx.workprec(200):
+        twice = [(arb(2 * t - 1) / (2 * sigma * arb(2).sqrt())).erfc() for t in range(1, 16 * sigma)]
+        absolute, squared = sum(twice, arb(0)), sum(((2 * t + 1) * tail for t, tail in enumerate(twice)), arb(0))
+    assert sigma >= WIDE
+    assert wide_mean(float(sigma), "absolute") == pytest.approx(float(absolute), rel=1e-12)
+    assert wide_mean(float(sigma), "squared") == pytest.approx(float(squared), rel=1e-12)
+    assert RoundedGaussian(Fraction(sigma) ** 2).mean("absolute") == wide_mean(float(sigma), "absolute")

@@ -81,6 +81,17 @@ def compose(levels: Iterable[Any] | Level | Number, times: int = 1) -> Compositi
     return _joined([(part, int(times)) for item in listed for part in _parts(_release(item))])
 
 
+def composed(levels: Iterable[tuple[Level, int]]) -> Composition:
+    """The composition of levels, each so many times.
+
+    Examples
+    --------
+    >>> composed([(GaussianDP(0.3), 1), (GaussianDP(0.2), 4)]).gaussian
+    0.5
+    """
+    return _joined([(part, count) for level, count in levels for part in _parts(level)])
+
+
 class Composition:
     """Several releases taken together; made by `compose`."""
 

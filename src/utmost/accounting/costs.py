@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from flint import arb, ctx
 
-from utmost.accounting.composition import Composition, compose
+from utmost.accounting.composition import composed
 from utmost.accounting.concentrated import rho_of_pure
 from utmost.errors import InvalidInput
 from utmost.exact import BITS, GRAIN, Amount, Number, as_fmpq, as_rational, rounded_down, rounded_up
@@ -132,11 +132,6 @@ def even_share(levels: tuple[tuple[Level, int], ...], budget: ApproxDP) -> tuple
         low, high = (low, middle) if fits(middle) else (middle, high)
     share = min(Fraction(1), high * (1 + SHARE_DIGITS)) if high <= 1 else high
     return Amount(share * epsilon), Amount(min(Fraction(1), share * whole))
-
-
-def composed(levels: Sequence[tuple[Level, int]]) -> Composition:
-    """The composition of levels, each so many times."""
-    return sum((compose(level, count) for level, count in levels), compose([]))
 
 
 def composed_cost(levels: Sequence[tuple[Level, int]], delta: Number) -> tuple[Amount, Amount]:

@@ -26,13 +26,13 @@ from __future__ import annotations
 import math
 
 from utmost.accounting.account import ZERO, Filter, Left, Spent
-from utmost.accounting.costs import below, charged_mu, charged_mu_and_delta, composed, gaussian_cost, rho_within
+from utmost.accounting.costs import below, charged_mu, charged_mu_and_delta, gaussian_cost, rho_within
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Amount, Number
 from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, as_level
 from utmost.privacy.level import epsilon_of
 
-__all__ = ["ZERO", "Filter", "Left", "Spent", "choose", "composed", "gaussian_cost", "rho_within"]
+__all__ = ["ZERO", "Filter", "Left", "Spent", "choose", "gaussian_cost", "rho_within"]
 
 
 def choose(budget: Level | Number, name: str | None = None) -> Filter:

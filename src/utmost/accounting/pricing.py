@@ -16,7 +16,8 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from utmost.accounting.account import Filter
-from utmost.accounting.filters import choose, composed
+from utmost.accounting.composition import composed
+from utmost.accounting.filters import choose
 from utmost.errors import InvalidInput, UnsupportedLevel, shown
 from utmost.exact import Amount, Number, as_rational
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
@@ -57,6 +58,7 @@ def cheapest(
     levels: Iterable[Level | Number | Sequence[Level | Number]],
     budget: Level | Number | Filter,
     delta: Number | None = None,
+    only: str | None = None,
 ) -> Price:
     """The least that a batch of releases, declared before any answer, costs a budget.
 
@@ -68,6 +70,8 @@ def cheapest(
         The budget that pays; `account.filter` of an account with a filter of its own.
     delta : number, optional
         For an (epsilon, delta) budget: how much of its delta the batch may use; all of it if left out.
+    only : str, optional
+        For an (epsilon, delta) budget: the one accounting to look at, beside the sum, as while a search goes on.
 
     Returns
     -------
@@ -88,7 +92,7 @@ def cheapest(
     filter = budget if isinstance(budget, Filter) else choose(budget)
     asked = [_choices(item) for item in levels]
     if filter.name == "basic":
-        return _cheapest_epsilon(asked, filter, delta)
+        return _cheapest_epsilon(asked, filter, delta, only)
     if delta is not None:
         raise InvalidInput(f"a {filter.name} budget adds up without a delta of its own; leave delta out.")
     chosen = tuple(_least(choices, lambda level: _first_cost(filter, level)) or choices[0] for choices in asked)
@@ -98,11 +102,13 @@ def cheapest(
     return Price(accounting, chosen, named, None, filter.allows([cost]), {accounting: float(cost[0])})
 
 
-def _cheapest_epsilon(asked: Sequence[Choices], filter: Filter, delta: Number | None) -> Price:
+def _cheapest_epsilon(asked: Sequence[Choices], filter: Filter, delta: Number | None, only: str | None) -> Price:
     """The accounting of least epsilon at a delta; the sum, unless another saves more than one percent by its delta."""
     share = Fraction(filter.limits[1].rational) if delta is None else as_rational(delta, "delta")
     found: dict[str, tuple[Choices, tuple[Amount, ...]]] = {}
     for name, size in PREFERRED:
+        if only is not None and name not in ("sum", only):
+            continue
         levels = _preferred(asked, name, size)
         if levels is None or any(levels == known for other, (known, _) in found.items() if other != "sum"):
             continue

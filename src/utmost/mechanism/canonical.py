@@ -34,6 +34,7 @@ from utmost.exact import Enclosed, ExpSum, as_fmpq, compare
 from utmost.exact.arrays import Floats
 from utmost.exact.bisection import first_integer
 from utmost.mechanism.certification import Check
+from utmost.mechanism.gaussian import WIDE, wide_mean
 from utmost.mechanism.sampling import uniform_below
 from utmost.mechanism.tails import SymmetricDraws
 from utmost.privacy import ApproxDP, GaussianDP, Level, SuitablePair, level_from_json
@@ -167,10 +168,10 @@ class CanonicalLaw:
         """The expected loss of the noise as an error: what the t-th step off adds, times two tails, summed over t."""
         if loss not in ("absolute", "squared"):
             return 2 * float(self.tail(tolerance(loss) + 1))
+        if isinstance(self.level, GaussianDP) and self.step == 1 and float(self.level.mu) * WIDE <= 1:
+            return wide_mean(1 / float(self.level.mu), loss)
         far, r = self.wide // self.step, self.step
         if far > MOST_TERMS:
-            if isinstance(self.level, GaussianDP) and r == 1:
-                return _rounded_mean(1 / float(self.level.mu), loss)
             raise TooLarge(f"noise at {self.level} is spread over {far} steps; allow a larger level.")
         t = np.arange(far + 1)
         one = float(2 * (np.diff(cost(loss, t)) @ self._one_tail(t[1:])))
@@ -221,13 +222,6 @@ class CanonicalLaw:
         if isinstance(data["step"], bool) or not isinstance(data["step"], int):
             raise InvalidInput("a step is a whole number.")
         return cls(level_from_json(data["level"]), data["step"])
-
-
-def _rounded_mean(sigma: float, loss: str) -> float:
-    """The mean |X| or X^2 of a wide Gaussian rounded to whole numbers: the next terms are below 1e-20 of it."""
-    if loss == "squared":
-        return sigma**2 + 1 / 12
-    return sigma * math.sqrt(2 / math.pi) - 1 / (12 * sigma * math.sqrt(2 * math.pi))
 
 
 def require_canonical(level: Level) -> None:

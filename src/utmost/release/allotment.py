@@ -22,7 +22,7 @@ from utmost.exact import as_rational
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.answers import Answer, Plan
 from utmost.release.conditions import EVERY_ROW
-from utmost.release.error_curves import Curve, least_on_curve
+from utmost.release.error_curves import LARGEST, WIDE, Curve, least_size, rounded_up
 from utmost.release.questions.marginals import Agreeing
 from utmost.release.questions.numbers import Numbers
 from utmost.solution.card import card
@@ -30,17 +30,13 @@ from utmost.solution.card import card
 if TYPE_CHECKING:
     from utmost.release.session import Session
 
-SMALLEST, LARGEST = 1e-5, 100.0
-"""Between which epsilons, mus (and square roots of 2 rho) levels are searched."""
-DIGITS = 4
-"""To how many digits a level is rounded, upwards."""
-CLOSE = 1e-3
-"""How close a batch made for a budget comes to it, or its errors to those that do, relatively: whole numbers jump."""
-NEAR = 10.0**-DIGITS / 8
-MOST_TRIED = 40
-SPARED, NEARLY, MOST_SHIFTED = 2e-3, 2e-4, 6
-"""By how much a level may be more than suffices, relatively: in the end, and before it is rounded; how often a shift is
-tried."""
+CLOSE, ROUGHLY = 1e-3, 0.03
+"""How close a batch made for a budget comes to it, or its errors to those that do, relatively: whole numbers jump; and
+how close is enough to say how it is counted best."""
+FIRST, MOST_TRIED, MOST_EXACT = 0.1, 60, 8
+"""Where a search begins that knows nothing; how many factors of targets are tried for a budget, roughly and exactly."""
+APART = 0.05
+"""How far apart, in logarithms, least levels for two targets are that say how these fall: each is rounded upwards."""
 A_TARGET = "give the error you can live with, such as {s.plan.count('age >= 65', privacy=1): 20}."
 
 
@@ -51,25 +47,37 @@ class Target:
     error: Fraction
     level: Fraction | None
 
-    def excess(self, plan: Plan, privacy: Level) -> float:
-        """Above 0 if a level does not suffice; near to linear in the level's logarithm."""
-        quick = self.roughly(plan, privacy)
-        if quick is not None and plan.question.errs_as_its_noise:
-            return quick
-        question: Any = plan.question.at(privacy)
-        if self.level is None:
-            return math.log(max(question.average, 1e-300) / self.error)
-        return math.log(_digits(1 - float(self.level)) / _digits(question.off_by_more(self.error)))
+    def reached(self, plan: Plan, privacy: Level) -> float:
+        """The logarithm of the error that an answer has at a level: exact if expected losses are wanted.
 
-    def roughly(self, plan: Plan, privacy: Level) -> float | None:
-        """The same by what is known quickly of the question, such as its noise alone; None where nothing is."""
+        Of an error with a probability, only whether it is more than wanted is exact; where it is nearly as wanted, so
+        is how much, to first order: noise is as much wider as its quantiles are.
+        """
         question: Any = plan.question.at(privacy)
+        sketch = question.sketch() if self.level is None or self.level >= Fraction(1, 2) else None
+        if sketch is not None:
+            question.settle(solution=sketch)
         if self.level is None:
-            quick = question.searched(question.loss)
-            return None if quick is None else math.log(max(quick, 1e-300) / self.error)
-        likely = isinstance(question, Numbers) and self.level >= Fraction(1, 2)
-        quick = question.searched(f"within {self.error // question.step}") if likely else None
-        return None if quick is None else math.log(_digits(1 - float(self.level)) / _digits(quick))
+            return math.log(max(question.average, 1e-300))
+        quantile = _exponential_quantile if isinstance(privacy, ApproxDP) else _normal_quantile
+        reached = question.off_by_more(self.error)
+        return self.log_error + math.log(quantile(1 - float(self.level)) / quantile(float(reached)))
+
+    def in_steps(self, plan: Plan) -> tuple[Fraction, float]:
+        """The error as it is looked at, and the logarithm of what is in proportion to the noise that suffices.
+
+        If it has to do with a probability, that is whole numbers of steps, and half a step more.
+        """
+        question = plan.question
+        if self.level is None or not isinstance(question, Numbers) or type(question).average is not Numbers.average:
+            return self.error, self.log_error
+        error = self.error // question.step * question.step
+        return error, math.log(error + question.step / 2)
+
+    @property
+    def log_error(self) -> float:
+        """The logarithm of the error that is wanted."""
+        return math.log(self.error.numerator) - math.log(self.error.denominator)
 
     def times(self, factor: Fraction) -> Target:
         """The same for an error larger by a factor."""
@@ -80,8 +88,14 @@ class Target:
         return f"expected loss {error}" if self.level is None else f"within {error} with {float(self.level):.6g}"
 
 
-def _digits(chance: float) -> float:
+def _exponential_quantile(chance: float) -> float:
     return -math.log(min(max(chance, 1e-300), 1 - 1e-15))
+
+
+def _normal_quantile(chance: float) -> float:
+    from scipy.special import ndtri
+
+    return -float(ndtri(min(max(chance, 1e-300), 1 - 1e-15) / 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +162,7 @@ def allot(session: Session, targets: Any, level: Any, budget: Any, delta: Any) -
     filter = session.account.filter
     share = _left_delta(session, delta)
     if budget is None:
-        return _made(session, wanted, cheapest(_alternatives(wanted, filter, {}), filter, share))
+        return _made(session, wanted, cheapest(Search(filter).alternatives(wanted), filter, share))
     inner = _inner_filter(filter, budget)
     if inner.name == "basic" and share is not None:
         share = min(share, Fraction(inner.limits[1].rational))
@@ -261,51 +275,106 @@ KINDS: dict[str, tuple[Callable[[float], Level], ...]] = {
 
 
 @dataclass
-class Found:
-    """What a search over levels of one question and kind of noise leaves for the next one.
+class Known:
+    """What a search over levels found out about questions that err alike, and one kind of noise.
 
     Attributes
     ----------
-    curve : its expected loss at some levels
-    times : the size of a level that sufficed, times the error that was wanted
-    shift : how much more or less the question needs than its noise alone
-    slow : whether nothing is known quickly of what it errs by; None before it was tried
+    curve : expected losses at some levels, or errors with a probability at the least levels for them
+    least : the sizes of least levels, by the errors wanted; None where none suffices
     """
 
     curve: Curve
-    times: float = 1.0
-    shift: float = 0.0
-    slow: bool | None = None
+    least: dict[Fraction, float | None] = field(default_factory=dict)
+
+    def roughly(self, scaled: float) -> float | None:
+        """About the least size for an error, by its logarithm, where levels around are known."""
+        x = self.curve.where(scaled) if self.curve.points else -math.inf
+        return rounded_up(math.exp(x)) if self.curve.is_near(x, WIDE) else None
 
 
-def _alternatives(
-    wanted: Mapping[Plan, Target], filter: Filter, known: dict[Any, Found], roughly: bool = False
-) -> list[list[Level]]:
-    """For every question the least level of each kind; where the last one of its sort ended, the next one begins."""
-    found: list[list[Level]] = []
-    seen: dict[tuple[type, int], tuple[float, float]] = {}
-    for plan, target in wanted.items():
-        levels = []
-        for place, kind in enumerate(_kinds(plan, filter)):
-            sort = (type(plan.question), place)
-            of_noise = roughly and not plan.question.errs_as_its_noise
-            key = (_likeness(plan), target.level, place, of_noise)
-            before = known.setdefault(key, Found(_curve(), *seen.get(sort, ())))
-            size = _least(plan, target, kind, before, roughly)
-            if size is not None:
-                levels.append(kind(size))
-                before.times = size * float(target.error)
-                seen[sort] = before.times, before.shift
-        if not levels:
-            raise InvalidInput(
-                f"no level up to {LARGEST:g} meets {target} for: {plan.question.words} Ask for less accuracy."
+class Search:
+    """The least levels of questions for targets, of every kind of noise that a budget pays for."""
+
+    def __init__(self, filter: Filter) -> None:
+        self.filter = filter
+        self._known: dict[tuple[str, Fraction | None, int], Known] = {}
+        self._times: dict[tuple[type, int], float] = {}
+        """By sort of question and kind of noise, what the size of a least level times the error was last."""
+
+    def alternatives(
+        self,
+        wanted: Mapping[Plan, Target],
+        roughly: bool = False,
+        only: Sequence[Level] | None = None,
+        others: bool = False,
+    ) -> list[list[Level]]:
+        """For every question the least level of each kind.
+
+        Parameters
+        ----------
+        wanted : what is wanted of each question
+        roughly : whether levels are read off what is known, wherever enough is
+        only : a level for each question, of the one kind that is looked at, or at any rate exactly
+        others : whether levels of other kinds are looked at beside it, roughly
+        """
+        found = []
+        for at, (plan, target) in enumerate(wanted.items()):
+            likeness, levels = _likeness(plan), []
+            for place, kind in enumerate(_kinds(plan, self.filter)):
+                chosen = only is not None and type(kind(1.0)) is type(only[at])
+                if only is not None and not chosen and not others:
+                    continue
+                about = roughly or (others and not chosen)
+                apart = 0.0 if target.level is None else APART
+                known = self._known.setdefault((likeness, target.level, place), Known(Curve(apart)))
+                size = known.roughly(target.in_steps(plan)[1]) if about else None
+                if size is None:
+                    size = self._least(plan, target, kind, known, (type(plan.question), place), about)
+                if size is not None:
+                    levels.append(kind(size))
+            if not levels:
+                raise InvalidInput(
+                    f"no level up to {LARGEST:g} meets {target} for: {plan.question.words} Ask for less accuracy."
+                )
+            found.append(levels)
+        return found
+
+    def _least(
+        self,
+        plan: Plan,
+        target: Target,
+        kind: Callable[[float], Level],
+        known: Known,
+        sort: tuple[type, int],
+        roughly: bool,
+    ) -> float | None:
+        """The least size of a level that suffices, or about that; None if there is none, or no noise of that kind."""
+        error, scaled = target.in_steps(plan)
+        if error in known.least:
+            return known.least[error]
+        exact = target.level is None
+        first = self._times[sort] / float(target.error) if sort in self._times else FIRST
+        if known.curve.points:
+            first = math.exp(known.curve.where(scaled))
+        try:
+            curve = known.curve if exact else Curve()  # what is known of errors with a probability is about one
+            size = least_size(
+                curve,
+                lambda size: target.reached(plan, kind(size)),
+                target.log_error,
+                first,
+                ROUGHLY if roughly else 0.0,
             )
-        found.append(levels)
-    return found
-
-
-def _curve() -> Curve:
-    return Curve(math.log(SMALLEST), math.log(LARGEST))
+        except UnsupportedLevel:
+            size = None
+        if size is None or not roughly:
+            known.least[error] = size
+        if size is not None:
+            self._times[sort] = size * float(target.error)
+            if not exact:
+                known.curve.add(math.log(size), scaled)
+        return size
 
 
 def _likeness(plan: Plan) -> str:
@@ -327,157 +396,77 @@ def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
     return kinds
 
 
-def _least(plan: Plan, target: Target, kind: Callable[[float], Level], before: Found, roughly: bool) -> float | None:
-    """The least size of a level that suffices, to a few digits; None if there is none, or no noise of that kind.
-
-    Expected losses are read off the curve of what is known already, and found out where it is not. Where a question
-    errs a little less than its noise alone, which is known quickly, the sizes at which the noise suffices, more or less
-    by a shift, are tried: the shift hardly depends on the size, and the next question of its sort begins with it. With
-    `roughly` the noise alone decides.
-    """
-
-    def quick(x: float) -> float:
-        found = target.roughly(plan, kind(math.exp(x)))
-        assert found is not None
-        return found
-
-    def exact(x: float) -> float:
-        return target.excess(plan, kind(math.exp(x)))
-
-    guess = _rounded_up(min(max(before.times / float(target.error), SMALLEST), LARGEST))
-    try:
-        if before.slow is None:
-            found = target.roughly(plan, kind(guess))
-            before.slow = found is None
-            if found is not None and target.level is None and (roughly or plan.question.errs_as_its_noise):
-                before.curve.add(math.log(guess), found + math.log(target.error))
-        slow = before.slow
-        excess = exact if slow or not (roughly or plan.question.errs_as_its_noise) else quick
-        if target.level is None and (slow or roughly or plan.question.errs_as_its_noise):
-            size = _by_curve(excess, target, before.curve, guess, roughly)
-            return size if size is not None else _settled(excess, _root(excess, math.log(guess)))
-        if excess is quick or slow:
-            return _settled(excess, _root(excess, math.log(guess)))
-        for _ in range(MOST_SHIFTED):
-            shifted = partial(_shifted, quick, before.shift)
-            tried = _settled(shifted, _root(shifted, math.log(guess)))
-            if tried is None:
-                break
-            guess = tried
-            over = exact(math.log(guess))
-            if -SPARED < over <= 0:
-                return guess
-            before.shift = over - quick(math.log(guess)) + (0 if over > 0 else SPARED / 4)
-        return _settled(exact, _root(exact, math.log(guess)))
-    except UnsupportedLevel:
-        return None
-
-
-def _by_curve(
-    excess: Callable[[float], float], target: Target, curve: Curve, guess: float, roughly: bool
-) -> float | None:
-    """The least size by the curve of an expected loss."""
-    wanted = math.log(target.error)
-
-    def loss(x: float) -> float:
-        return excess(x) + wanted
-
-    if not curve.points:
-        curve.add(math.log(guess), loss(math.log(guess)))
-    return least_on_curve(curve, loss, wanted, SPARED, _rounded_up, roughly)
-
-
-def _shifted(excess: Callable[[float], float], shift: float, x: float) -> float:
-    return excess(x) + shift
-
-
-def _settled(excess: Callable[[float], float], size: float | None) -> float | None:
-    """A size near to which an excess falls to 0, rounded up to a few digits until it has."""
-    while size is not None:
-        size = _rounded_up(size)
-        if excess(math.log(size)) <= 0:
-            return size
-        size *= 1 + 10.0**-DIGITS
-    return None
-
-
-def _rounded_up(size: float) -> float:
-    digits = DIGITS - 1 - math.floor(math.log10(size))
-    return float(math.ceil(size * 10.0**digits - 1e-6) / 10.0**digits)
-
-
-def _root(excess: Callable[[float], float], guess: float) -> float | None:
-    """Where a falling function of the logarithm of a size falls to 0: about there; None if it does not in reach.
-
-    A bracket is found in steps as long as a line of slope -1 suggests; then regula falsi, halving the value at an end
-    that stays (the Illinois rule).
-    """
-    lowest, highest = math.log(SMALLEST), math.log(LARGEST)
-    low = high = min(max(guess, lowest), highest)
-    at_low = at_high = excess(low)
-    step = 0.01
-    while at_high > 0:
-        if high == highest:
-            return None
-        step = max(2 * step, 1.05 * at_high)
-        low, at_low, high = high, at_high, min(highest, high + step)
-        at_high = excess(high)
-    while at_low <= 0:
-        if low == lowest:
-            return SMALLEST
-        step = max(2 * step, -1.05 * at_low)
-        high, at_high, low = low, at_low, max(lowest, low - step)
-        at_low = excess(low)
-    last = 0
-    while high - low > 10.0**-DIGITS / 4:
-        middle = (low * at_high - high * at_low) / (at_high - at_low)
-        middle = min(max(middle, low + NEAR), high - NEAR)
-        found = excess(middle)
-        if -NEARLY < found <= 0:
-            return math.exp(middle)
-        if found > 0:
-            low, at_low, at_high, last = middle, found, at_high / 2 if last > 0 else at_high, 1
-        else:
-            high, at_high, at_low, last = middle, found, at_low / 2 if last < 0 else at_low, -1
-    return math.exp(high)
+# ---- the other way round: a budget ----
 
 
 def _scaled(wanted: Mapping[Plan, Target], filter: Filter, delta: Fraction | None) -> tuple[dict[Plan, Target], Price]:
     """Targets larger or smaller by one factor, such that their price is just within a budget."""
-    known: dict[Any, Found] = {}
+    search = Search(filter)
 
-    def at(log_factor: float, roughly: bool) -> tuple[dict[Plan, Target], Price]:
+    def at(log_factor: float, roughly: bool, as_in: Price | None = None) -> tuple[dict[Plan, Target], Price]:
         factor = Fraction(math.exp(log_factor)).limit_denominator(10**12)
         scaled = {plan: target.times(factor) for plan, target in wanted.items()}
-        return scaled, cheapest(_alternatives(scaled, filter, known, roughly), filter, delta)
+        kinds, accounting = (None, None) if as_in is None else (as_in.levels, as_in.accounting)
+        return scaled, cheapest(search.alternatives(scaled, roughly, kinds), filter, delta, accounting)
 
     limit = float(filter.limits[0])
     if not 0 < limit < math.inf:
         raise InvalidInput(f"budget is {filter.budget}; give what the questions may spend, above 0 and finite.")
     steep = 1.0 if filter.name in ("pure", "basic") else 2.0  # how fast a price falls as errors grow
-    start, _ = _within(lambda x: at(x, True), 0.0, limit, steep, CLOSE)
-    quick = all(plan.question.errs_as_its_noise for plan in wanted) and not any(each.slow for each in known.values())
-    _, best = _within(lambda x: at(x, False), start, limit, steep, CLOSE if quick else 5 * CLOSE)
-    if best is None:
+    x, about = _within(partial(at, roughly=True), 0.0, limit, steep, ROUGHLY)
+    best = math.inf
+    for _ in range(MOST_EXACT if about is not None else 0):  # how batches are counted hardly changes from here on
+        x, _ = _within(partial(at, roughly=True, as_in=about), x, limit, steep, CLOSE)
+        found = at(x, roughly=False, as_in=about)[1]  # from now on more is known of levels around
+        if found.fits:
+            before, best = best, min(best, x)
+            if _over(found, limit) > -CLOSE or x > before - CLOSE:
+                break
+        else:
+            x += max(_over(found, limit), 0.0) / steep + CLOSE / 3
+    if math.isinf(best):
         raise InvalidInput(f"no errors were found that {filter.budget} pays for; give a larger budget.")
-    return best
+    scaled, found = at(best, roughly=False, as_in=about)
+    if filter.name != "basic" or about is None:
+        return scaled, found
+    compared = cheapest(search.alternatives(scaled, only=about.levels, others=True), filter, delta)
+    return (scaled, compared) if compared.levels == found.levels else at(best, roughly=False)
+
+
+def _over(price: Price, limit: float) -> float:
+    """The logarithm of a price over a limit."""
+    return math.log(max(float(next(iter(price.cost.values()))), 1e-300) / limit)
 
 
 def _within(
     at: Callable[[float], tuple[dict[Plan, Target], Price]], x: float, limit: float, steep: float, close: float
-) -> tuple[float, tuple[dict[Plan, Target], Price] | None]:
-    """Where prices come close to a limit from below, as targets grow by e^x; and the targets and price there."""
+) -> tuple[float, Price | None]:
+    """Where prices come close to a limit from below, as targets grow by e^x, and the price there.
+
+    Prices are followed along lines. They may jump: where lines do not lead on, strides are doubled until the limit is
+    crossed, and then halved.
+    """
     low, high, best = -math.inf, math.inf, None
+    stride, tried, apart = close / 2, [(math.inf, 0.0)], [math.inf, math.inf]
     for _ in range(MOST_TRIED):
-        found = at(x)
-        over = math.log(max(float(next(iter(found[1].cost.values()))), 1e-300) / limit)
-        if found[1].fits:
+        found = at(x)[1]
+        over = _over(found, limit)
+        if found.fits:
             high, best = x, found
         else:
             low = x
         if best is not None and (-close < over <= 0 or high - low < close):
-            return high, best
-        x += over / steep + close / 4
-        if not low < x < high:
+            break
+        if close < abs(x - tried[-1][0]) < math.inf:
+            steep = min(max((tried[-1][1] - over) / (x - tried[-1][0]), 0.5), 4.0)
+        tried.append((x, over))
+        apart.append(high - low)
+        step = over / steep + close / 4
+        if math.isinf(apart[-1]):
+            stride *= 2
+            x += -max(-step, stride) if found.fits else max(step, stride)
+        elif low < x + step < high and apart[-1] < max(apart[-3] / 2, 4 * close):
+            x += step
+        else:
             x = (low + high) / 2
-    return x, best
+    return (high, best) if best is not None else (x, None)

@@ -278,12 +278,12 @@ class Session(Questions[Answer]):
           0.05932-DP  How many rows have age < 20, as an unbiased number?  within 50 with 0.95
         >>> most = s.plan.majority("age >= 65", privacy=1)
         >>> print(s.allot({old: (4, None), most: (0.01, None)}))             # expected losses: rows, and Pr[wrong]
-        allotment of 2: epsilon 0.2501 (sum)
-          0.2476-DP  How many rows have age >= 65, as an unbiased number?  expected loss 4
+        allotment of 2: epsilon 0.25 (sum)
+          0.2475-DP  How many rows have age >= 65, as an unbiased number?  expected loss 4
           0.0025-DP  Do more rows have age >= 65 than not?  expected loss 0.01
         >>> even = s.allot({old: 10, young: 50}, budget=0.5)
         >>> print(even.price, "|", even.targets[0], "|", even.targets[1])
-        epsilon 0.48127 (sum) | within 7.00018 with 0.95 | within 35.0009 with 0.95
+        epsilon 0.48127 (sum) | within 7.00342 with 0.95 | within 35.0171 with 0.95
         >>> len(even.ask()), str(s.left)
         (2, 'epsilon 0.51873 of 1')
         """

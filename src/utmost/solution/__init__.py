@@ -1,7 +1,7 @@
 """A problem, its mechanism, its value and the proof: saved to a file, and verified from it."""
 
 from utmost.solution.binding import Binding
-from utmost.solution.solution import Certificate, Problem, Solution, Verification, proved_bound
+from utmost.solution.solution import Certificate, Problem, Solution, Verification, proved_bound, sketched
 
 __all__ = [
     "Binding",
@@ -10,4 +10,5 @@ __all__ = [
     "Solution",
     "Verification",
     "proved_bound",
+    "sketched",
 ]

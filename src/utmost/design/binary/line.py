@@ -26,7 +26,7 @@ from utmost.design.binary.extension import balanced
 from utmost.errors import SolverFailed, TooLarge
 from utmost.mechanism.blocks import Blocks
 from utmost.privacy import ApproxDP, GaussianDP, Level
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Certificate, Problem, Solution, sketched
 from utmost.space.families import path
 from utmost.space.line import Line
 
@@ -40,6 +40,8 @@ MOST_PAIRS, MOST_PAIRS_GAUSSIAN, MOST_BLOCKS_GAUSSIAN = 20_000, 500, 150
 """How many pairs of neighbouring blocks a linear program may have; Gaussian levels need many rounds."""
 UNPROVED = "BIN Theorem 2: best at every point for its boundary; the best boundary is not proved"
 PROVED = "no private mechanism errs less often on average than the bound: pairs across the border, or duality"
+CERTIFIED = 1 + 1e-7
+"""More than what certified integers add to a chance of error."""
 ROUNDING = 1e-15
 """What is taken off a bound from floating point."""
 
@@ -86,6 +88,29 @@ def best_yes_or_no(line: Line, first_yes: int, level: Level, prior: Floats | Non
         evidence,
     )
     return Solution(Problem("choice.line", line, level, data), even, value, certificate)
+
+
+def sketch_yes_or_no(line: Line, first_yes: int, level: Level) -> Solution | None:
+    """How often `best_yes_or_no` errs under a uniform prior, where the balanced mechanism is the best, without a proof.
+
+    For a search over many levels; None where another mechanism may be better.
+
+    Examples
+    --------
+    >>> from utmost.privacy import PureDP
+    >>> found = sketch_yes_or_no(Line(-100, 100, 1), 1, PureDP(1))
+    >>> round(found.value, 6)
+    0.004233
+    """
+    no, yes = _block_weights(line, first_yes, level, None, line.reach)
+    far = np.arange(max(len(no), len(yes)))
+    wrong = np.asarray(level.lower_after(far, level.even_share()[1]))
+    told = 1 - np.concatenate([wrong[: len(no)][::-1], wrong[: len(yes)]])
+    if _unpaired_errors(no, yes, told, line) > CLOSED and _narrowest(len(told), line.reach, level) is not None:
+        return None
+    value = float(no @ wrong[: len(no)] + yes @ wrong[: len(yes)]) * CERTIFIED
+    data: dict[str, Any] = {"border": first_yes, "loss": "zero-one", "prior": None}
+    return sketched(Problem("choice.line", line, level, data), None, value)
 
 
 def _by_blocks(found: Solution, first_yes: int, width: int, no: int) -> Blocks:

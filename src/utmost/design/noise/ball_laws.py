@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -20,24 +21,30 @@ MOST_LIFTED_INTEGERS = 8
 fifth of that or so with every further one."""
 
 
-def ball_laws(shape: Moves, space: Lattice, pure: ApproxDP, loss: str, slack: int | None = None) -> Iterator[BallLaw]:
+SLACK_GAINS = 1.4
+"""More than any slack was seen to gain (20 %): noise that loses so many times as much as another is left as it is."""
+
+
+def ball_laws(
+    shape: Moves, space: Lattice, pure: ApproxDP, loss: str, slack: int | None = None, limit: float = math.inf
+) -> Iterator[BallLaw]:
     """Noise that falls with every step of the norm, and in larger steps after as many as one neighbour makes.
 
-    Where noise has slack, with the slack given, or with that of least loss.
+    Where noise has slack, with the slack given, or with that of least loss; `limit` is the loss of other noise.
     """
     reach = norm_of_moves(shape, space)
     assert reach is not None
     if shape != "any" or reach <= 1:
-        yield best_slack(BallLaw(shape, space.dimension, decay_above(pure, reach)), loss, slack)
+        yield best_slack(BallLaw(shape, space.dimension, decay_above(pure, reach)), loss, slack, limit)
     if reach > 1 and space.dimension <= MOST_STEPPED:
         try:
             stepped = best_upper(BallLaw(shape, space.dimension, decay_above(pure), reach), loss)
-            yield best_slack(stepped, loss, slack)
+            yield best_slack(stepped, loss, slack, limit)
         except TooLarge:
             return
 
 
-def best_slack(law: BallLaw, loss: str, slack: int | None = None) -> BallLaw:
+def best_slack(law: BallLaw, loss: str, slack: int | None = None, limit: float = math.inf) -> BallLaw:
     """Noise that may have slack with that of least loss: doubled while that helps, then searched between.
 
     That is one-way and exchange noise; other laws stay as they are. Any slack is private. That the loss falls and then
@@ -55,6 +62,8 @@ def best_slack(law: BallLaw, loss: str, slack: int | None = None) -> BallLaw:
             losses[slack] = replace(law, slack=slack).mean(loss)
         return losses[slack]
 
+    if at(0) > SLACK_GAINS * limit:
+        return law
     low, high = 0, law.period
     high = min(high, most)
     while high < most and at(high) < at(low):

@@ -28,6 +28,9 @@ MOST_COUNTS, MOST_MOVED = 128, 12
 LEAST, LARGEST = 0.004, 5.0
 """Epsilons of one step below which the law is too wide to be listed, and above which no width but 0 is of use."""
 POWERS, SCALES = (0.35, 0.45, 0.55), np.arange(0.1, 2.0, 0.1)
+MIDDLE, HOPELESS, MOVED = 8, 1.25, 1.05
+"""Where among scales a search begins; and noise made for part of a level is given up where its losses there, and before
+widths are moved, are so many times those of other noise."""
 NEAR, FAR = {2: 9.0, 3: 8.0}, {2: 14.0, 3: 13.0}
 """How far out flows are looked for, times epsilon: by SciPy, and in all."""
 FINEST = {2: 0.1, 3: 0.17}
@@ -42,7 +45,7 @@ TOGETHER = (
 
 
 @lru_cache(maxsize=64)
-def best_carried(cells: Lattice, level: Level, loss: str = "absolute") -> CarriedLaw | None:
+def best_carried(cells: Lattice, level: Level, loss: str = "absolute", limit: float = math.inf) -> CarriedLaw | None:
     """Noise on cells that carries, with the widths that make their running sums err least; None where there is none.
 
     Parameters
@@ -53,6 +56,8 @@ def best_carried(cells: Lattice, level: Level, loss: str = "absolute") -> Carrie
         Whose pure part is used.
     loss : "absolute", "squared", "zero-one" or "within k"
         Of one count.
+    limit : float
+        What other noise loses: None where this one loses far more.
 
     Examples
     --------
@@ -70,7 +75,12 @@ def best_carried(cells: Lattice, level: Level, loss: str = "absolute") -> Carrie
     def loses(widths: tuple[int, ...]) -> float:
         return carried_losses(CarriedLaw(decay, widths), loss)
 
-    first = min(_shapes(d, pure.log_growth / far), key=loses)
+    each = pure.log_growth / far
+    if pure != level and loses(_shape(d, each, POWERS[1], SCALES[MIDDLE])) > HOPELESS * limit:
+        return None
+    first = _walked(d, each, loses) if each < 1 else min(_shapes(d, each), key=loses)
+    if pure != level and loses(first) > MOVED * limit:
+        return None
     if d > MOST_MOVED:
         return CarriedLaw(decay, first)
     return CarriedLaw(decay, _moved(first, loses, max(1, round(0.1 * far / pure.log_growth))))
@@ -99,11 +109,40 @@ def _mean_square(law: CarriedLaw) -> float:
 
 def _shapes(d: int, epsilon: float) -> Iterator[tuple[int, ...]]:
     """No widths, and those that shrink like powers of how many counts are to come."""
-    left: Floats = np.arange(d - 1, 0, -1).astype(float)
     yield (0,) * (d - 1)
     for power in POWERS:
         for scale in SCALES:
-            yield tuple(np.rint(scale / epsilon * left**power).astype(int).tolist())
+            yield _shape(d, epsilon, power, scale)
+
+
+def _shape(d: int, epsilon: float, power: float, scale: float) -> tuple[int, ...]:
+    left: Floats = np.arange(d - 1, 0, -1).astype(float)
+    return tuple(np.rint(scale / epsilon * left**power).astype(int).tolist())
+
+
+def _walked(d: int, epsilon: float, loses: Callable[[tuple[int, ...]], float]) -> tuple[int, ...]:
+    """Of the same shapes, one that loses least: where widths are many, losses fall and then rise with their scale.
+
+    That is seen, not proved; it only decides how good the noise is.
+    """
+    found: dict[tuple[int, ...], float] = {}
+
+    def at(place: int, power: float) -> float:
+        widths = _shape(d, epsilon, power, SCALES[place])
+        if widths not in found:
+            found[widths] = loses(widths)
+        return found[widths]
+
+    place = MIDDLE
+    for power in POWERS:
+        while (
+            better := min(
+                (i for i in (place, place - 1, place + 1) if 0 <= i < len(SCALES)), key=lambda i: at(i, power)
+            )
+        ) != place:
+            place = better
+    none = (0,) * (d - 1)
+    return min((none, *found), key=lambda widths: found[widths] if widths in found else loses(widths))
 
 
 def _moved(widths: tuple[int, ...], loses: Callable[[tuple[int, ...]], float], step: int) -> tuple[int, ...]:

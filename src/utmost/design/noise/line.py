@@ -41,7 +41,7 @@ from utmost.mechanism.line_sums import MOST_TABLE
 from utmost.mechanism.line_table import TableLine
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
 from utmost.privacy.level import decay_above
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Certificate, Problem, Solution, proved_bound, sketched
 from utmost.space.line import Line, line_prior, require_line_loss, tolerance
 
 MOST_POINTS, MOST_PAIRS = 150, 600
@@ -51,6 +51,8 @@ MOST_CHAINS, MOST_WEIGHTED = 4 * 10**6, 10**8
 MOST_DIGITS = 2**22
 ExactCost: TypeAlias = Callable[[LayerLaw], Fraction]
 """What noise of a law costs, exactly."""
+LONG = 1000
+"""From so many points on the ends of a line hardly matter to how accurate a best guess is."""
 QUANTITY = "expected {loss} loss under the prior"
 REASONS = {
     "geometric": "Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows",
@@ -100,35 +102,61 @@ def best_on_line(
     level, loss, weights = as_level(level), require_line_loss(loss), line_prior(line, prior)
     if weights is None:
         return _uniform(line, level, loss, unbiased)
-    return _best(line, level, loss, weights, unbiased)
+    mechanism, prices = _best(line, level, loss, weights, unbiased)
+    return _proved(mechanism, level, prices)
+
+
+def sketch_on_line(line: Line, level: Level, loss: str, prior: Any = None, unbiased: bool = False) -> Solution:
+    """The mechanism of `best_on_line` without its proof, for a search over many levels.
+
+    On long lines a best guess errs hardly less than its noise: there the noise stands for it.
+
+    Examples
+    --------
+    >>> from utmost.space.line import Line
+    >>> sketch, found = (make(Line(0, 20_000, 1), as_level(0.1), "absolute") for make in (sketch_on_line, best_on_line))
+    >>> bool(0.99 * sketch.value < found.value <= sketch.value), sketch.certificate.claim
+    (True, 'unproved')
+    """
+    if unbiased or (prior is None and line.points >= LONG):
+        mechanism: LineMechanism = NoisyLine(line, _best_noise(line, level, loss), loss, prior, "none")
+    else:
+        mechanism = _best(line, level, loss, prior, unbiased)[0]
+    data = {"loss": loss, "prior": prior, "unbiased": unbiased}
+    return sketched(Problem("number.line", line, level, data), mechanism, mechanism.expected(loss))
 
 
 @lru_cache(maxsize=64)
 def _uniform(line: Line, level: Level, loss: str, unbiased: bool) -> Solution:
-    return _best(line, level, loss, None, unbiased)
+    mechanism, prices = _best(line, level, loss, None, unbiased)
+    return _proved(mechanism, level, prices)
 
 
-def _best(line: Line, level: Level, loss: str, prior: Floats | None, unbiased: bool) -> Solution:
+def _best(
+    line: Line, level: Level, loss: str, prior: Floats | None, unbiased: bool
+) -> tuple[LineMechanism, dict[str, Any]]:
+    """The mechanism, and dual prices where a linear program was solved."""
     reach = max(line.reach, 1)
     if unbiased:
-        return _proved(NoisyLine(line, best_line_noise(line, level, loss), loss, prior, "none"), level)
+        return NoisyLine(line, _best_noise(line, level, loss), loss, prior, "none"), {}
     if reach == 1 and not _is_pure(level) and not isinstance(level, ZCDP) and loss in ("absolute", "squared"):
         found = _chains(line, level, loss, prior)
         if found is not None:
-            return _proved(found, level)
+            return found, {}
     noises = [_on_line(line, law, loss, prior) for law in _noises(level, reach, loss)]
     best: LineMechanism = min(noises, key=lambda found: found.expected(loss))
     if reach == 1:
-        return _proved(best, level)
+        return best, {}
     table, prices = _program(line, level, loss, prior)
     if table is not None and table.expected(loss) < best.expected(loss):
         best = table
-    return _proved(best, level, prices)
+    return best, prices
 
 
-def best_line_noise(line: Line, level: Level, loss: str) -> Any:
-    """The law of the best noise for an unbiased answer, with no proof: for a search over many levels."""
-    return min(_noises(level, max(line.reach, 1), loss), key=lambda law: law.mean(loss))
+def _best_noise(line: Line, level: Level, loss: str) -> Any:
+    """The law of the best noise for an unbiased answer."""
+    laws = list(_noises(level, max(line.reach, 1), loss))
+    return laws[0] if len(laws) == 1 else min(laws, key=lambda law: law.mean(loss))
 
 
 # ---- candidates ----
@@ -261,6 +289,10 @@ def best_step(law: LayerLaw, cost: ExactCost) -> LayerLaw:
         return costs[upper]
 
     best, stride = 1, law.period
+    if law.dimension == 1:  # the best continuous staircase for the mean size has this share of a period up
+        best = min(max(1, round(law.period / (1 + math.sqrt(1 / law.decay)))), law.period) if law.decay else 1
+        if all(at(best) <= at(other) for other in (best - 1, best + 1) if 1 <= other <= law.period):
+            stride = 1
     while stride > 1:
         reach, stride = stride, max(1, stride // 16)
         tried = range(max(1, best - reach), min(law.period, best + reach) + 1, stride)
@@ -273,7 +305,7 @@ def best_step(law: LayerLaw, cost: ExactCost) -> LayerLaw:
 # ---- proofs ----
 
 
-def _proved(mechanism: LineMechanism, level: Level, prices: dict[str, Any] | None = None) -> Solution:
+def _proved(mechanism: LineMechanism, level: Level, prices: dict[str, Any]) -> Solution:
     line, loss, prior = mechanism.line, mechanism.loss, mechanism.prior
     unbiased = isinstance(mechanism, NoisyLine) and mechanism.remap == "none"
     value = mechanism.expected(loss)
@@ -288,7 +320,7 @@ def _proved(mechanism: LineMechanism, level: Level, prices: dict[str, Any] | Non
             "theorem", REASONS[theorem], quantity, method, gap=0.0, evidence={"proof": theorem}, notes=_notes(mechanism)
         )
         return Solution(problem, mechanism, value, certificate)
-    bound, evidence = max(_bounds(problem, prices or {}), key=lambda found: found[0], default=(0.0, {}))
+    bound, evidence = max(_bounds(problem, prices), key=lambda found: found[0], default=(0.0, {}))
     if not 0 < bound <= value * (1 + 1e-9):
         why = "whether a mechanism that is not noise does better on this line is open"
         certificate = Certificate("unproved", why, quantity, method, notes=_notes(mechanism))

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 
 from utmost.design.noise.carried import carried_losses
-from utmost.design.noise.vectors import best_vector
+from utmost.design.noise.vectors import best_vector_noise
 from utmost.errors import UnsupportedLevel
 from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
 from utmost.mechanism.carried import CarriedLaw
 from utmost.mechanism.lattice import IndependentLaw
 from utmost.privacy import Level
-from utmost.solution import Solution
 from utmost.space.integers import Lattice
 from utmost.space.line import tolerance
 
@@ -37,8 +36,7 @@ SPARE = 1e-9
 """Added to a confidence, far more than rounding and what lies beyond the list amount to."""
 
 
-@lru_cache(maxsize=64)
-def best_sums(cells: Lattice, counts: Lattice, level: Level, loss: str = "absolute") -> Solution:
+def cells_or_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "absolute") -> tuple[Lattice, Any]:
     """The better of noise on cells, which are then added up, and noise on the counts themselves.
 
     Parameters
@@ -54,26 +52,26 @@ def best_sums(cells: Lattice, counts: Lattice, level: Level, loss: str = "absolu
 
     Returns
     -------
-    Solution
-        `solution.problem.space` says which of both was taken: `cells` or `counts`.
+    (Lattice, law)
+        Which of both was taken, `cells` or `counts`, and the law of its noise.
 
     Examples
     --------
     >>> from utmost.privacy import PureDP
     >>> cells, counts = Lattice(10, "any", 1, 0, 20_000), Lattice(10, "one-way", 1, 0, 20_000)
-    >>> found = best_sums(cells, counts, PureDP(1))
-    >>> found.problem.space == cells, round(sum_losses(found.mechanism.noise, ["absolute"])["absolute"], 4)
+    >>> space, noise = cells_or_counts(cells, counts, PureDP(1))
+    >>> space == cells, round(sum_losses(noise, ["absolute"])["absolute"], 4)
     (True, 2.3215)
     """
-    found = []
+    added = None
     with suppress(UnsupportedLevel):
-        found.append(best_vector(cells, level, loss, True))
-    if cells.dimension <= MOST_DIRECT or not found:
-        found.append(best_vector(counts, level, loss))
-    if len(found) == 1:
-        return found[0]
-    added, direct = found
-    return added if sum_losses(added.mechanism.noise, (loss,))[loss] <= direct.value else direct
+        added = best_vector_noise(cells, level, loss, True)
+    if cells.dimension <= MOST_DIRECT or added is None:
+        limit = math.inf if added is None else sum_losses(added, (loss,))[loss]
+        direct = best_vector_noise(counts, level, loss, limit=limit)
+        if added is None or limit > direct.mean(loss):
+            return counts, direct
+    return cells, added
 
 
 def sum_losses(law: IndependentLaw | CarriedLaw, losses: Sequence[str], last: bool = False) -> dict[str, float]:

@@ -25,7 +25,7 @@ from utmost.mechanism.moves import square_of_moves, sum_of_moves
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Certificate, Problem, Solution, proved_bound, sketched
 from utmost.space.integers import Lattice
 from utmost.space.line import require_line_loss
 
@@ -136,11 +136,33 @@ def _is_alike(noise: Any) -> bool:
     return isinstance(noise, BallLaw) and noise.shape == "exchange" and noise.slack == 0
 
 
-def best_vector_noise(space: Lattice, level: Level, loss: str, independent: bool = False, alone: bool = False) -> Any:
-    """The law of the noise that `best_vector` takes, with no proof: for a search over many levels."""
+def sketch_vector(
+    space: Lattice, level: Level, loss: str = "absolute", independent: bool = False, alone: bool = False
+) -> Solution:
+    """The noise of `best_vector` without its proof, for a search over many levels.
+
+    Where other noise may be taken for its bound, that: it errs a little more.
+    """
+    problem = Problem("number.vector", space, level, {"loss": loss})
+    noise = best_vector_noise(space, level, loss, independent, alone)
+    alike = _alike(problem, alone or _is_alike(noise)) if not independent else None
+    mechanism = NoisyVector(noise if alike is None else alike)
+    return sketched(problem, mechanism, mechanism.expected(loss))
+
+
+def best_vector_noise(
+    space: Lattice,
+    level: Level,
+    loss: str,
+    independent: bool = False,
+    alone: bool = False,
+    limit: float = math.inf,
+) -> Any:
+    """The law of the least noise, with no proof; what is far worse than the limit need not be its best."""
     require_line_loss(loss)
     require_level(level)
-    laws = [law for law in _candidates(space, level, loss, alone) if not independent or isinstance(law, IndependentLaw)]
+    found = _candidates(space, level, loss, alone, independent, limit)
+    laws = [law for law in found if not independent or isinstance(law, IndependentLaw)]
     if not laws:
         raise UnsupportedLevel(f"no noise on vectors is known at {level}; give a larger level.")
     return min(laws, key=lambda each: each.mean(loss))
@@ -157,22 +179,23 @@ def require_level(level: Level) -> None:
         raise InvalidInput(f"privacy is {level}: no noise over all numbers hides everything; give a level above 0.")
 
 
-def _candidates(space: Lattice, level: Level, loss: str, alone: bool) -> Iterator[Any]:
+def _candidates(space: Lattice, level: Level, loss: str, alone: bool, independent: bool, limit: float) -> Iterator[Any]:
     d, shape = space.dimension, space.moves
     if sum_of_moves(space) == 0 or _promises_nothing(level):
         yield IndependentLaw(d, GeometricLaw(Fraction(0)))
         return
+    gaussian = gaussian_law(level, square_of_moves(space))
+    if gaussian is not None and (gaussian.deviation < WIDEST or d <= MOST_WIDE):
+        limit = min(limit, gaussian.mean(loss))
+        yield IndependentLaw(d, gaussian)
+    if sum_of_moves(space) == 1 and not isinstance(level, ZCDP) and not _is_pure(level):
+        yield IndependentLaw(d, CanonicalLaw(level))
     pure = pure_within(level)
     if pure is not None:
         yield IndependentLaw(d, GeometricLaw(decay_above(pure, sum_of_moves(space))))
-        if d <= MOST_BALL[shape] and (d > 1 or space.reach > 1):
+        if d <= MOST_BALL[shape] and (d > 1 or space.reach > 1) and not independent:
             tight = 0 if shape == "exchange" and not alone else None  # means know the law without slack only
-            yield from ball_laws("any" if d == 1 else shape, space, pure, loss, tight)
-    if sum_of_moves(space) == 1 and not isinstance(level, ZCDP) and not _is_pure(level):
-        yield IndependentLaw(d, CanonicalLaw(level))
-    gaussian = gaussian_law(level, square_of_moves(space))
-    if gaussian is not None and (gaussian.deviation < WIDEST or d <= MOST_WIDE):
-        yield IndependentLaw(d, gaussian)
+            yield from ball_laws("any" if d == 1 else shape, space, pure, loss, tight, limit)
 
 
 def gaussian_law(level: Level, square: int | Fraction) -> GaussianLaw | None:

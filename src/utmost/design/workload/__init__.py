@@ -5,8 +5,8 @@ factorisation as its certificate. `best_workload` is the one way to it, for runn
 hierarchies; it keeps what it found on disk and proves it again when it reads it.
 """
 
-from utmost.design.workload.door import Workload, best_workload
+from utmost.design.workload.door import Workload, best_workload, sketch_workload
 from utmost.design.workload.hierarchy import best_hierarchy
 from utmost.design.workload.marginals import best_marginals, even_split
 
-__all__ = ["Workload", "best_hierarchy", "best_marginals", "best_workload", "even_split"]
+__all__ = ["Workload", "best_hierarchy", "best_marginals", "best_workload", "even_split", "sketch_workload"]

@@ -64,7 +64,7 @@ def best_workload(workload: Workload, level: Level, keep: bool = True) -> Soluti
     level : Level
         PureDP, ApproxDP, GaussianDP or ZCDP.
     keep : bool
-        Whether it is looked for on disk, and kept there: not in a search over many levels.
+        Whether it is looked for on disk, and kept there.
 
     Examples
     --------
@@ -81,16 +81,22 @@ def best_workload(workload: Workload, level: Level, keep: bool = True) -> Soluti
     return kept(parameters, lambda: _found(workload, level), lambda read: _stated(workload, level, read))
 
 
-def _found(workload: Workload, level: Level) -> Solution:
+@lru_cache(maxsize=256)
+def sketch_workload(workload: Workload, level: Level) -> Solution:
+    """The same without its proof, for a search over many levels: nothing is looked for on disk, nor kept there."""
+    return _found(workload, level, proved=False)
+
+
+def _found(workload: Workload, level: Level, proved: bool = True) -> Solution:
     neighbours = (workload.moves, workload.reach, workload.upper)
     if workload.kind == "running":
-        return best_counts(workload.cells(), workload.cells("one-way"), level, workload.loss)
+        return best_counts(workload.cells(), workload.cells("one-way"), level, workload.loss, proved)
     if workload.kind == "ranges":
-        return best_ranges(workload.cells(), level)
+        return best_ranges(workload.cells(), level, proved)
     if workload.kind == "marginals":
         shape, published = read_workload(workload.of)
-        return best_marginals(shape, published, *neighbours, level)
-    return best_hierarchy(read_tree(workload.of), *neighbours, level)
+        return best_marginals(shape, published, *neighbours, level, proved)
+    return best_hierarchy(read_tree(workload.of), *neighbours, level, proved)
 
 
 def _stated(workload: Workload, level: Level, read: Solution) -> Solution:

@@ -29,7 +29,7 @@ from utmost.mechanism.workloads import hierarchy_of, hierarchy_variance
 from utmost.privacy import Level
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Certificate, Problem, Solution, proved_bound, sketched
 from utmost.space.integers import Moves, Tables
 
 SMALL = 0.004
@@ -37,7 +37,7 @@ SMALL = 0.004
 
 
 @lru_cache(maxsize=16)
-def best_hierarchy(tree: Tree, moves: Moves, reach: int, upper: int, level: Level) -> Solution:
+def best_hierarchy(tree: Tree, moves: Moves, reach: int, upper: int, level: Level, proved: bool = True) -> Solution:
     """The noise of least mean variance found for the counts of all nodes of a tree.
 
     Parameters
@@ -50,6 +50,8 @@ def best_hierarchy(tree: Tree, moves: Moves, reach: int, upper: int, level: Leve
         How many rows one neighbour has, and how many there are at most.
     level : Level
         PureDP, ApproxDP, GaussianDP or ZCDP.
+    proved : bool
+        False leaves the proof out, in a search over levels.
 
     Returns
     -------
@@ -67,14 +69,19 @@ def best_hierarchy(tree: Tree, moves: Moves, reach: int, upper: int, level: Leve
     found = []
     for strategy, laws, grain in _candidates(tree, moves, reach, upper, level):
         data = {"workload": write_tree(tree), "strategy": ",".join(map(str, strategy)), "grain": grain}
-        found.append(stated_hierarchy(data, NoisyTables(tuple(laws)), (moves, reach, upper), level))
+        found.append(stated_hierarchy(data, NoisyTables(tuple(laws)), (moves, reach, upper), level, proved=False))
     if not found:
         raise UnsupportedLevel(f"no noise on tables is known at {level}; give a larger level.")
-    return min(found, key=lambda each: each.value)
+    best = min(found, key=lambda each: each.value)
+    return stated_hierarchy(best.problem.data, best.mechanism, (moves, reach, upper), level) if proved else best
 
 
 def stated_hierarchy(
-    data: Mapping[str, Any], mechanism: NoisyTables, neighbours: tuple[Moves, int, int], level: Level
+    data: Mapping[str, Any],
+    mechanism: NoisyTables,
+    neighbours: tuple[Moves, int, int],
+    level: Level,
+    proved: bool = True,
 ) -> Solution:
     """Noise on levels of a tree as a solution with its dual; parameters as of `stated_marginals`."""
     words = {**data, "loss": "squared"}
@@ -85,6 +92,8 @@ def stated_hierarchy(
         "workload.hierarchy", Tables(released, moves, reach * made.grain, upper * made.grain), level, words
     )
     value = hierarchy_variance(words, mechanism)
+    if not proved:
+        return sketched(problem, mechanism, value)
     bound = min(proved_bound(problem, {}), value)
     certificate = Certificate("bound", DUAL, QUANTITY, mechanism.name, bound, value - bound)
     return Solution(problem, mechanism, value, certificate)
@@ -109,7 +118,7 @@ def _candidates(
         )
     if one is not None:
         square = [max(1, square_of_moves(table)) for table in tables]
-        shares = _best_shares(tree, lambda i, share: float(one.variance) * square[i] / share)
+        shares = _best_gaussian_shares(tree, tuple(square))
         grain = FINE if isinstance(one, RoundedGaussian) else 1
         yield (
             list(shares),
@@ -119,6 +128,12 @@ def _candidates(
             ],
             grain,
         )
+
+
+@lru_cache(maxsize=16)
+def _best_gaussian_shares(tree: Tree, square: tuple[int, ...]) -> dict[int, int]:
+    """The best split at Gaussian levels, which is the same at all of them: variances are inverse to shares."""
+    return _best_shares(tree, lambda i, share: square[i] / share)
 
 
 def _laplace(epsilon: float) -> float:

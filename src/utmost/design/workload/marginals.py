@@ -43,7 +43,7 @@ from utmost.mechanism.workloads import margins_of, mean_variance
 from utmost.privacy import ApproxDP, Level, PureDP
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Certificate, Problem, Solution, proved_bound, sketched
 from utmost.space.integers import CentredTables, Moves, Tables
 
 QUANTITY = "variance of one number, averaged over all"
@@ -57,6 +57,8 @@ FINE = 10
 """Where noise is a rounded Gaussian, a row counts as so many: rounding adds 1/1200 to a variance, not 1/12."""
 MOST_CENTRED = 200
 """How many values the columns along which a table is centred have together, at most: wider noise takes long to draw."""
+MOST_DENSE = 200
+"""Up to how many shares are found with all second derivatives: that takes the fewest steps."""
 PLAIN = 1.01
 """Centred tables are taken where plain ones have more than so many times their variance: plain ones are easier read."""
 ONE_BY_ONE = 40
@@ -65,7 +67,13 @@ ONE_BY_ONE = 40
 
 @lru_cache(maxsize=64)
 def best_marginals(
-    shape: Shape, published: tuple[Columns, ...], moves: Moves, reach: int, upper: int, level: Level
+    shape: Shape,
+    published: tuple[Columns, ...],
+    moves: Moves,
+    reach: int,
+    upper: int,
+    level: Level,
+    proved: bool = True,
 ) -> Solution:
     """The noise of least mean variance found for wanted marginal tables of one product of columns.
 
@@ -83,6 +91,8 @@ def best_marginals(
         How many rows there are at most.
     level : Level
         PureDP, ApproxDP, GaussianDP or ZCDP.
+    proved : bool
+        False leaves the proof out, in a search over levels.
 
     Returns
     -------
@@ -107,10 +117,11 @@ def best_marginals(
     for strategy, laws, grain in _candidates(shape, published, moves, reach, upper, level):
         words = {"workload": write_workload(shape, published), "strategy": write_strategy(shape, strategy)}
         data = {**words, "grain": grain}
-        found.append(stated_marginals(data, NoisyTables(tuple(laws)), (moves, reach, upper), level))
+        found.append(stated_marginals(data, NoisyTables(tuple(laws)), (moves, reach, upper), level, proved=False))
     if not found:
         raise UnsupportedLevel(f"no noise on tables is known at {level}; give a larger level.")
-    return min(found, key=lambda each: each.value * (PLAIN if isinstance(each.problem.space, CentredTables) else 1))
+    best = min(found, key=lambda each: each.value * (PLAIN if isinstance(each.problem.space, CentredTables) else 1))
+    return stated_marginals(best.problem.data, best.mechanism, (moves, reach, upper), level) if proved else best
 
 
 def even_split(shape: Shape, published: Sequence[Columns], moves: Moves, reach: int, level: Level) -> float:
@@ -134,9 +145,13 @@ def even_noise(sizes: tuple[int, ...], moves: Moves, reach: int, level: Level) -
 
 
 def stated_marginals(
-    data: Mapping[str, Any], mechanism: NoisyTables, neighbours: tuple[Moves, int, int], level: Level
+    data: Mapping[str, Any],
+    mechanism: NoisyTables,
+    neighbours: tuple[Moves, int, int],
+    level: Level,
+    proved: bool = True,
 ) -> Solution:
-    """Noise on tables as a solution with its dual.
+    """Noise on tables as a solution with its dual, unless that is left out.
 
     Parameters
     ----------
@@ -149,6 +164,8 @@ def stated_marginals(
     words = {**data, "loss": "squared"}
     problem = Problem("workload.marginals", margins_of(words, mechanism).space(*neighbours), level, words)
     value = mean_variance(words, mechanism)
+    if not proved:
+        return sketched(problem, mechanism, value)
     bound = min(proved_bound(problem, {}), value)
     certificate = Certificate("bound", DUAL, QUANTITY, mechanism.name, bound, value - bound)
     return Solution(problem, mechanism, value, certificate)
@@ -210,11 +227,7 @@ def _gaussian(
         for each in tables
     }  # of what a neighbour moves, where a row counts as 1
 
-    def normal(share: Floats) -> tuple[Floats, Floats]:
-        slopes = 1 / (float(one.variance) * np.array([float(square[each]) for each in tables]))
-        return share * slopes, slopes
-
-    shares = _best_shares(shape, published, tables, normal)
+    shares = _best_gaussian_shares(shape, published, tuple(tables), tuple(float(square[each]) for each in tables))
     found = {
         each: one.variance * square[each] * cells(shape, each.centred) ** 2 * PARTS / part
         for each, part in shares.items()
@@ -231,6 +244,15 @@ def _gaussian(
         found = {each: Fraction(math.ceil(variance * spent * 10**6), 10**6) for each, variance in found.items()}
     laws = [IndependentLaw(cells(shape, each.columns), kind(variance)) for each, variance in found.items()]
     return list(shares), laws, grain
+
+
+@lru_cache(maxsize=64)
+def _best_gaussian_shares(
+    shape: Shape, published: tuple[Columns, ...], tables: tuple[Released, ...], square: tuple[float, ...]
+) -> dict[Released, int]:
+    """The best split at Gaussian levels, which is the same at all of them: precisions are in proportion to shares."""
+    slopes = 1 / np.array(square)
+    return _best_shares(shape, published, tables, lambda share: (share * slopes, slopes))
 
 
 def pure_share(level: Level, whole: Fraction, part: int) -> ApproxDP:
@@ -316,8 +338,11 @@ class _Shares:
             value, gradient = self(full)
             return min(value, 1e6), gradient[free]
 
+        options: Any = {"maxiter": 2000, "gtol": 1e-9}
+        few = free.sum() <= MOST_DENSE
+        method = "BFGS" if few else "L-BFGS-B"
         found = minimize(
-            at, logs[free], jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-13, "gtol": 1e-9}
+            at, logs[free], jac=True, method=method, options=options if few else {**options, "ftol": 1e-13}
         )
         full = np.full(len(logs), -np.inf)
         full[free] = found.x

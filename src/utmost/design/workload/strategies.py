@@ -21,14 +21,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from utmost.design.noise.carried import best_carried, carried_losses, stated_nested
-from utmost.design.noise.sums import best_sums, sum_half_widths, sum_losses
-from utmost.design.noise.vectors import best_vector_noise, gaussian_law, require_level
+from utmost.design.noise.sums import cells_or_counts, sum_half_widths, sum_losses
+from utmost.design.noise.vectors import (
+    best_vector,
+    best_vector_noise,
+    gaussian_law,
+    require_level,
+    sketch_vector,
+)
 from utmost.design.noise.weighted import beyond, half_widths, sizes_and_half_widths
 from utmost.design.workload.tents import Rows, tent_strategies
 from utmost.exact.arrays import Floats
@@ -39,7 +45,7 @@ from utmost.mechanism.strategies import Sums, prefix_weights, spreads, wanted_pr
 from utmost.privacy import Level
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Certificate, Problem, Solution, proved_bound, sketched
 from utmost.space.integers import Lattice, Strategy
 
 FEWEST, MOST, MOST_ITERATED = 8, 1000, 256
@@ -52,6 +58,10 @@ DUAL = (
     "no private mechanism has a smaller mean variance: the dual of the best factorisation, by averaging over shifts, "
     "and the least noise that hides one"
 )
+
+
+Made: TypeAlias = tuple[Strategy | Lattice, NoisyVector]
+"""Which sums of cells are released, and their noise."""
 
 
 @lru_cache(maxsize=32)
@@ -76,6 +86,11 @@ def best_strategy(cells: Lattice, level: Level, loss: str = "absolute", wanted: 
     >>> found.certificate.method, round(found.value, 2), bool(found.verify())       # the cells added up: 54.71
     ('rounded Gaussian noise on 100 weighted sums of cells, a factorisation', 5.01, True)
     """
+    found = _strategy(cells, level, wanted)
+    return None if found is None else stated_strategy(*found, level, loss, wanted)
+
+
+def _strategy(cells: Lattice, level: Level, wanted: Sums) -> Made | None:
     require_level(level)
     if not FEWEST <= cells.dimension <= MOST or cells.moves not in ("any", "exchange") or cells.reach == 0:
         return None
@@ -83,15 +98,22 @@ def best_strategy(cells: Lattice, level: Level, loss: str = "absolute", wanted: 
     if not found:
         return None
     _, strategy, law = min(found, key=lambda each: each[0])
-    return stated_strategy(strategy, NoisyVector(law), level, loss, wanted)
+    return strategy, NoisyVector(law)
 
 
 def stated_strategy(
-    space: Strategy | Lattice, mechanism: NoisyVector, level: Level, loss: str, wanted: Sums = "running"
+    space: Strategy | Lattice,
+    mechanism: NoisyVector,
+    level: Level,
+    loss: str,
+    wanted: Sums = "running",
+    proved: bool = True,
 ) -> Solution:
-    """Noise on weighted sums of cells, or on the cells themselves, as a solution with its dual."""
+    """Noise on weighted sums of cells, or on the cells themselves, as a solution with its dual, unless left out."""
     problem = Problem("number.strategy", space, level, {"loss": loss, "wanted": wanted})
     value = mean_variance_of_counts(mechanism, space, wanted)
+    if not proved:
+        return sketched(problem, mechanism, value)
     many = (space.cells if isinstance(space, Strategy) else space).dimension
     evidence = {"weights": _dual(many, wanted)} if many <= MOST else {}
     bound = min(proved_bound(problem, evidence), value)
@@ -167,12 +189,12 @@ def _root(matrix: Floats) -> Floats:
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)
 
 
-def best_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "absolute") -> Solution:
+def best_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "absolute", proved: bool = True) -> Solution:
     """Of noise on cells, which may carry, on the counts themselves and on a strategy, what errs least.
 
     Fewer than eight counts have their mean absolute error bounded by a flow (`carried.stated_nested`) at pure levels
     where rows come or go; others have their variance bounded.
-    Strategies are tried for the losses "absolute" and "squared".
+    Strategies are tried for the losses "absolute" and "squared". The proof may be left out, in a search over levels.
 
     Examples
     --------
@@ -181,26 +203,30 @@ def best_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "abso
     >>> found.certificate.method, round(found.value, 2)       # noise of its own on each: 56.16, on blocks: 27.43
     ('geometric noise on cells, which carries', 19.94)
     """
-    usual = best_sums(cells, counts, level, loss)
-    mechanism, added = usual.mechanism, usual.problem.space == cells
-    least = sum_losses(mechanism.noise, (loss,))[loss] if added else usual.value
-    carried = best_carried(cells, level, loss)
+    space, noise = cells_or_counts(cells, counts, level, loss)
+
+    def loses(by: str) -> float:
+        return sum_losses(noise, (by,))[by] if space == cells else float(noise.mean(by))
+
+    least, found = loses(loss), _strategy(cells, level, "running") if loss in ("absolute", "squared") else None
+    better = None if found is None else stated_strategy(*found, level, loss, proved=False)
+    summed = math.inf if better is None else count_losses(better)[loss]
+    carried = best_carried(cells, level, loss, min(least, summed))
     if carried is not None and any(carried.widths) and carried_losses(carried, loss) < least:
-        mechanism, added, least = NoisyVector(carried), True, carried_losses(carried, loss)
-    noise = mechanism.noise
-    if loss in ("absolute", "squared"):
-        better = best_strategy(cells, level, loss)
-        squared = (sum_losses(noise, ("squared",)) if added else {"squared": noise.mean("squared")})["squared"]
-        if better is not None and better.value <= squared and count_losses(better)[loss] < least:
-            return better
-    if not added:
-        return usual
-    few = loss == "absolute" and cells.dimension < FEWEST
-    return (stated_nested(cells, mechanism, level) if few else None) or stated_strategy(cells, mechanism, level, loss)
+        space, noise, least = cells, carried, carried_losses(carried, loss)
+    if found and better and summed < least and better.value <= loses("squared"):
+        return stated_strategy(*found, level, loss) if proved else better
+    if space == counts:
+        return (best_vector if proved else sketch_vector)(counts, level, loss)
+    few = proved and loss == "absolute" and cells.dimension < FEWEST
+    nested = stated_nested(cells, NoisyVector(noise), level) if few else None
+    return nested or stated_strategy(cells, NoisyVector(noise), level, loss, proved=proved)
 
 
-def best_ranges(cells: Lattice, level: Level) -> Solution:
+def best_ranges(cells: Lattice, level: Level, proved: bool = True) -> Solution:
     """Of noise on cells and on a strategy, what has the least mean variance over all ranges of cells.
+
+    The proof may be left out, in a search over levels.
 
     Examples
     --------
@@ -210,9 +236,10 @@ def best_ranges(cells: Lattice, level: Level) -> Solution:
     (4.85, 3.27, True)
     """
     law = best_vector_noise(cells, level, "squared", True)
-    plain = stated_strategy(cells, NoisyVector(law), level, "squared", "ranges")
-    better = best_strategy(cells, level, "squared", "ranges")
-    return plain if better is None or plain.value <= better.value else better
+    made = [(cells, NoisyVector(law)), *filter(None, [_strategy(cells, level, "ranges")])]
+    found = [stated_strategy(*each, level, "squared", "ranges", proved=False) for each in made]
+    best = min(range(len(made)), key=lambda i: found[i].value)
+    return stated_strategy(*made[best], level, "squared", "ranges") if proved else found[best]
 
 
 @lru_cache(maxsize=32)

@@ -164,6 +164,11 @@ class ByKeys(PerKey, Grouped, Vector):
 
         return best_vector(self.space, self.privacy, self.loss, independent=self.independent)
 
+    def sketch(self) -> Solution | None:
+        from utmost.design.noise.vectors import sketch_vector
+
+        return sketch_vector(self.space, self.privacy, self.loss, independent=self.independent)
+
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = dict(zip(self.parts, self.contributions(source), strict=True))
         return grouped_statement(source, self.terms.unit, self.rows_each, self.by, rows, secret)

@@ -69,6 +69,11 @@ class YesOrNo(Question):
 
         return best_yes_or_no(self.space, self.border, self.privacy, self.prior)
 
+    def sketch(self) -> Solution | None:
+        from utmost.design.binary.line import sketch_yes_or_no
+
+        return sketch_yes_or_no(self.space, self.border, self.privacy) if self.prior is None else None
+
     def point(self, found: Mapping[str, int]) -> int:
         return self.space.clamp(found["yes"])
 

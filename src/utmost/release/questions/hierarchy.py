@@ -27,7 +27,6 @@ from utmost.space.integers import Tables
 
 if TYPE_CHECKING:
     from utmost.mechanism.trees import Hierarchy, Tree
-    from utmost.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -105,9 +104,6 @@ class HierarchyOf(Agreeing):
         made, reach = self.hierarchy, min(self.rows_each, self.most_rows)
         sizes = tuple(len(self.nodes[level]) for level in made.strategy)
         return Tables(sizes, self.moves, reach * made.grain, self.most_rows * made.grain)
-
-    def design(self) -> Solution:
-        return self._best("hierarchy")
 
     @cached_property
     def hierarchy(self) -> Hierarchy:

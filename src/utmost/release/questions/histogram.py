@@ -104,6 +104,11 @@ class Histogram(Vector):
 
         return best_vector(self.space, self.privacy, self.loss, alone=True)
 
+    def sketch(self) -> Solution | None:
+        from utmost.design.noise.vectors import sketch_vector
+
+        return sketch_vector(self.space, self.privacy, self.loss, alone=True)
+
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = category_cells(source, dict(self.categories), self.other is not None)
         return tally_statement(source, self.terms.unit, self.rows_each, cells, self.where.given, secret)

@@ -31,6 +31,7 @@ from utmost.space.integers import CentredTables, Moves, Tables
 if TYPE_CHECKING:
     import pyarrow
 
+    from utmost.design.workload import Workload
     from utmost.mechanism.workloads import Margins
     from utmost.solution import Solution
 
@@ -107,15 +108,23 @@ class Agreeing(Question):
     def average(self) -> float:
         return self.solution.value
 
-    def _best(self, kind: Any, keep: bool = True) -> Solution:
-        """The strategy for the wanted tables, or tree."""
-        from utmost.design.workload import Workload, best_workload
+    def design(self) -> Solution:
+        from utmost.design.workload import best_workload
 
-        asked = Workload(kind, self.workload, self.moves, min(self.rows_each, self.most_rows), self.most_rows)
-        return best_workload(asked, self.privacy, keep)
+        return best_workload(self._workload, self.privacy)
 
-    def searched(self, loss: str) -> float | None:
-        return self._best(self.name, keep=False).value
+    def sketch(self) -> Solution | None:
+        from utmost.design.workload import sketch_workload
+
+        return sketch_workload(self._workload, self.privacy)
+
+    @property
+    def _workload(self) -> Workload:
+        """What is wanted: tables, or a tree."""
+        from utmost.design.workload import Workload
+
+        kind: Any = self.name
+        return Workload(kind, self.workload, self.moves, min(self.rows_each, self.most_rows), self.most_rows)
 
     def released(self, drawn: Any) -> dict[str, Any]:
         return {name: np.asarray(table).tolist() for name, table in zip(self._released_names, drawn, strict=True)}
@@ -244,9 +253,6 @@ class Marginals(Agreeing):
     @property
     def space(self) -> Tables | CentredTables:
         return self.margins.space(self.moves, min(self.rows_each, self.most_rows), self.most_rows)
-
-    def design(self) -> Solution:
-        return self._best("marginals")
 
     @cached_property
     def margins(self) -> Margins:

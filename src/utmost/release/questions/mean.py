@@ -49,17 +49,6 @@ class Mean(AddsDistances, Parts):
     def value(self, released: Mapping[str, Any]) -> float:
         return self._placed(_share(released[self.names[0]], released[self.names[1]]))
 
-    def searched(self, loss: str) -> float | None:
-        """By the noise of the two sums, with no proof."""
-        from utmost.design.noise.mean import mean_losses
-        from utmost.design.noise.vectors import best_vector_noise
-        from utmost.mechanism.lattice import NoisyVector
-
-        if loss != self.loss:
-            return None
-        noise = best_vector_noise(self.space, self.privacy, loss, self.independent)
-        return self._scaled_as(loss, mean_losses(NoisyVector(noise), self.rows_of_mean, self.width)[loss])
-
     def before(self) -> Before:
         return Before(self.loss, self.average, self.worst, holds=HOLDS)
 

@@ -21,6 +21,7 @@ from utmost.release.questions.question import shown_with
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
+    from utmost.design.workload import Workload
     from utmost.solution import Solution
 
 ROUNDED = 1e-6
@@ -88,13 +89,26 @@ class Chained(Vector):
 
     def design(self) -> Solution:
         from utmost.design.noise.vectors import best_vector
-        from utmost.design.workload import Workload, best_workload
+        from utmost.design.workload import best_workload
 
         if not self.chain:
             return best_vector(self.flat, self.privacy, self.loss, alone=True)
+        return best_workload(self._workload, self.privacy)
+
+    def sketch(self) -> Solution | None:
+        from utmost.design.noise.vectors import sketch_vector
+        from utmost.design.workload import sketch_workload
+
+        if not self.chain:
+            return sketch_vector(self.flat, self.privacy, self.loss, alone=True)
+        return sketch_workload(self._workload, self.privacy)
+
+    @property
+    def _workload(self) -> Workload:
+        from utmost.design.workload import Workload
+
         cells = self.between
-        asked = Workload("running", cells.dimension, cells.moves, cells.reach, cells.upper, self.loss)
-        return best_workload(asked, self.privacy)
+        return Workload("running", cells.dimension, cells.moves, cells.reach, cells.upper, self.loss)
 
     def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
         if not self.chain:
@@ -140,9 +154,6 @@ class Chained(Vector):
     @property
     def is_released(self) -> bool:
         return not self.added and not self.summed
-
-    def searched(self, loss: str) -> float | None:
-        return None if self.chain else super().searched(loss)
 
     def off_by_more(self, error: Fraction) -> float:
         if self.summed:

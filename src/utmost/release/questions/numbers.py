@@ -43,8 +43,6 @@ from utmost.space.line import Line, cost, line_prior
 if TYPE_CHECKING:
     from utmost.solution import Solution
 
-SHORT = 1000
-"""A line of fewer points is short: its ends matter to how accurate a best guess is."""
 Tail: TypeAlias = Callable[[Floats], Floats]
 DELTA = 1e-6
 FAR = 45.0
@@ -163,6 +161,11 @@ class Number(Numbers):
 
         return best_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
 
+    def sketch(self) -> Solution | None:
+        from utmost.design.noise.line import sketch_on_line
+
+        return sketch_on_line(self.space, self.privacy, self.loss, self.prior, self.unbiased)
+
     @property
     def told(self) -> str:
         """What the answer is to the noisy number, for the end of the question's words."""
@@ -185,19 +188,6 @@ class Number(Numbers):
     def _cut_off(self) -> bool:
         """Whether the noise is so wide that no guesses are tabled: then it is cut off at the ends of the line."""
         return bool(getattr(self.solution.mechanism, "remap", "best") == "cut")
-
-    @property
-    def errs_as_its_noise(self) -> bool:
-        """On a long line a best guess errs hardly less than the noise."""
-        return self.unbiased or self.space.points >= SHORT
-
-    def searched(self, loss: str) -> float | None:
-        """By the noise alone: the best guess errs less on average."""
-        from utmost.design.noise.line import best_line_noise
-
-        if not self.is_released or not (self.unbiased or self.prior is None):
-            return None
-        return self._scaled_as(loss, best_line_noise(self.space, self.privacy, self.loss).mean(loss))
 
     @property
     def posed(self) -> dict[str, Any]:
@@ -352,6 +342,11 @@ class Parts(Adds, Numbers):
 
         return best_vector(self.space, self.privacy, self.loss, independent=self.independent)
 
+    def sketch(self) -> Solution | None:
+        from utmost.design.noise.vectors import sketch_vector
+
+        return sketch_vector(self.space, self.privacy, self.loss, independent=self.independent)
+
     def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
         return self.space.clamp([found[name] for name in self.names])
 
@@ -366,13 +361,6 @@ class Vector(Numbers):
     @property
     def space(self) -> Lattice:
         raise NotImplementedError
-
-    def searched(self, loss: str) -> float | None:
-        from utmost.design.noise.vectors import best_vector_noise
-
-        if not self.is_released:
-            return None
-        return self._scaled_as(loss, best_vector_noise(self.space, self.privacy, self.loss).mean(loss))
 
     def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
         return self.space.clamp([found[f"c{i}"] for i in range(self.space.dimension)])

@@ -103,6 +103,9 @@ class Quantiles(Nested):
         least = sum_losses(cells.mechanism.noise, (self.loss,))[self.loss]
         return better if count_losses(better)[self.loss] < least else cells
 
+    def sketch(self) -> Solution | None:
+        return None
+
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
         return tally_statement(source, self.terms.unit, self.rows_each, cells, self.where.given, secret)

@@ -166,18 +166,8 @@ class Question(ABC):
         """The expected loss under the prior, in the unit of the answer; `before` says more, and takes longer."""
         return self.solution.value
 
-    @property
-    def errs_as_its_noise(self) -> bool:
-        """Whether `searched` is the answer's own loss, or so near that a search need look no further."""
-        return True
-
-    def searched(self, loss: str) -> float | None:
-        """A loss quickly, with no proof, for a search over levels: at least the answer's; None where nothing is quick.
-
-        Parameters
-        ----------
-        loss : of the answer, such as "absolute"; "within k" is in steps of what is released
-        """
+    def sketch(self) -> Solution | None:
+        """The design without its proof, for a search over levels, or one that errs hardly more; None without one."""
         return None
 
     def off_by_more(self, error: Fraction) -> float:

@@ -28,6 +28,7 @@ from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
+    from utmost.design.workload import Workload
     from utmost.solution import Solution
 
 MOST_EDGES = 65
@@ -95,18 +96,21 @@ class Ranges(Numbers):
         return {**super().posed, "wanted": "ranges"}
 
     def design(self) -> Solution:
-        return self._best()
+        from utmost.design.workload import best_workload
 
-    def _best(self, keep: bool = True) -> Solution:
-        from utmost.design.workload import Workload, best_workload
+        return best_workload(self._workload, self.privacy)
+
+    def sketch(self) -> Solution | None:
+        from utmost.design.workload import sketch_workload
+
+        return sketch_workload(self._workload, self.privacy)
+
+    @property
+    def _workload(self) -> Workload:
+        from utmost.design.workload import Workload
 
         cells = self.cells
-        return best_workload(
-            Workload("ranges", cells.dimension, cells.moves, cells.reach, cells.upper), self.privacy, keep
-        )
-
-    def searched(self, loss: str) -> float | None:
-        return self._best(keep=False).value if loss == self.loss else None
+        return Workload("ranges", cells.dimension, cells.moves, cells.reach, cells.upper)
 
     @property
     def is_released(self) -> bool:

@@ -45,6 +45,9 @@ class OfTiers(Question):
         if getattr(self, "prior", None) is not None:
             raise InvalidInput("with tiers every count of every tier is taken as equally likely; leave the prior out.")
 
+    def sketch(self) -> Solution | None:
+        return None
+
     @property
     def space(self) -> Any:
         unit, (low, high) = self.terms.unit, self.range_of_row
@@ -118,9 +121,6 @@ class TieredCount(OfTiers, Count):
 
     def value(self, released: Mapping[str, Any]) -> Any:
         return sum(released[name] for name in self.names) + self.solution.mechanism.guess
-
-    def searched(self, loss: str) -> float | None:
-        return None
 
     def before(self) -> Before:
         return Before(self.loss, self.average, self.solution.mechanism.worst(self.loss), worst_among=TRIED)
