@@ -57,6 +57,8 @@ FINE = 10
 """Where noise is a rounded Gaussian, a row counts as so many: rounding adds 1/1200 to a variance, not 1/12."""
 MOST_CENTRED = 200
 """How many values the columns along which a table is centred have together, at most: wider noise takes long to draw."""
+LEAST_PRECISION = 1e-140
+"""With less than this a part is as good as unknown; its square is still a float."""
 MOST_DENSE = 200
 """Up to how many shares are found with all second derivatives: that takes the fewest steps."""
 PLAIN = 1.01
@@ -319,7 +321,7 @@ class _Shares:
         shares = weights / weights.sum()
         found, slopes = self.precision(shares)
         parts = self.down @ found
-        if not (parts > 0).all():
+        if not (parts > LEAST_PRECISION).all():
             return math.inf, np.zeros_like(logs)
         value = float(np.sum(self.cost / parts))
         by_share = -(self.down.T @ (self.cost / parts**2)) * slopes
