@@ -108,7 +108,7 @@ def read_discover(text: str) -> Discover | None:
     parts = [part.strip() for part in found[1].split(",") if part.strip()]
     named = {name.strip(): said.strip() for name, equals, said in (part.partition("=") for part in parts) if equals}
     if named.keys() - {"keys_each", "share"} or not named.get("keys_each", "1").isdecimal():
-        raise InvalidInput(f"by is {shown(text)}; write such as discover(dest), or discover(dest, keys_each=2).")
+        raise InvalidInput(f"by is {shown(text)}; write such as 'discover(dest)', or 'discover(dest, keys_each=2)'.")
     columns = [part.strip("'\"") for part in parts if "=" not in part]
     return discover(*columns, keys_each=int(named.get("keys_each", 1)), share=named.get("share", HALF))
 
