@@ -407,7 +407,7 @@ def test_release_asks_every_question(tmp_path):
         (("--sum", "age", "--privacy", "1"), "--lower, the lower end"),
         (("--threshold", "age > 1", "--privacy", "1"), "--at-least"),
         (("--count", "age > 1; SELECT 1", "--privacy", "1"), "statements"),
-        (("--count", "age > 1", "--privacy", "much"), "epsilon is 'much'"),
+        (("--count", "age > 1", "--privacy", "much"), "--privacy is 'much'"),
         (("--count", "age > 1", "--privacy", "1", "--type", "age"), "age=int"),
         (("--count", "age > 1", "--privacy", "1", "--people-by", "id"), "whose data"),
         (("--count", "nothing > 1", "--privacy", "1"), "no column"),

@@ -61,9 +61,9 @@ def whole_cells_bound(space: Lattice, level: Level, loss: str, rest: bool = Fals
     --------
     >>> from utmost.privacy import PureDP
     >>> round(whole_cells_bound(Lattice(10, "sum-zero", 1, 0, 10**9), PureDP(1), "absolute"), 4)
-    1.7142
+    1.7141
     >>> round(whole_cells_bound(Lattice(9, "exchange", 1, 0, 10**9), PureDP(1), "absolute", rest=True), 4)
-    1.7142
+    1.7141
     """
     d, rows = space.dimension + rest, (space.upper - space.lower) // max(1, space.reach)
     pure = isinstance(level, ApproxDP) and level.delta == 0 and 0 < level.log_growth < 50

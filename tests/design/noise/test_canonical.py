@@ -11,6 +11,7 @@ from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from scipy.special import ndtr
 from scipy.stats import chisquare
 
 import utmost as um
@@ -175,12 +176,11 @@ def test_means_by_summation(level, step):
 
 
 def test_means_of_wide_gaussians():
-    """Beyond what is summed, the closed form; where both are known they agree."""
-    from utmost.mechanism.canonical import _rounded_mean
-
-    law = CanonicalLaw(um.GaussianDP("1/2000"))
-    for loss in ("absolute", "squared"):
-        assert law.mean(loss) == approx(_rounded_mean(2000.0, loss), rel=1e-12)
+    """Wide ones by a closed form, against the sum over all tails."""
+    law, t = CanonicalLaw(um.GaussianDP("1/2000")), np.arange(1, 40 * 2000)
+    tails = 2 * ndtr(-(t - 0.5) / 2000)
+    assert law.mean("absolute") == approx(tails.sum(), rel=1e-12)
+    assert law.mean("squared") == approx(((2 * t - 1) * tails).sum(), rel=1e-12)
     assert CanonicalLaw(um.GaussianDP("1e-7")).mean("squared") == approx(1e14, rel=1e-12)
 
 

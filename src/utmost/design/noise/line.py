@@ -290,7 +290,8 @@ def best_step(law: LayerLaw, cost: ExactCost) -> LayerLaw:
 
     best, stride = 1, law.period
     if law.dimension == 1:  # the best continuous staircase for the mean size has this share of a period up
-        best = min(max(1, round(law.period / (1 + math.sqrt(1 / law.decay)))), law.period) if law.decay else 1
+        root = math.sqrt(law.decay)  # 0 at epsilon 3000, where 1/decay is more than a float holds
+        best = min(max(1, round(law.period * root / (1 + root))), law.period)
         if all(at(best) <= at(other) for other in (best - 1, best + 1) if 1 <= other <= law.period):
             stride = 1
     while stride > 1:
