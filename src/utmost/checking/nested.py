@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from utmost.checking.chains import Evidence, Outcome, from_below, stated
 from utmost.checking.coordinate import coordinate_bound
+from utmost.checking.window import less_the_ends
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.carried import as_carried, ranks
@@ -46,7 +47,6 @@ SLOPES = {2: 1.25, 3: 1.7}
 """How fast what goes along one move may grow with the cost of an error."""
 ROUNDS = 5
 """How often ranks are lowered where flow is stuck."""
-TIMES = (1.0, 1.1, 1.25, 1.4, 1.5, 1.6, 1.7, 1.8, 2.0, 3.0, 5.0)
 
 
 class Errors(NamedTuple):
@@ -93,11 +93,7 @@ def flow_bound(space: Lattice, level: ApproxDP, evidence: Evidence) -> float:
     if found is None:
         return 0.0
     proved, leaves, costs = found
-    rate, bounds = (1 + ROUNDING) / math.expm1(epsilon), [0.0]
-    for times in TIMES:
-        most = max(0.0, float((leaves - times * rate * costs).max()))
-        bounds.append(proved - 2 * d / points * (times * rate * proved + most))
-    return wide * max(bounds) * (1 - SPARE)
+    return wide * less_the_ends(proved, leaves, costs, 2 * d / points, epsilon) * (1 - SPARE)
 
 
 @lru_cache(maxsize=64)

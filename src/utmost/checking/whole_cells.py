@@ -28,6 +28,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from utmost.checking.window import less_the_ends
 from utmost.exact.arrays import Floats, Integers
 from utmost.privacy import ApproxDP, Level
 from utmost.space.integers import Lattice
@@ -40,7 +41,6 @@ MOST_FITTED_CELLS, MOST_FITTED_LAYERS = 100, 300
 MOST_FITTED_KINDS = 400
 LARGEST = 1e4
 """Fitted numbers above it would not add up to 1 in floats as closely as `ROUNDING` says."""
-TIMES = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
 
 
 def whole_cells_bound(space: Lattice, level: Level, loss: str, rest: bool = False) -> float:
@@ -85,15 +85,8 @@ def whole_cells_bound(space: Lattice, level: Level, loss: str, rest: bool = Fals
     held = weights[:-1] > 0
     onward, costs, weights = onward[held], costs[:-1][held], weights[:-1][held]
     out = np.maximum(onward, 0) / weights * (most / least)[: len(held)][held] * (1 + ROUNDING)
-    rate, share = (
-        (1 + ROUNDING) / math.expm1(epsilon),
-        2 * (d - 1) / (rows + 1) if rest else d * (d - 1) / (rows + d - 1),
-    )
-    bounds = [0.0]
-    for times in TIMES:
-        beyond = max(0.0, float((out - times * rate * costs).max()))
-        bounds.append(proved - share * (times * rate * proved + beyond))
-    return space.reach * max(bounds) * (1 - ROUNDING)
+    share = 2 * (d - 1) / (rows + 1) if rest else d * (d - 1) / (rows + d - 1)
+    return space.reach * less_the_ends(proved, out, costs, share, epsilon) * (1 - ROUNDING)
 
 
 def growth(d: int, layers: int) -> tuple[Floats, Floats]:

@@ -46,7 +46,7 @@ LEAST_EPSILON = 1e-6
 UNITS = 2**30
 """Of how many units all flow consists: SciPy's flows are 32-bit integers."""
 ROUNDING = 1e-12
-TIMES = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
+TIMES = (1.0, 1.1, 1.25, 1.4, 1.5, 1.6, 1.7, 1.8, 2.0, 3.0, 5.0)
 
 
 class Window(NamedTuple):
@@ -98,11 +98,28 @@ def window_bound(space: Lattice, level: Level, loss: str, evidence: Mapping[str,
     proved, out, costs = found
     moves = sum(norm(shape, step) == 1 for step in product((-1, 0, 1), repeat=size))
     proved -= float(level.delta) * (1 + ROUNDING) * moves * float(out.max())
+    return wide * less_the_ends(proved, out, costs, 2 * size / points, epsilon) * (1 - ROUNDING)
+
+
+def less_the_ends(proved: float, out: Floats, costs: Floats, share: float, epsilon: float) -> float:
+    """What a flow that proves a loss on all tables proves on a range with ends, where it is dampened; 0 if nothing.
+
+    Parameters
+    ----------
+    proved : float
+        What it proves where there are no ends.
+    out, costs : arrays
+        What flows out of each error, and what the error costs.
+    share : float
+        Of the tables, at most so many are a given number of moves from the nearest end.
+    epsilon : float
+        The level of one move.
+    """
     rate, bounds = (1 + ROUNDING) / math.expm1(epsilon), [0.0]
-    for times in TIMES:
+    for times in TIMES:  # any B from e^-eps/(1 - e^-eps) on is right, and the best counts
         most = max(0.0, float((out - times * rate * costs).max()))
-        bounds.append(proved - 2 * size / points * (times * rate * proved + most))
-    return wide * max(bounds) * (1 - ROUNDING)
+        bounds.append(proved - share * (times * rate * proved + most))
+    return max(bounds)
 
 
 @lru_cache(maxsize=64)
