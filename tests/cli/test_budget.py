@@ -345,6 +345,11 @@ def test_a_forged_report_is_found_out_by_the_ledger(tmp_path):
     found = utmost("budget", "check", ledger, "--report", forged, "--json")
     assert found.returncode == 1
     assert "other released numbers" in found.stdout
+    written = json.loads(report.read_text())
+    for name, value in (("time", "2020-01-01T00:00:00+00:00"), ("head", "0" * 64)):
+        forged.write_text(json.dumps(written | {"ledger": written["ledger"] | {name: value}}))
+        found = utmost("budget", "check", ledger, "--report", forged)
+        assert (found.returncode, "another time or head" in found.stdout) == (1, True), name
     wrong = tmp_path / "wrong.json"
     wrong.write_text(report.read_text().replace('"confidence": 0.95', '"confidence": 0.96'))
     assert "accuracy.after.confidence: not what follows" in utmost("verify", wrong).stdout

@@ -118,7 +118,8 @@ def _verify_report(file: Path, as_json: bool) -> None:
             print(f"{answer.question.words}\n{verification}")
         print(
             "Not proved here: that these integers were drawn, from this table, for this question. What the ledger says "
-            "(entry, time, spent, head) only the ledger can confirm: `utmost budget check LEDGER --report FILE`."
+            "(entry, time, head) only the ledger can confirm: `utmost budget check LEDGER --report FILE`; what was "
+            "spent by then it shows itself."
         )
     if not all(verification for _, verification in found):
         raise typer.Exit(1)

@@ -79,7 +79,7 @@ def _proved(content: Any) -> tuple[Answer, Verification]:
 
 
 def confirmed(answer: Answer, account: Account) -> Check:
-    """Whether a ledger has recorded an answer: this question, at this level, with these released numbers.
+    """Whether a ledger has recorded an answer: this question, at this level, then, with these released numbers.
 
     A report proves what follows from its numbers, and not that they were ever drawn: a forged one may be consistent.
     """
@@ -96,7 +96,13 @@ def confirmed(answer: Answer, account: Account) -> Check:
         return Check(name, False, f"entry {entry.number} of the ledger is for another question or level")
     if json.loads(json.dumps(dict(answer.released))) not in same:
         return Check(name, False, f"entry {entry.number} of the ledger has other released numbers")
-    return Check(name, True, f"entry {entry.number} of the ledger has the question, the level and the released numbers")
+    if (answer.ledger.time, answer.ledger.head) != (entry.time, entry.head):
+        return Check(name, False, f"entry {entry.number} of the ledger has another time or head")
+    return Check(
+        name,
+        True,
+        f"entry {entry.number} of the ledger has the question, the level, the released numbers, time and head",
+    )
 
 
 def _recorded(entry: Entry) -> list[tuple[dict[str, Any], Any]]:

@@ -233,7 +233,10 @@ class Source:
         require_row_wise(value, self.table)
         self.require_readable({field.name for field in value.op().find(operations.Field, filter=operations.Value)})
         if not value.op().find(operations.Field):
-            raise InvalidInput("it looks at no column, so it is public already: leave such a condition out.")
+            raise InvalidInput(
+                "it looks at no column, so it is the same for every row: leave such a condition out (an empty one "
+                "takes all rows)."
+            )
         return self.adapted(made_total(value))
 
     def adapted(self, condition: Any) -> Any:

@@ -21,7 +21,7 @@ class Count(AddsOnes, Number):
     """How many rows, or people with such a row, there are of which a condition is true."""
 
     name = "count"
-    summary = "how many rows have a condition"
+    summary = "how many rows have a condition (an empty one: all rows)"
     options: ClassVar = (ANY_CONDITION, BY, OF, UNBIASED)
 
     @property
