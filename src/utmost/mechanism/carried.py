@@ -287,7 +287,7 @@ def as_carried(mechanism: Any) -> CarriedLaw | None:
     """The noise of a mechanism as one that carries, with widths of 0 if it does not; None if it is another."""
     noise = mechanism.noise if isinstance(mechanism, NoisyVector) else None
     if isinstance(noise, IndependentLaw) and isinstance(noise.single, GeometricLaw):
-        fits = noise.dimension > 1 and noise.single.decay > 0
+        fits = 1 < noise.dimension <= MOST_CELLS and noise.single.decay > 0
         return CarriedLaw(noise.single.decay, (0,) * (noise.dimension - 1)) if fits else None
     return noise if isinstance(noise, CarriedLaw) else None
 
