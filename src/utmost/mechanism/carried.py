@@ -203,7 +203,7 @@ class CarriedLaw:
     @property
     def _far(self) -> int:
         """An error that is exceeded with a probability below 10^-15."""
-        rest = -np.log(float(self.decay))
+        rest = max(-np.log(max(float(self.decay), 1e-300)), 1e-18)  # a decay that a float calls 0 or 1 is neither
         return int(max(self.widths) + np.ceil((45 + 8 * np.sqrt(self.dimension)) / rest)) + 2
 
     @property
