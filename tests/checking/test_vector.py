@@ -156,14 +156,26 @@ def test_evidence_of_a_rest_and_of_noise_is_doubted():
     found = best_vector(space, level)
     assert found.verify()
     assert found.certificate.evidence["rest"] is True
-    assert 0.99 * found.value < found.certificate.evidence["noise"] <= found.value
+    assert found.certificate.evidence["average"] < 0.99 * found.value < found.certificate.bound
+    away = found.certificate.evidence["away"]
+    crowded = best_vector(Lattice(12, "exchange", 1, 0, 12 * away), level)  # a thirteenth is the rest
+    assert crowded.verify()
+    assert "away" not in crowded.certificate.evidence
+    assert crowded.certificate.bound < 0.99 * crowded.value < crowded.certificate.evidence["noise"] <= crowded.value
 
     def with_evidence(solution, **changes):
         changed = solution.certificate.evidence | changes
         return replace(solution, certificate=replace(solution.certificate, evidence=changed))
 
-    for forged in ({"noise": found.value * 1.0001}, {"noise": -1.0}, {"noise": "0.5"}, {"rest": 1}, {"rest": False}):
+    for name, solution in (("noise", crowded), ("average", found)):
+        for forged in (solution.value, solution.value * 1.0001, -1.0, "0.5", None):
+            assert not with_evidence(solution, **{name: forged}).verify()
+    for forged in ({"rest": 1}, {"rest": False}):
         assert not with_evidence(found, **forged).verify()
+        assert not with_evidence(crowded, **forged).verify()
+    for forged in (0, -away, True, float(away), str(away), away - 1, away // 2, 2001, 10**30):
+        assert not with_evidence(found, away=forged).verify()
+    assert not with_evidence(crowded, away=away).verify()
     lifted = best_vector(Lattice(3, "exchange", 1, 0, 20_000), um.PureDP("0.1"), alone=True)
     assert lifted.mechanism.noise.slack > 0
     assert lifted.verify()

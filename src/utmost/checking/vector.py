@@ -1,8 +1,9 @@
 """Vectors of integers with noise: the stated loss, and what no private mechanism goes below.
 
-A bound is about every private mechanism on the range of the integers, and loses something at its ends. Evidence may say
-beside it what no *noise* goes below, no law of errors that is the same at every table: the same bound on a range so
-large that its ends do not count.
+A bound is about every private mechanism on the range of the integers, and loses something at its ends. Where that is
+much, evidence says to which answers of every mechanism the bound applies, those `away` from the ends, and beside it the
+bound on `average` over the whole range. Where no answer is so far away, it says beside the bound what no `noise` goes
+below, no law of errors that is the same at every table: the same bound on a range so large that its ends do not count.
 """
 
 from __future__ import annotations
@@ -27,17 +28,33 @@ from utmost.space.line import require_line_loss
 def vector_bound(problem: Any, evidence: Evidence) -> float:
     """What no private mechanism loses less than on each integer; with a rest, on average over the integers and it.
 
-    Evidence is empty, or says where to look for a flow in a window, or that the rows in no cell are a cell more.
+    Evidence is empty, or says where to look for a flow in a window, or that the rows in no cell are a cell more, or
+    how far away from the ends an answer is.
     """
     loss = require_line_loss(problem.data.get("loss"))
     space, level = problem.space, problem.privacy
-    found = max(coordinate_bound(space, level, loss), whole_cells_bound(space, level, loss, _has_rest(space, evidence)))
+    rest, away = _has_rest(space, evidence), _away(evidence)
+    if away is not None:
+        return whole_cells_bound(space, level, loss, rest, away)
+    found = max(coordinate_bound(space, level, loss), whole_cells_bound(space, level, loss, rest))
     return max(found, window_bound(space, level, loss, evidence)) if "radius" in evidence else found
 
 
 def noise_bound(problem: Any, evidence: Evidence) -> float:
     """What no private noise loses less than, the same at every table: the bound on a range whose ends do not count."""
     return vector_bound(replace(problem, space=problem.space.endless), evidence)
+
+
+def average_bound(problem: Any, evidence: Evidence) -> float:
+    """What no private mechanism loses less than on average over all tables, also those at the ends."""
+    return vector_bound(problem, {name: value for name, value in evidence.items() if name != "away"})
+
+
+def _away(evidence: Evidence) -> int | None:
+    away = evidence.get("away")
+    if away is not None and (type(away) is not int or away < 1):
+        raise InvalidInput("an answer is a whole number of rows away from the ends.")
+    return away
 
 
 def _has_rest(space: Lattice, evidence: Evidence) -> bool:
@@ -66,8 +83,9 @@ def check_vector(problem: Any, solved: Any) -> Outcome:
     if _has_rest(space, evidence) and not _treats_rest_alike(mechanism.noise):
         raise InvalidInput("a bound on cells and their rest is for noise that treats them alike.")
     bound = vector_bound(problem, evidence)
-    check, gap = from_below(solved, value, bound, "loses less on each integer than", "loses")
-    return (*checks, check, *_against_noise(problem, evidence, value)), gap
+    answers = f", given an answer {evidence['away']} from the ends," if "away" in evidence else ""
+    check, gap = from_below(solved, value, bound, f"loses less on each integer{answers} than", "loses")
+    return (*checks, check, *_beside(problem, evidence, value)), gap
 
 
 def _treats_rest_alike(noise: Any) -> bool:
@@ -75,11 +93,14 @@ def _treats_rest_alike(noise: Any) -> bool:
     return isinstance(noise, BallLaw) and noise.shape == "exchange" and noise.slack == 0
 
 
-def _against_noise(problem: Any, evidence: Mapping[str, Any], value: float) -> tuple[Check, ...]:
-    """The check of what no noise loses less than, where that is stated."""
-    if "noise" not in evidence:
-        return ()
-    least, proved = evidence["noise"], noise_bound(problem, evidence)
-    if not isinstance(least, float) or not 0 <= least <= value:
-        raise InvalidInput("what no noise loses less than is a number from 0 to the loss.")
-    return (Check("noise", least <= proved * (1 + MARGIN), f"no private noise loses less than {proved:.12g}"),)
+def _beside(problem: Any, evidence: Mapping[str, Any], value: float) -> tuple[Check, ...]:
+    """The checks of what no noise loses less than, and what no mechanism does on average, where that is stated."""
+    found = []
+    for name, bound, whom in (("noise", noise_bound, "noise"), ("average", average_bound, "mechanism on average")):
+        if name in evidence:
+            least, proved = evidence[name], bound(problem, evidence)
+            if not isinstance(least, float) or not 0 <= least <= value:
+                raise InvalidInput(f"what no private {whom} loses less than is a number from 0 to the loss.")
+            text = f"no private {whom} loses less than {proved:.12g}"
+            found.append(Check(name, least <= proved * (1 + MARGIN), text))
+    return tuple(found)

@@ -19,6 +19,11 @@ where rows are replaced. So the same bound holds on average over the cells and t
 The tables are all cuts of a number of rows into d cells, or all vectors of d counts within their range where a rest
 makes up the sum; near the ends the flow is dampened as in `checking/window.py`. Answers are vectors of the same sum, as
 the noise's are: how many rows there are is public.
+
+*One answer at a time* (`away`): the flow relates probabilities of one and the same answer. If its n-th layer is the
+last, it needs only tables within n moves of the answer. So where every cell of an answer (and the rest) is n rows or
+more from 0, that answer errs by the bound or more on average over the tables it may come from, and no end costs
+anything.
 """
 
 from __future__ import annotations
@@ -43,7 +48,7 @@ LARGEST = 1e4
 """Fitted numbers above it would not add up to 1 in floats as closely as `ROUNDING` says."""
 
 
-def whole_cells_bound(space: Lattice, level: Level, loss: str, rest: bool = False) -> float:
+def whole_cells_bound(space: Lattice, level: Level, loss: str, rest: bool = False, away: int | None = None) -> float:
     """The least expected absolute error of one cell, on average over all cells and tables; 0 where it is not known.
 
     Parameters
@@ -56,6 +61,9 @@ def whole_cells_bound(space: Lattice, level: Level, loss: str, rest: bool = Fals
         Only "absolute" is constant on a layer.
     rest : bool
         Whether the rows that no cell holds are one cell more, over which the average is taken, too.
+    away : int, optional
+        For any single answer that is so far, or farther, from the ends in every cell (and the rest): the least error
+        on average over the cells and over the tables it may come from, each as likely as any other beforehand.
 
     Examples
     --------
@@ -64,6 +72,11 @@ def whole_cells_bound(space: Lattice, level: Level, loss: str, rest: bool = Fals
     1.7141
     >>> round(whole_cells_bound(Lattice(9, "exchange", 1, 0, 10**9), PureDP(1), "absolute", rest=True), 4)
     1.7141
+    >>> ten = Lattice(10, "sum-zero", 1, 0, 20_000)
+    >>> round(whole_cells_bound(ten, PureDP(1), "absolute"), 4)
+    1.7022
+    >>> round(whole_cells_bound(ten, PureDP(1), "absolute", away=25), 4)
+    1.714
     """
     d, rows = space.dimension + rest, (space.upper - space.lower) // max(1, space.reach)
     pure = isinstance(level, ApproxDP) and level.delta == 0 and 0 < level.log_growth < 50
@@ -73,13 +86,17 @@ def whole_cells_bound(space: Lattice, level: Level, loss: str, rest: bool = Fals
     assert isinstance(level, ApproxDP)
     epsilon = level.log_growth
     layers = math.ceil((1.5 * d + 40) / epsilon) + 10
-    if layers > MOST_LAYERS:
-        return 0.0
+    if away is not None:  # where one row is several, an answer is rounded to multiples of them at random: one layer
+        layers = min(layers, away // space.reach - (space.reach > 1))
+    if not 1 <= layers <= MOST_LAYERS or d * (away or 0) > space.upper - space.lower:
+        return 0.0  # too many layers to count, or no answer is so far from every end
     least, most = growth(d, layers)
     n = np.arange(layers + 1)
     costs, weights = 2 * n / d, np.append(0.0, np.cumsum(np.log(least))) - epsilon * n
     weights = np.exp(weights - weights.max())
     proved = float((weights * costs).sum() / weights.sum())
+    if away is not None:
+        return space.reach * proved * (1 - ROUNDING)
     given = weights * (proved - costs)  # what a layer gives, or below 0 takes
     onward = np.where(costs[:-1] < proved, np.cumsum(given)[:-1], -np.cumsum(given[::-1])[::-1][1:])
     held = weights[:-1] > 0

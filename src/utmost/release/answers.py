@@ -23,7 +23,7 @@ from utmost.privacy import Level
 from utmost.release.accuracy import After, Before
 from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
-from utmost.release.questions.question import Question, describe, gap_among_noise, in_unit
+from utmost.release.questions.question import Question, describe, gaps_beside, in_unit
 from utmost.release.questions.share import ShareFinding
 from utmost.release.words import (
     cell_name,
@@ -330,7 +330,7 @@ def _listed(part: Any) -> Any:
 
 def _lines(question: Question, before: Before, after: After | None) -> list[str]:
     certificate, terms = question.solution.certificate, question.terms
-    gap = gap_in_words(in_unit(question, certificate.gap), gap_among_noise(question))
+    gap = gap_in_words(in_unit(question, certificate.gap), gaps_beside(question))
     lines = [
         f"  privacy: {question.privacy}, {terms.neighbours}, {terms.unit}",
         f"  mechanism: {certificate.method}",

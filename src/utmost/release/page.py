@@ -95,7 +95,7 @@ def _section(answer: Answer, alone: bool) -> str:
     """One answer; where it is alone on the page, the page's title has asked the question already."""
     details, terms = answer.details, answer.question.terms
     proof = details["proof"]
-    gap = gap_in_words(proof["gap"], proof.get("gap among noise"), proof["of"])
+    gap = gap_in_words(proof["gap"], proof, proof["of"])
     optimal = f"{proof['optimal']}{f' ({gap})' if gap else ''}: {proof['because']}"
     facts = [
         ("Accuracy after", _after(answer)),

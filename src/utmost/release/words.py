@@ -49,18 +49,27 @@ def optimality(certificate: Certificate, gap: str, proved_of: str = "") -> str:
     return f"{certificate.claim}{of}{f' ({gap})' if gap else ''}: {certificate.reason}"
 
 
-def gap_in_words(gap: float | None, among_noise: float | None, of: str = "") -> str:
-    """How far better mechanisms may be, and better noise: no law of errors that is the same at every table.
+def gap_in_words(gap: float | None, proof: Mapping[str, Any], of: str = "") -> str:
+    """How far better mechanisms may be; where the ends of a range matter, with and without them.
+
+    Better *noise* has a law of errors that is the same at every table.
 
     Examples
     --------
-    >>> gap_in_words(0.85, 0.0004)
+    >>> gap_in_words(0.85, {"gap among noise": 0.0004})
     'gap 0.85 with the ends of the range, 0.0004 among all noise'
+    >>> gap_in_words(0.018, {"away": 219, "gap on average": 0.85})
+    'gap 0.018 for answers 219 or more from the ends of the range, 0.85 on average over all tables'
     """
     if gap is None:
         return ""
     said = f"gap {gap:.2g}{f' on {of}' if of else ''}"
-    return said if among_noise is None else f"{said} with the ends of the range, {among_noise:.2g} among all noise"
+    if "gap among noise" in proof:
+        return f"{said} with the ends of the range, {proof['gap among noise']:.2g} among all noise"
+    if "away" in proof:
+        inside = f"for answers {show(proof['away'])} or more from the ends of the range"
+        return f"{said} {inside}, {proof['gap on average']:.2g} on average over all tables"
+    return said
 
 
 def measured(loss: str) -> str:

@@ -101,6 +101,8 @@ CASES = [
     (Lattice(2, "exchange", 50, 0, 50_000), um.PureDP(1), 1000, 49_000),
     (Lattice(2, "any", 50, 0, 50_000), um.GaussianDP(1), 100, 300),
     (Lattice(2, "exchange", 50, 0, 50_000), um.ZCDP("0.5"), 2000, 48_000),
+    (Lattice(2, "any", 50, 0, 50_000), um.ApproxDP(1, "1e-6"), 20_000, 30_000),
+    (Lattice(2, "exchange", 50, 0, 50_000), um.ApproxDP("0.3", "1e-3"), 10_000, 40_000),
     (Lattice(2, "any", 10**5, 0, 10**9), um.PureDP("0.1"), 3 * 10**6, 2 * 10**6),
 ]
 

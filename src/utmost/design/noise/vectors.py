@@ -18,6 +18,7 @@ from typing import Any
 from utmost.design.noise.ball_laws import ball_laws
 from utmost.design.noise.window import window_evidence
 from utmost.errors import InvalidInput, UnsupportedLevel
+from utmost.exact.bisection import first_between
 from utmost.mechanism.canonical import CanonicalLaw
 from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaussian, keeps_gaussian
 from utmost.mechanism.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
@@ -51,6 +52,13 @@ WITH_REST = (
     "no private mechanism errs less on average over all cells, the rows in none of them, and tables: a flow between "
     "errors, dual to all noise, taken to every mechanism on the range"
 )
+AWAY = {
+    False: "no answer of a private mechanism that adds up to the number of rows, and is {away:,} or more from the ends "
+    "in every cell, errs less on average over the cells and the tables it may come from: a flow between errors",
+    True: "no answer of a private mechanism that is {away:,} or more from the ends in every cell, and in the rows of "
+    "none, errs less on average over all of these and the tables it may come from: a flow between errors",
+}
+"""What is said of answers away from the ends, by whether there are rows in no cell."""
 CLOSE = 0.999
 WIDE = 0.99
 """Below this share of the value another bound is looked for, and it is said what noise the ends of the range hide."""
@@ -100,8 +108,7 @@ def best_vector(
         bound, reason = proved_bound(problem, evidence), WITH_REST
     bound = min(bound, value)
     if bound < WIDE * value:
-        among_noise = min(value, proved_bound(replace(problem, space=space.endless), evidence))
-        evidence = evidence | ({"noise": among_noise} if among_noise > bound else {})
+        bound, reason, evidence = _without_ends(problem, value, bound, reason, evidence)
     mechanism = NoisyVector(noise)
     certificate = Certificate(
         "bound", reason, f"expected {loss} loss of one integer", mechanism.name, bound, value - bound, evidence
@@ -120,6 +127,26 @@ def _best_bound(problem: Problem, noise: Any) -> tuple[float, str, dict[str, Any
         if offered and proved_bound(problem, offered) > bound:
             return proved_bound(problem, offered), together, offered
     return bound, reason, {}
+
+
+def _without_ends(
+    problem: Problem, value: float, bound: float, reason: str, evidence: dict[str, Any]
+) -> tuple[float, str, dict[str, Any]]:
+    """A bound of which the ends of the range take much, for answers away from them; or beside it, that of all noise."""
+    among_noise = min(value, proved_bound(replace(problem, space=problem.space.endless), evidence))
+    if among_noise <= bound:
+        return bound, reason, evidence
+    rest, space = evidence.get("rest", False), problem.space
+    farthest = (space.upper - space.lower) // (space.dimension + rest)  # no answer is farther away in every cell
+
+    def proves(away: int) -> bool:
+        return proved_bound(problem, evidence | {"away": away}) >= CLOSE * among_noise
+
+    if "radius" not in evidence and farthest > 0 and proves(farthest):
+        away = first_between(proves, 0, farthest)
+        inside = evidence | {"away": away, "average": bound}
+        return min(value, proved_bound(problem, inside)), AWAY[rest].format(away=away), inside
+    return bound, reason, evidence | {"noise": among_noise}
 
 
 def _alike(problem: Problem, free: bool) -> BallLaw | None:

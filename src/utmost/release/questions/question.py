@@ -319,7 +319,6 @@ def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:
 def describe(question: Question, dataset: str) -> dict[str, Any]:
     """Everything public about a question, as plain data: what a plan shows and an answer repeats."""
     certificate, privacy = question.solution.certificate, proved_private(question)
-    among_noise = gap_among_noise(question)
     return {
         "words": question.words,
         "question": question.public,
@@ -336,7 +335,7 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
             "because": certificate.reason,
             "bound": in_unit(question, certificate.bound),
             "gap": in_unit(question, certificate.gap),
-            **({} if among_noise is None else {"gap among noise": among_noise}),
+            **gaps_beside(question),
         },
         "notes": list(question.notes),
         "accuracy": {"before": asdict(question.accuracy)},
@@ -361,11 +360,18 @@ def proved_private(question: Question) -> Check:
     return replace(check, detail="; ".join(filter(None, (check.detail, question.composition))))
 
 
-def gap_among_noise(question: Question) -> float | None:
-    """How far better noise may be, where the ends of a range take much of the gap to every mechanism."""
+def gaps_beside(question: Question) -> dict[str, Any]:
+    """Where the ends of a range take much of the gap: how far away from them it holds, and how far better others are.
+
+    Others are every mechanism on average over all tables, or all noise.
+    """
     solution = question.solution
-    least = solution.certificate.evidence.get("noise")
-    return in_unit(question, solution.value - least) if isinstance(least, float) else None
+    evidence = solution.certificate.evidence
+    found = {"away": in_unit(question, evidence["away"])} if "away" in evidence else {}
+    for name, said in (("average", "gap on average"), ("noise", "gap among noise")):
+        if isinstance(evidence.get(name), float):
+            found[said] = in_unit(question, solution.value - evidence[name])
+    return found
 
 
 def in_unit(question: Question, value: float | None) -> float | None:
