@@ -2,8 +2,9 @@
 
 Covers `release/questions/cdf`, `release/questions/choices`, `release/questions/clamped`, `release/questions/count`,
 `release/questions/counts`, `release/questions/histogram`, `release/questions/left_out`, `release/questions/majority`,
-`release/questions/mean`, `release/questions/nested`, `release/questions/of_column`, `release/questions/plurality`,
-`release/questions/quantile`, `release/questions/question`, `release/questions/sum`, `release/questions/threshold`.
+`release/questions/mean`, `release/questions/nested`, `release/questions/of_column`, `release/questions/of_workload`,
+`release/questions/plurality`, `release/questions/quantile`, `release/questions/question`, `release/questions/sum`,
+`release/questions/threshold`.
 """
 
 import enum

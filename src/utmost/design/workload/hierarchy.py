@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from utmost.design.noise.vectors import gaussian_law, require_level
-from utmost.design.workload.marginals import FINE, PARTS, QUANTITY, pure_share
-from utmost.design.workload.strategies import DUAL
+from utmost.design.workload.marginals import FINE, PARTS, pure_share, with_dual
 from utmost.errors import UnsupportedLevel
 from utmost.exact.arrays import Floats
 from utmost.mechanism.gaussian import RoundedGaussian
@@ -29,7 +28,7 @@ from utmost.mechanism.workloads import hierarchy_of, hierarchy_variance
 from utmost.privacy import Level
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution, proved_bound, sketched
+from utmost.solution import Problem, Solution
 from utmost.space.integers import Moves, Tables
 
 SMALL = 0.004
@@ -91,12 +90,7 @@ def stated_hierarchy(
     problem = Problem(
         "workload.hierarchy", Tables(released, moves, reach * made.grain, upper * made.grain), level, words
     )
-    value = hierarchy_variance(words, mechanism)
-    if not proved:
-        return sketched(problem, mechanism, value)
-    bound = min(proved_bound(problem, {}), value)
-    certificate = Certificate("bound", DUAL, QUANTITY, mechanism.name, bound, value - bound)
-    return Solution(problem, mechanism, value, certificate)
+    return with_dual(problem, mechanism, hierarchy_variance(words, mechanism), proved)
 
 
 def _candidates(

@@ -165,7 +165,11 @@ def stated_marginals(
     """
     words = {**data, "loss": "squared"}
     problem = Problem("workload.marginals", margins_of(words, mechanism).space(*neighbours), level, words)
-    value = mean_variance(words, mechanism)
+    return with_dual(problem, mechanism, mean_variance(words, mechanism), proved)
+
+
+def with_dual(problem: Problem, mechanism: NoisyTables, value: float, proved: bool) -> Solution:
+    """A solution whose bound is the dual of the best factorisation, or one without a proof."""
     if not proved:
         return sketched(problem, mechanism, value)
     bound = min(proved_bound(problem, {}), value)

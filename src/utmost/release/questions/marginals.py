@@ -24,7 +24,8 @@ from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.groups import marginal_statement
 from utmost.release.keys import MOST_CELLS, Keys, named
 from utmost.release.options import Option
-from utmost.release.questions.question import Asks, Made, Question, asking
+from utmost.release.questions.of_workload import OfWorkload
+from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, Statement
 from utmost.space.integers import CentredTables, Moves, Tables
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from utmost.design.workload import Workload
     from utmost.mechanism.workloads import Margins
-    from utmost.solution import Solution
 
 ALL: Any = ...
 """Stands in a key for a column over which is summed."""
@@ -44,7 +44,7 @@ EXAMPLE = "um.keys(town=['Ash', 'Briar'], agrees=[True, False])"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Agreeing(Question):
+class Agreeing(OfWorkload):
     """Several tables of counts of the same rows that agree with each other, made of released tables.
 
     Attributes
@@ -108,18 +108,8 @@ class Agreeing(Question):
     def average(self) -> float:
         return self.solution.value
 
-    def design(self) -> Solution:
-        from utmost.design.workload import best_workload
-
-        return best_workload(self._workload, self.privacy)
-
-    def sketch(self) -> Solution | None:
-        from utmost.design.workload import sketch_workload
-
-        return sketch_workload(self._workload, self.privacy)
-
     @property
-    def _workload(self) -> Workload:
+    def workload_of(self) -> Workload:
         """What is wanted: tables, or a tree."""
         from utmost.design.workload import Workload
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from utmost.release.accuracy import CONFIDENCE, After, Before
 from utmost.release.questions.numbers import Vector, noise_alternatives
+from utmost.release.questions.of_workload import OfWorkload
 from utmost.release.questions.question import shown_with
 from utmost.space.integers import Lattice, Strategy
 
@@ -37,7 +38,7 @@ ADDED = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Chained(Vector):
+class Chained(OfWorkload, Vector):
     """Several counts that may be nested: then the cells between them are released, and added up.
 
     Privacy does not rest on how conditions were read: the engine puts each row into one cell at most, the first of the
@@ -89,22 +90,16 @@ class Chained(Vector):
 
     def design(self) -> Solution:
         from utmost.design.noise.vectors import best_vector
-        from utmost.design.workload import best_workload
 
-        if not self.chain:
-            return best_vector(self.flat, self.privacy, self.loss, alone=True)
-        return best_workload(self._workload, self.privacy)
+        return super().design() if self.chain else best_vector(self.flat, self.privacy, self.loss, alone=True)
 
     def sketch(self) -> Solution | None:
         from utmost.design.noise.vectors import sketch_vector
-        from utmost.design.workload import sketch_workload
 
-        if not self.chain:
-            return sketch_vector(self.flat, self.privacy, self.loss, alone=True)
-        return sketch_workload(self._workload, self.privacy)
+        return super().sketch() if self.chain else sketch_vector(self.flat, self.privacy, self.loss, alone=True)
 
     @property
-    def _workload(self) -> Workload:
+    def workload_of(self) -> Workload:
         from utmost.design.workload import Workload
 
         cells = self.between

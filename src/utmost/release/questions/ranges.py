@@ -23,20 +23,20 @@ from utmost.release.cells import category_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
 from utmost.release.questions.numbers import Numbers
+from utmost.release.questions.of_workload import OfWorkload
 from utmost.release.questions.question import Asks, Made, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
     from utmost.design.workload import Workload
-    from utmost.solution import Solution
 
 MOST_EDGES = 65
 AGREE = "released are {}, and all ranges are made of these, so that ranges that meet add up to the range of both"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ranges(Numbers):
+class Ranges(OfWorkload, Numbers):
     """How many rows lie from each edge up to, and not including, each later one.
 
     Attributes
@@ -95,18 +95,8 @@ class Ranges(Numbers):
     def posed(self) -> dict[str, Any]:
         return {**super().posed, "wanted": "ranges"}
 
-    def design(self) -> Solution:
-        from utmost.design.workload import best_workload
-
-        return best_workload(self._workload, self.privacy)
-
-    def sketch(self) -> Solution | None:
-        from utmost.design.workload import sketch_workload
-
-        return sketch_workload(self._workload, self.privacy)
-
     @property
-    def _workload(self) -> Workload:
+    def workload_of(self) -> Workload:
         from utmost.design.workload import Workload
 
         cells = self.cells
