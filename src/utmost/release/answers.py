@@ -234,6 +234,11 @@ class Answer(Asked):
         return found
 
     @property
+    def readings(self) -> list[str]:
+        """How the columns whose type nobody declared were read; of an answer from a report it is not known."""
+        return [] if self.source is None else readings(self.source, self.question.public)
+
+    @property
     def head(self) -> str:
         """The head of the ledger's chain right after this answer."""
         return self.ledger.head
@@ -280,7 +285,7 @@ class Answer(Asked):
         again = [f"  {RECORDED}"] if self.recorded else []
         kept = "" if self.ledger.kept else " (in memory: lost with this process)"
         spent = f"  ledger{kept}: entry {self.ledger.entry}, spent {self.ledger.spent}, head {self.ledger.head[:16]}"
-        lines = _lines(self.question, self.before, self.after)
+        lines = _lines(self.question, self.before, self.after) + [f"  note: {how}" for how in self.readings]
         return "\n".join([f"{self.question.words}  {show(self.value)}", *lines, spent, *again])
 
     __repr__ = __str__

@@ -101,7 +101,7 @@ def _section(answer: Answer, alone: bool) -> str:
         ("Accuracy after", _after(answer)),
         ("Accuracy before", _before(answer)),
         ("Spent", f"{answer.privacy} ({terms.neighbours}; {terms.unit})"),
-        *(("Note", spelled(note, PAGE)) for note in answer.question.notes),
+        *(("Note", spelled(note, PAGE)) for note in (*answer.question.notes, *answer.readings)),
     ]
     proved = [
         (

@@ -15,6 +15,7 @@ from oracles.questions import Setting, count, majority, mean, total
 import utmost as um
 from utmost.errors import BadFile, InvalidInput, NotRowWise
 from utmost.release.engines import open_table
+from utmost.release.proof import load_answers
 
 SECRET = b"s" * 32
 
@@ -435,7 +436,12 @@ def test_a_plan_says_how_columns_of_text_are_read(tmp_path):
     assert "born is text in the table, read as dates" in str(as_number)
     assert "age is text in the table, compared letter by letter" in str(as_number)
     assert s.histogram("flag", ["0", "1"], privacy=50).value == {"0": 1, "1": 0}
-    assert s.histogram("flag", [0, 1], privacy=50).value == {"0": 2, "1": 0}
+    answer = s.histogram("flag", [0, 1], privacy=50)
+    assert answer.value == {"0": 2, "1": 0}
+    assert "flag is text in the table, read as numbers" in str(answer)  # and on what is published, which verifies
+    page = answer.report(tmp_path / "page.html")
+    assert "flag is text in the table, read as numbers" in page.read_text()
+    assert all(proved for _, proved in load_answers(page.with_suffix(".json")))
     for plan in (
         s.plan.sum("age", 0, 9, privacy=1),
         s.plan.mean("age", 0, 9, privacy=1),
