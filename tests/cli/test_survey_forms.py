@@ -103,7 +103,7 @@ def test_responses_of_a_page_of_one_question_are_estimated(tmp_path):
         ("= 3", "not TOML"),
         (QUESTIONS.replace("share = 2", "shares = 2"), "question.0.shares"),
         (QUESTIONS.replace("epsilon = 3", "epsilon = -3"), "epsilon"),
-        (QUESTIONS.replace('["no", "yes"]', '["no", "no"]'), "2 categories, 1 of them different"),
+        (QUESTIONS.replace('["no", "yes"]', '["no", "no"]'), "are no categories: 2 categories, 1 of them different"),
     ],
 )
 def test_mistakes_in_the_questions_are_named(tmp_path, text, named):

@@ -52,7 +52,9 @@ def read_checked(path: str | os.PathLike[str], form: str, version: int, what: st
     except BadFile as problem:
         raise BadFile(f"{source} {problem} Save the {what} again.") from None
     except NONSENSE:
-        raise BadFile(f"{source} is not JSON; it may be cut short. Save the {what} again.") from None
+        raise BadFile(
+            f"{source} is not JSON: no saved {what}, or one that was cut short. Save the {what} again."
+        ) from None
     if not isinstance(content, dict) or content.get("format") != form:
         raise BadFile(f"{source} is not a {what} saved by Utmost (no format {form!r}).")
     if content.get("version") != version:

@@ -26,7 +26,7 @@ from utmost.design.local.responses import keep, read_kept, read_responses, requi
 from utmost.design.local.shuffle import Shuffled, shuffled
 from utmost.design.local.survey import FORMAT as SURVEY_FORMAT
 from utmost.design.local.survey import Survey, survey
-from utmost.errors import BadFile, InvalidInput, UtmostError
+from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact import Number, as_rational
 from utmost.exact.saved import NONSENSE, canonical, format_of, read_checked, write_checked
 from utmost.mechanism.violations import growth_floor
@@ -95,12 +95,20 @@ def form(
         )
     levels = _share_out(total, shares, len(asked))
     parts = zip(texts, asked, levels, strict=True)
-    made = tuple(survey(answers, level, text) for text, (_, answers), level in parts)
+    made = tuple(_asked(text, answers, level) for text, (_, answers), level in parts)
     try:
         canonical([title, introduction])
     except (TypeError, ValueError):
         raise InvalidInput("the title and the introduction must be plain text.") from None
     return Form(title, total, made, introduction)
+
+
+def _asked(text: str, answers: Sequence[Any], level: ApproxDP) -> Survey:
+    """The best survey of one question; what is wrong with its answers is said with its text."""
+    try:
+        return survey(answers, level, text)
+    except InvalidInput as wrong:
+        raise InvalidInput(f"the answers to {shown(text)} are no categories: {wrong}") from None
 
 
 def _share_out(level: ApproxDP, shares: Sequence[Number] | None, count: int) -> list[ApproxDP]:

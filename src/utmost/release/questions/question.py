@@ -391,7 +391,7 @@ def require_releasable(level: Level) -> Level:
     delta = getattr(level, "delta", 0)
     if size == 0 and delta == 0:
         raise InvalidInput(
-            "privacy is 0: every answer would be the same whatever the table says; give an epsilon above 0."
+            "privacy is 0: every answer would be the same whatever the table says; give a level above 0, such as 1."
         )
     if size == math.inf:
         raise InvalidInput("privacy is infinite: nothing would be protected; give a finite epsilon.")
