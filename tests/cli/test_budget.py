@@ -334,6 +334,7 @@ def test_a_forged_report_is_found_out_by_the_ledger(tmp_path):
     ledger, report = tmp_path / "b.db", tmp_path / "r.json"
     found = utmost("budget", "check", ledger, "--report", report)
     assert (found.returncode, "released numbers" in found.stdout) == (0, True)
+    assert "confirmed by the ledger" in found.stdout
     s = um.Session(
         pyarrow.table({"age": [70, 80, 20]}), "d", um.rows(at_most=10), "replace", budget=2, ledger=tmp_path / "o.db"
     )
@@ -344,8 +345,17 @@ def test_a_forged_report_is_found_out_by_the_ledger(tmp_path):
     assert utmost("verify", forged).returncode == 0
     found = utmost("budget", "check", ledger, "--report", forged, "--json")
     assert found.returncode == 1
-    assert "other released numbers" in found.stdout
+    told = json.loads(found.stdout)
+    assert (told["intact"], told["confirmed"]) == (True, False)  # the ledger itself is as it was
+    assert "other released numbers" in told["report"][-1]["detail"]
     written = json.loads(report.read_text())
+    for part in ({"spent": 1.5, "limit": 2.0}, {"spent": 1.0, "limit": 3.0}, {"spent": "1", "limit": 2.0}, {}, None):
+        amounts = {"amounts": {"epsilon": part}}
+        forged.write_text(json.dumps(written | {"ledger": written["ledger"] | amounts}))
+        found = utmost("budget", "check", ledger, "--report", forged)
+        assert (found.returncode, "another budget" in found.stdout) == (1, True), part
+        assert "d: intact" in found.stdout
+        assert "NOT what is in the ledger" in found.stdout
     for name, value in (("time", "2020-01-01T00:00:00+00:00"), ("head", "0" * 64)):
         forged.write_text(json.dumps(written | {"ledger": written["ledger"] | {name: value}}))
         found = utmost("budget", "check", ledger, "--report", forged)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -131,7 +130,10 @@ def check(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Recompute every chain and sum; exit code 1 if one does not hold, 2 if the file is damaged and is not opened."""
+    """Recompute every chain and sum, and hold a report against them.
+
+    Exit code 1 if something does not hold, 2 if the file is damaged and is not opened.
+    """
     with working("verifying the report"):
         reported = None if report is None else load_answers(report)
     if reported and dataset is None:
@@ -141,24 +143,29 @@ def check(
         raise InvalidInput("a head belongs to one data set; name it.")
     with working("checking"):
         results = [account.check(head) for account in accounts]
-    for answer, proved in reported or ():
-        numbers = tuple(each for each in proved.checks if not each.passed)  # a report that does not prove itself
-        held = confirmed(answer, accounts[0])
-        results[0] = replace(results[0], checks=(*results[0].checks, *numbers, held))
+    held = [
+        check
+        for answer, proved in reported or ()
+        for check in (*(each for each in proved.checks if not each.passed), confirmed(answer, accounts[0]))
+    ]
+    right = all(check.passed for check in held)
     if as_json:
         checked = [
             {
                 "dataset": result.dataset,
                 "intact": bool(result),
                 "head": result.head,
-                "checks": checks_of(result),
+                "checks": checks_of(result.checks),
             }
             for result in results
         ]
-        print_json({"intact": all(results), "accounts": checked})
+        told = {} if reported is None else {"confirmed": right, "report": checks_of(held)}
+        print_json({"intact": all(results), **told, "accounts": checked})
     else:
         print("\n".join(map(str, results)) or "the ledger has no accounts")
-    if not all(results):
+        if reported is not None:
+            print(f"{report}: {'confirmed by' if right else 'NOT what is in'} the ledger", *held, sep="\n  ")
+    if not all(results) or not right:
         raise typer.Exit(1)
 
 

@@ -111,7 +111,7 @@ def _verify_report(file: Path, as_json: bool) -> None:
     with working("verifying"):
         found = load_answers(file)
     if as_json:
-        told = [{"words": a.question.words, "verified": bool(v), "checks": checks_of(v)} for a, v in found]
+        told = [{"words": a.question.words, "verified": bool(v), "checks": checks_of(v.checks)} for a, v in found]
         print_json({"verified": all(v for _, v in found), "answers": told})
     else:
         for answer, verification in found:
@@ -293,5 +293,5 @@ def _proof(solution: Solution, verification: Verification) -> dict[str, Any]:
         "verified": bool(verification),
         "relies_on": verification.relies_on,
         "private": verification.private,
-        "checks": checks_of(verification),
+        "checks": checks_of(verification.checks),
     }

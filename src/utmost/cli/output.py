@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from getpass import getpass
 from pathlib import Path
@@ -134,9 +134,9 @@ def ledger_file(ledger: str | None) -> Path | None:
     return None if ledger is None or "://" in ledger else Path(ledger)
 
 
-def checks_of(checked: Any) -> list[dict[str, Any]]:
+def checks_of(checks: Iterable[Any]) -> list[dict[str, Any]]:
     """The checks of a verification, as plain data."""
-    return [{"name": check.name, "passed": check.passed, "detail": check.detail} for check in checked.checks]
+    return [{"name": check.name, "passed": check.passed, "detail": check.detail} for check in checks]
 
 
 def kept_file(kind: str, name: str) -> Path:

@@ -166,7 +166,7 @@ def _present(protocol: Protocol, proof: Verification, out: Path | None, as_json:
                 "optimal": proof.relies_on,
                 "verified": bool(proof),
                 "gap": proof.gap if proof else None,
-                "checks": checks_of(proof),
+                "checks": checks_of(proof.checks),
             }
         )
         return

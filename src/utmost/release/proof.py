@@ -98,11 +98,26 @@ def confirmed(answer: Answer, account: Account) -> Check:
         return Check(name, False, f"entry {entry.number} of the ledger has other released numbers")
     if (answer.ledger.time, answer.ledger.head) != (entry.time, entry.head):
         return Check(name, False, f"entry {entry.number} of the ledger has another time or head")
+    if not _fits_budget(answer.ledger.amounts, account.state_after(entry).amounts):
+        return Check(name, False, "the ledger has another budget, or has not spent as much")
     return Check(
         name,
         True,
         f"entry {entry.number} of the ledger has the question, the level, the released numbers, time and head",
     )
+
+
+def _fits_budget(stated: Any, now: Mapping[str, Mapping[str, float]]) -> bool:
+    """Whether a report names the budget of a ledger, of which no more was spent when it was written than now."""
+    if not isinstance(stated, Mapping) or stated.keys() != now.keys():
+        return False
+    for name, part in now.items():
+        said = stated[name]
+        if not isinstance(said, Mapping) or said.keys() != part.keys() or said["limit"] != part["limit"]:
+            return False
+        if type(said["spent"]) not in (int, float) or not 0 <= said["spent"] <= part["spent"]:
+            return False
+    return True
 
 
 def _recorded(entry: Entry) -> list[tuple[dict[str, Any], Any]]:
