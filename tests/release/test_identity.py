@@ -78,3 +78,14 @@ def test_other_columns_are_another_table():
     assert entry(opened(pyarrow.table({"age": [1.0]}), ledger).count(None, 1)) != first
     assert entry(opened(pyarrow.table({"age": [1], "town": ["a"]}), ledger).count(None, 1)) != first
     assert entry(opened(pyarrow.table({"age": [5]}), ledger).count(None, 1)) == first
+
+
+def test_other_spaces_are_the_same_question(survey):
+    s = opened(survey, um.Ledger(None))
+    first = s.count("age>=50 AND town IN ('a','b')", 1)
+    assert "have age >= 50 AND town IN ('a', 'b')," in first.question.words
+    again = s.count(" age  >= 50 AND\ntown IN ( 'a', 'b' )", 1)
+    assert (again.recorded, again.value) == (True, first.value)
+    assert not s.count("age >= 50 AND town IN ('a', ' b')", 1).recorded
+    listed = s.counts(["age>=50", "age >=  60"], 1)
+    assert list(listed.value) == ["age>=50", "age >=  60"]  # by the texts that were given

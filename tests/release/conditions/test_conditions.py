@@ -5,15 +5,20 @@ Covers `release/allowed`, `release/conditions/base_tables`, `release/conditions/
 
 import contextlib
 import datetime
+import random
+import re
 
 import ibis
 import pyarrow
 import pytest
+import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.agreement import random_condition
 
 from utmost.errors import InvalidInput, NotRowWise
 from utmost.release.conditions import as_condition, as_where
+from utmost.release.conditions.sql import spaced
 from utmost.release.engines import open_table
 
 TABLE = pyarrow.table(
@@ -555,3 +560,26 @@ def test_exclusive_or():
         None not in row and (row[0] ^ (not row[1])) ^ (row[2] & row[1]) for row in rows
     ) + sum(row[0] is not None and row[1] is False and row[2] is None and row[0] ^ True for row in rows)
     assert how_many(lambda t: (t.a ^ t.b).isnull(), source) == 15
+
+
+def test_texts_are_spaced_evenly_and_mean_the_same():
+    """What a parser makes of 400 random conditions does not change, and other spaces do not matter."""
+    draw = random.Random(7)
+    for _ in range(400):
+        text = random_condition(draw)
+        even = spaced(text)
+        assert sqlglot.parse_one(even, read="duckdb") == sqlglot.parse_one(text, read="duckdb"), text
+        assert spaced(even) == even
+        parts = re.split(r"('(?:[^']|'')*'|\"[^\"]*\")", even)
+        parts[::2] = [part.replace(" ", draw.choice(("  ", "\n", " \t"))).replace(",", " ,") for part in parts[::2]]
+        assert spaced("".join(parts)) == even
+        parts[::2] = [re.sub(r"\s*([<>=!]+)\s*", r"\1", part) for part in parts[::2]]
+        assert spaced("".join(parts)) == even
+
+
+@pytest.mark.parametrize(
+    "text", ["a -- all\n> 1", "a /* b */ > 1", "a > '\\n'", "a > $$b  c$$", "'a  =b' = x", 'x = "a>b"']
+)
+def test_spaces_that_may_matter_stay(text):
+    assert spaced(text) == text
+    assert spaced("a\u00a0= 1") != spaced("a = 1")  # to SQL, such a space is a letter

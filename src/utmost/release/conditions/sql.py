@@ -14,6 +14,7 @@ operators differently, parentheses are asked for.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -28,6 +29,9 @@ TOO_DEEP = "the condition is nested too deeply; write it more plainly, such as a
 MOST_REMEMBERED = 100
 """How many parsed conditions a table keeps."""
 MOST_TEXT = 10_000
+SPACES_MATTER = ("--", "/*", "\\", "$", "#")
+QUOTED = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")""")
+COMPARED = re.compile(r"(?<![<>=!@~&|*^:-])(<=|>=|<>|!=|==|=|<|>)(?![<>=!@~&|*^:])")
 COMPARISONS = {"EQ": "__eq__", "NEQ": "__ne__", "GT": "__gt__", "GTE": "__ge__", "LT": "__lt__", "LTE": "__le__"}
 BINDING = frozenset((*COMPARISONS, "Between", "In", "Like", "ILike", "Is"))
 """Operators that engines bind in different orders: one is an operand of another in parentheses only."""
@@ -49,7 +53,8 @@ class Where:
 
     Attributes
     ----------
-    text : SQL as it was given, or the engine's SQL of an Ibis condition: what is shown and what the ledger compares
+    text : SQL as it was given, evenly spaced, or the engine's SQL of an Ibis condition: what is shown and what the
+        ledger compares
     given : SQL text, or an Ibis condition: what the engine is asked with
     """
 
@@ -72,12 +77,32 @@ def as_where(where: Any, source: Source) -> Where:
         return EVERY_ROW
     condition = as_condition(where, source)
     if isinstance(where, str):
-        return Where(str.__str__(where).strip(), where)
+        return Where(spaced(str.__str__(where)), where)
     try:
         compiled = source.sql(source.table.select(condition=condition))
     except RecursionError:
         raise InvalidInput(TOO_DEEP) from None
     return Where(compiled.removeprefix("SELECT ").rpartition(' AS "condition" FROM ')[0], where)
+
+
+def spaced(text: str) -> str:
+    """SQL with one space where there is any, and around comparisons: the same question, however it was typed.
+
+    What stands in quotes stays as it is, and so does a text whose comments or escapes spaces might be part of.
+
+    Examples
+    --------
+    >>> spaced("age>=65 AND  town IN ( 'a  b','c' )")
+    "age >= 65 AND town IN ('a  b', 'c')"
+    """
+    if any(sign in text for sign in SPACES_MATTER):
+        return text.strip()
+    parts = QUOTED.split(text)  # every second one is in quotes
+    for i in range(0, len(parts), 2):
+        part = COMPARED.sub(r" \1 ", re.sub(r"[ \t\r\n]+", " ", parts[i]))
+        part = re.sub(r" ?, ?", ", ", re.sub(r" +", " ", part))
+        parts[i] = re.sub(r"\( ", "(", re.sub(r" \)", ")", part))
+    return "".join(parts).strip()
 
 
 def where_from_text(text: Any) -> Where:

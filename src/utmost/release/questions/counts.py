@@ -165,7 +165,10 @@ class AsksCounts(Asks[Made]):
                 "a condition is None; name the rows it is about, or count all rows with session.count(None)."
             )
         built = [self.where(where) for where in wheres]
-        names = [plain(name) for name in conditions] if mapping else [str(where) for where in built]
+        texts = (
+            where.strip() if isinstance(where, str) else str(one) for where, one in zip(wheres, built, strict=True)
+        )
+        names = [plain(name) for name in conditions] if mapping else list(texts)
         if not all(isinstance(name, str) and name.strip() for name in names):
             raise InvalidInput("a condition's name is no text; name each by a text, such as {'old': 'age >= 65'}.")
         if len(set(names)) < len(names):
