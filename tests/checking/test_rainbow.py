@@ -5,6 +5,7 @@ Covers `design/linear_program`.
 
 import hashlib
 import json
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -201,3 +202,12 @@ def test_a_ranking_holds_every_output_once_and_is_listed_once(rankings, tmp_path
     assert verification.private
     assert not verification
     assert "a ranking" in str(verification)
+
+
+def test_rounding_alone_does_not_exceed_a_bound():
+    """The values of a thousand points add up to 1 and two roundings more, and their bound is 1."""
+    first, second = ("a", "b", "c"), ("b", "a", "c")
+    found = um.rainbow.best_boundary(um.path(1000), lambda i: first if i < 500 else second, um.GaussianDP(20))
+    assert found.verify()
+    lower = replace(found.certificate, bound=found.certificate.bound * (1 - 1e-8))
+    assert not replace(found, certificate=lower).verify()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,9 +73,10 @@ def check_rainbow_bound(problem: Problem, solved: Solved) -> Outcome:
     prior, weights = read_distribution(problem.data, "prior", points), read(problem.data, "weights", "f", (k,))
     bound = homogeneous_bound(problem, solved.certificate.evidence)
     ordered = np.take_along_axis(solved.mechanism.matrix, rankings[region], axis=1)
-    value = float((prior[:, None] * ordered @ weights).sum())
-    among = " with one boundary per ranking"
-    return (stated(solved.value, value), bounded(solved, value, bound, among)), max(bound - value, 0.0)
+    parts = prior[:, None] * ordered * weights
+    value, among = math.fsum(parts.ravel()), " with one boundary per ranking"
+    room = (k + 4) * float(np.finfo(float).eps) * math.fsum(np.abs(parts).ravel())  # two products, and rows that add up
+    return (stated(solved.value, value), bounded(solved, value, bound, among, room=room)), max(bound - value, 0.0)
 
 
 @cites("RAIN-theorem-2", "RAIN-theorem-3")

@@ -49,16 +49,16 @@ SUMMED = (
     "flow between errors, dual to all noise, taken to every mechanism on the range"
 )
 WITH_REST = (
-    "no private mechanism errs less on average over all cells, the rows in none of them, and tables: a flow between "
+    "no private mechanism errs less on average over all integers, what they leave over, and tables: a flow between "
     "errors, dual to all noise, taken to every mechanism on the range"
 )
 AWAY = {
     False: "no answer of a private mechanism that adds up to the number of rows, and is {away:,} or more from the ends "
     "in every cell, errs less on average over the cells and the tables it may come from: a flow between errors",
-    True: "no answer of a private mechanism that is {away:,} or more from the ends in every cell, and in the rows of "
-    "none, errs less on average over all of these and the tables it may come from: a flow between errors",
+    True: "no answer of a private mechanism that is {away:,} or more from the ends in every integer, and in what they "
+    "leave over, errs less on average over all of these and the tables it may come from: a flow between errors",
 }
-"""What is said of answers away from the ends, by whether there are rows in no cell."""
+"""What is said of answers away from the ends, by whether rows are left over that are in no cell."""
 CLOSE = 0.999
 WIDE = 0.99
 """Below this share of the value another bound is looked for, and it is said what noise the ends of the range hide."""
