@@ -74,7 +74,7 @@ def whole_cells_bound(space: Lattice, level: Level, loss: str, rest: bool = Fals
     1.7141
     >>> ten = Lattice(10, "sum-zero", 1, 0, 20_000)
     >>> round(whole_cells_bound(ten, PureDP(1), "absolute"), 4)
-    1.7022
+    1.7019
     >>> round(whole_cells_bound(ten, PureDP(1), "absolute", away=25), 4)
     1.714
     """
