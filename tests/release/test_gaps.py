@@ -48,7 +48,7 @@ def test_numbers_are_within_one_percent(name, neighbours):
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 @pytest.mark.parametrize(
     "cells",
-    [1, 2, 3, 4, 5, 6, 10, 20, *(pytest.param(cells, marks=pytest.mark.long) for cells in (7, 8, 9, 15, 25, 30, 35))],
+    [4, 5, 10, 20, *(pytest.param(cells, marks=pytest.mark.long) for cells in (1, 2, 3, 6, 7, 8, 9, 15, 25, 30, 35))],
 )
 @pytest.mark.parametrize("other", [None, "else"])
 def test_histograms_are_within_one_percent(cells, other, neighbours):

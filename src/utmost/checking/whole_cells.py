@@ -76,7 +76,7 @@ def whole_cells_bound(space: Lattice, level: Level, loss: str, rest: bool = Fals
     >>> round(whole_cells_bound(ten, PureDP(1), "absolute"), 4)
     1.7019
     >>> round(whole_cells_bound(ten, PureDP(1), "absolute", away=25), 4)
-    1.714
+    1.7139
     """
     d, rows = space.dimension + rest, (space.upper - space.lower) // max(1, space.reach)
     pure = isinstance(level, ApproxDP) and level.delta == 0 and 0 < level.log_growth < 50

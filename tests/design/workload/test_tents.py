@@ -92,6 +92,7 @@ def test_no_small_change_of_blocks_varies_less():
         assert total_variance(changed.ravel(), len(blocks), "running")[0] > least
 
 
+@pytest.mark.long
 def test_where_epsilon_is_large_even_blocks_are_better():
     """At epsilon 6 a thousand running counts vary by 2.49 with noise on cells, and less with a block for each cell."""
     found = best_strategy(Lattice(1000, "any", 1, 0, 10**6), PureDP(6))

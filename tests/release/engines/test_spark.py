@@ -119,7 +119,7 @@ def test_every_question_of_many_tables(stored, ansi, which):
 @pytest.mark.parametrize("on", [True, False])
 def test_random_conditions_are_true_and_false_of_the_same_rows(both, ansi, on):
     ansi(on)
-    assert differing(both, 1 + on, 100, 25, SHARED) == []
+    assert differing(both, 1 + on, 60, 30, SHARED) == []
 
 
 @pytest.mark.long

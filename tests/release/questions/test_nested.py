@@ -157,12 +157,17 @@ def test_single_floats_lie_at_their_edge():
     assert s.counts(["speed <= 0.1"], 500).value == {"speed <= 0.1": 1020}
 
 
-def test_a_thousand_edges_are_answered_and_more_refused():
-    s = opened()
-    answer = s.cdf("age", [x / 10 for x in range(1000)], 1)
-    assert len(answer.value) == len(answer.intervals) == 1000
-    assert answer.before.average < 7.8  # cells added up: 22.829
+@pytest.mark.parametrize(("edges", "most"), [(200, 5.5), pytest.param(1000, 7.8, marks=pytest.mark.long)])
+def test_a_thousand_edges_are_answered(edges, most):
+    """Cells added up would err by 10.2 and 22.8."""
+    answer = opened().cdf("age", [x / 10 for x in range(edges)], 1)
+    assert len(answer.value) == len(answer.intervals) == edges
+    assert answer.before.average < most
     assert answer.verify()
+
+
+def test_more_than_a_thousand_edges_are_refused():
+    s = opened()
     for wrong in (range(1001), [], [1, 1], [2, 1], ["1"], "12", {1, 2}, [math.nan], [0, math.inf], [True], 5, [2**53]):
         with pytest.raises(InvalidInput, match="edges"):
             s.plan.cdf("age", wrong, 1)
