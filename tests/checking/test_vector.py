@@ -173,7 +173,9 @@ def test_evidence_of_a_rest_and_of_noise_is_doubted():
     for forged in ({"rest": 1}, {"rest": False}):
         assert not with_evidence(found, **forged).verify()
         assert not with_evidence(crowded, **forged).verify()
-    for forged in (0, -away, True, float(away), str(away), away - 1, away // 2, 2001, 10**30):
+    without = {name: part for name, part in found.certificate.evidence.items() if name != "average"}
+    assert not replace(found, certificate=replace(found.certificate, evidence=without)).verify()
+    for forged in (None, 0, -away, True, float(away), str(away), away - 1, away // 2, 2001, 10**30):
         assert not with_evidence(found, away=forged).verify()
     assert not with_evidence(crowded, away=away).verify()
     lifted = best_vector(Lattice(3, "exchange", 1, 0, 20_000), um.PureDP("0.1"), alone=True)

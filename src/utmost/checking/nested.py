@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from utmost.checking.chains import Evidence, Outcome, from_below, stated
 from utmost.checking.coordinate import coordinate_bound
-from utmost.checking.window import less_the_ends
+from utmost.checking.window import UNITS, less_the_ends
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.carried import as_carried, ranks
@@ -40,8 +40,6 @@ MOST_TOGETHER = 3
 MOST_PLACES = {2: 5 * 10**5, 3: 6 * 10**6}
 """Up to how many places the box around all errors has, by how many cells there are."""
 MOST_NEAR = 2 * 10**5
-UNITS = 2**30
-"""Of how many units all flow consists: SciPy's flows are 32-bit integers."""
 ROUNDING, SPARE, ENOUGH = 1e-12, 1e-9, 1e-5
 SLOPES = {2: 1.25, 3: 1.7}
 """How fast what goes along one move may grow with the cost of an error."""

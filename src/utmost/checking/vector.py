@@ -51,9 +51,14 @@ def average_bound(problem: Any, evidence: Evidence) -> float:
 
 
 def _away(evidence: Evidence) -> int | None:
-    away = evidence.get("away")
-    if away is not None and (type(away) is not int or away < 1):
-        raise InvalidInput("an answer is a whole number of rows away from the ends.")
+    """How far from the ends the answers are that a bound is about; what holds on average must be said with it."""
+    if "away" not in evidence:
+        return None
+    away = evidence["away"]
+    if type(away) is not int or away < 1 or "average" not in evidence:
+        raise InvalidInput(
+            "an answer is a whole number away from the ends, and the average over all has its own bound."
+        )
     return away
 
 

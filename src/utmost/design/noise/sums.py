@@ -22,7 +22,7 @@ from utmost.design.noise.vectors import best_vector_noise
 from utmost.errors import UnsupportedLevel
 from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
-from utmost.mechanism.carried import CarriedLaw
+from utmost.mechanism.carried import SPARE, CarriedLaw
 from utmost.mechanism.lattice import IndependentLaw
 from utmost.privacy import Level
 from utmost.space.integers import Lattice
@@ -32,8 +32,6 @@ MOST_LISTED, MOST_CONVOLVED, MOST_TOGETHER = 2**20, 2**19, 2**24
 """How many values of a sum are listed for its mean, for its interval (beyond, in wider bins), and of all sums."""
 MOST_DIRECT = 100
 """Up to how many counts noise on the counts themselves is tried: with more, that on cells has long been better."""
-SPARE = 1e-9
-"""Added to a confidence, far more than rounding and what lies beyond the list amount to."""
 
 
 def cells_or_counts(cells: Lattice, counts: Lattice, level: Level, loss: str = "absolute") -> tuple[Lattice, Any]:

@@ -139,13 +139,13 @@ def _without_ends(
     rest, space = evidence.get("rest", False), problem.space
     farthest = (space.upper - space.lower) // (space.dimension + rest)  # no answer is farther away in every cell
 
-    def proves(away: int) -> bool:
-        return proved_bound(problem, evidence | {"away": away}) >= CLOSE * among_noise
+    def proved(away: int) -> float:
+        return proved_bound(problem, evidence | {"away": away, "average": bound})
 
-    if "radius" not in evidence and farthest > 0 and proves(farthest):
-        away = first_between(proves, 0, farthest)
-        inside = evidence | {"away": away, "average": bound}
-        return min(value, proved_bound(problem, inside)), AWAY[rest].format(away=away), inside
+    if "radius" not in evidence and farthest > 0 and proved(farthest) >= CLOSE * among_noise:
+        away = first_between(lambda tried: proved(tried) >= CLOSE * among_noise, 0, farthest)
+        said = AWAY[rest].format(away=away)
+        return min(value, proved(away)), said, evidence | {"away": away, "average": bound}
     return bound, reason, evidence | {"noise": among_noise}
 
 

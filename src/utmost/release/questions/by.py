@@ -28,7 +28,7 @@ from utmost.release.contributions import range_of
 from utmost.release.groups import LARGEST, grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.options import Option
-from utmost.release.questions.numbers import Adds, AddsOnes, Vector, require_unbiased
+from utmost.release.questions.numbers import Adds, AddsOnes, OneNoise, Vector, require_unbiased
 from utmost.release.questions.of_column import AddsDistances, AddsValues, Columns, OfColumn
 from utmost.release.questions.question import Question, asking
 from utmost.release.source import Source, Statement
@@ -37,7 +37,6 @@ from utmost.space.integers import Lattice
 if TYPE_CHECKING:
     import pyarrow
 
-    from utmost.solution import Solution
 
 ONE_GROUP = ("a person counts in one group, that of one of their rows, chosen by a keyed hash",)
 MEANS_HOLD = (
@@ -149,25 +148,12 @@ def _divided(steps: NDArray[Any], below: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ByKeys(PerKey, Grouped, Vector):
-    """Numbers for each public key: some integers of every group, with one vector of noise."""
-
-    independent: ClassVar[bool] = False
-    """Whether each integer has noise of its own, so that sums of noises have a known law."""
+class ByKeys(PerKey, Grouped, OneNoise, Vector):
+    """Numbers for each public key: some integers of every group."""
 
     @property
     def space(self) -> Lattice:
         return self.lattice(self.by.size)
-
-    def design(self) -> Solution:
-        from utmost.design.noise.vectors import best_vector
-
-        return best_vector(self.space, self.privacy, self.loss, independent=self.independent)
-
-    def sketch(self) -> Solution | None:
-        from utmost.design.noise.vectors import sketch_vector
-
-        return sketch_vector(self.space, self.privacy, self.loss, independent=self.independent)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = dict(zip(self.parts, self.contributions(source), strict=True))

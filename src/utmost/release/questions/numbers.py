@@ -318,11 +318,30 @@ class AddsOnes(Adds):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Parts(Adds, Numbers):
-    """One answer that is made of several integers with one vector of noise, such as a mean of two sums."""
+class OneNoise(Numbers):
+    """Several integers with one vector of noise, of which sums are made or quotients."""
 
     independent: ClassVar[bool] = False
     """Whether each integer has noise of its own, so that sums of noises have a known law."""
+
+    @property
+    @abstractmethod
+    def space(self) -> Lattice: ...
+
+    def design(self) -> Solution:
+        from utmost.design.noise.vectors import best_vector
+
+        return best_vector(self.space, self.privacy, self.loss, independent=self.independent)
+
+    def sketch(self) -> Solution | None:
+        from utmost.design.noise.vectors import sketch_vector
+
+        return sketch_vector(self.space, self.privacy, self.loss, independent=self.independent)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Parts(Adds, OneNoise):
+    """One answer that is made of several integers, such as a mean of two sums."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -336,16 +355,6 @@ class Parts(Adds, Numbers):
     def judged_by(self) -> dict[str, Any]:
         """What the mechanism is best for, as plain data."""
         return {"loss": self.loss, "prior": "uniform"}
-
-    def design(self) -> Solution:
-        from utmost.design.noise.vectors import best_vector
-
-        return best_vector(self.space, self.privacy, self.loss, independent=self.independent)
-
-    def sketch(self) -> Solution | None:
-        from utmost.design.noise.vectors import sketch_vector
-
-        return sketch_vector(self.space, self.privacy, self.loss, independent=self.independent)
 
     def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
         return self.space.clamp([found[name] for name in self.names])
