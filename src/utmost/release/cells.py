@@ -26,8 +26,12 @@ from utmost.exact import as_rational
 from utmost.release.arguments import listed, plain
 from utmost.release.bins import Bins
 from utmost.release.conditions import as_condition
-from utmost.release.contributions import keep_alike, number_column
-from utmost.release.source import Source, Statement, kind_of, nearest_single
+from utmost.release.contributions import keep_alike, number_column, with_ids
+from utmost.release.expressions import values as made
+from utmost.release.expressions.relations import Relation
+from utmost.release.expressions.types import BOOLEAN, UINT64, Type, integer
+from utmost.release.expressions.values import Expression, literal, nearest_single, null
+from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 
 MOST_CELLS = 1000
@@ -37,6 +41,7 @@ MOST_SINGLE = (2 - 2**-23) * 2.0**127
 """The largest 32-bit float."""
 EXACT = 2**53
 """Below this, every whole number is a float of its own."""
+CELL = integer(0, MOST_CELLS)
 
 
 @dataclass(frozen=True)
@@ -50,41 +55,33 @@ class Cells:
     size : how many cells there are
     """
 
-    keys: Mapping[str, Any] = field(repr=False)
-    number: Callable[[Any], Any]
+    keys: Mapping[str, Expression] = field(repr=False)
+    number: Callable[[Relation], Expression]
     size: int
 
 
 def tally_statement(source: Source, unit: Unit, rows_each: int, cells: Cells, where: Any, secret: bytes) -> Statement:
-    """The number of rows in each cell, as SQL that yields one row: c0, c1, ..."""
-    table = source.table if where is None else source.table.filter(as_condition(where, source))
-    keys = {name: _moved(value, source.table, table) for name, value in cells.keys.items()}
+    """The number of rows in each cell, as a statement that yields one row: c0, c1, ..."""
+    rows = with_ids(source, unit, cells.keys, where)
     if unit.id is None:
-        chosen = table.select(**keys)
-        groups = chosen.group_by(list(keys)).aggregate(rows=chosen.count())
+        groups = rows.aggregate(list(cells.keys), rows=made.count())
         placed = groups.select("rows", cell=cells.number(groups))
-        counted = placed.group_by("cell").aggregate(
-            rows=placed.rows.sum()
-        )  # else PostgreSQL places for every sum again
+        counted = placed.aggregate(["cell"], rows=made.total(placed["rows"]))  # else placed for every sum again
         return source.statement(counted.aggregate(**_in_columns(counted, cells.size)))
-    who = _moved(source.table[unit.id], source.table, table)
-    chosen = table.select(who=who, **keys)
-    placed = chosen.select("who", cell=cells.number(chosen).cast("int64"))
-    kept = keep_alike(placed.filter(placed.who.notnull() & placed.cell.notnull()), ("cell",), rows_each, secret)
-    counted = kept.group_by("cell").aggregate(rows=kept.times.sum())
+    placed = rows.select("who", cell=cells.number(rows))
+    kept = keep_alike(placed.filter(made.is_known(placed["cell"])), ("cell",), rows_each, secret)
+    counted = kept.aggregate(["cell"], rows=made.total(kept["times"]))
     return source.statement(counted.aggregate(**_in_columns(counted, cells.size)))
 
 
-def _in_columns(counted: Any, size: int) -> dict[str, Any]:
+def _in_columns(counted: Relation, size: int) -> dict[str, Expression]:
     """The rows of every cell, each in a column of its own."""
-    import ibis
 
-    return {f"c{i}": ibis.ifelse(counted.cell == i, counted.rows, 0).sum().cast("int64") for i in range(size)}
+    def of(cell: int) -> Expression:
+        here = made.compare("=", counted["cell"], literal(cell))
+        return made.total(made.where(here, counted["rows"], literal(0)))
 
-
-def _moved(value: Any, old: Any, new: Any) -> Any:
-    """A column of one table as the same column of a filtered one."""
-    return value if old.equals(new) else value.op().replace({old.op(): new.op()}).to_expr()
+    return {f"c{i}": of(i) for i in range(size)}
 
 
 def category_cells(source: Source, listed: Mapping[str, Sequence[Any] | Bins], other: bool) -> Cells:
@@ -93,8 +90,6 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any] | Bins], o
     With `other`, each column has one more category, the last, for what is not listed, null included; without, rows with
     such a value are in no cell.
     """
-    import ibis
-
     sizes = [len(found) + other for found in listed.values()]
     size = math.prod(sizes)
     if size > MOST_CELLS:
@@ -102,7 +97,7 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any] | Bins], o
             f"these categories make {size} cells, and at most {MOST_CELLS} are counted at once; list fewer, or ask "
             "count(by=um.keys(...)), which counts up to a million."
         )
-    keys: dict[str, Any] = {}
+    keys: dict[str, Expression] = {}
     literals: dict[str, Any] = {}
     for i, (column, categories) in enumerate(listed.items()):
         if isinstance(categories, Bins):
@@ -110,16 +105,19 @@ def category_cells(source: Source, listed: Mapping[str, Sequence[Any] | Bins], o
         else:
             keys[f"key{i}"], literals[f"key{i}"] = categories_of(source, column, categories)
 
-    def number(table: Any) -> Any:
-        cell: Any = None
+    def number(table: Relation) -> Expression:
+        cell: Expression | None = None
         for (name, values), categories, base in zip(literals.items(), listed.values(), sizes, strict=True):
-            left = ibis.literal(base - 1, "int64") if other else ibis.null("int64")
+            left = literal(base - 1) if other else null(CELL)
             if isinstance(categories, Bins):
-                here = bin_number(table[name], values).fill_null(left)
+                here = bin_number(table[name], values)
+                here = made.coalesce(here, left) if other else here
             else:
-                here = ibis.cases(*((table[name] == value, i) for i, value in enumerate(values)), else_=left)
+                tests = [(made.compare("=", table[name], value), literal(i)) for i, value in enumerate(values)]
+                here = made.case(tests, left)
             cell = here if cell is None else cell * base + here
-        return cell.cast("int64")
+        assert cell is not None
+        return cell
 
     return Cells(keys, number, size)
 
@@ -145,10 +143,8 @@ def as_categories(column: str, categories: Any) -> list[Any]:
     return found
 
 
-def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tuple[Any, list[Any]]:
+def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tuple[Expression, list[Expression]]:
     """A column and literals to compare it with; undeclared text is read as what the categories are."""
-    import ibis
-
     value, kinds = source.column(column), {_kind(c) for c in categories}
     if any(isinstance(c, str) and "\0" in c for c in categories):
         raise InvalidInput(
@@ -158,39 +154,34 @@ def categories_of(source: Source, column: str, categories: Sequence[Any]) -> tup
         raise InvalidInput(f"the categories of {column!r} must be all texts, all finite numbers or all truth values.")
     if len({str(c) for c in categories}) < len(categories) or len(set(categories)) < len(categories):
         raise InvalidInput(TWICE.format(repr(column)))
-    (kind,) = kinds
-    if column in source.untyped and kind != "text":
-        value = value.try_cast({"number": "float64", "truth": "boolean"}[str(kind)])
-    elif kind_of(value.type()) != kind:
+    kind = str(*kinds)
+    if value.type.undeclared:
+        value = value if kind == "text" else made.try_cast(value, {"number": "float64", "boolean": "boolean"}[kind])
+    elif ("number" if value.type.is_number else value.type.kind) != kind:
         raise InvalidInput(
-            f"column {column!r} holds {value.type()}, and its categories are of another kind; give categories as they "
+            f"column {column!r} holds {value.type}, and its categories are of another kind; give categories as they "
             f"stand in the column, or open the table with types={{{column!r}: ...}}."
         )
-    if kind == "number" and value.type().is_integer():
-        return value, _whole_literals(column, value.type(), categories)
-    rounded = column in source.untyped or value.type().is_decimal()
+    if value.type.kind == "integer":
+        return value, _whole_literals(column, value.type, categories)
     if kind == "number":
-        _require_floats(column, categories, rounded)
-        if value.type().is_float32():
+        _require_floats(column, categories, value.op == "read" or value.type.rounded)
+        if value.type.single:
             categories = _single_floats(column, categories)
-    if value.type().is_decimal() or value.type().is_float32():
-        value = value.cast("float64")
-    dtype = {"text": "string", "truth": "boolean", "number": "float64"}[str(kind)]
-    return value, [ibis.literal(float(c) if dtype == "float64" else c, dtype) for c in categories]
+        categories = [float(c) for c in categories]
+    return value, [literal(c) for c in categories]
 
 
-def _whole_literals(column: str, kind: Any, categories: Sequence[Any]) -> list[Any]:
-    import ibis
-
+def _whole_literals(column: str, kind: Type, categories: Sequence[Any]) -> list[Expression]:
     if any(c != int(c) for c in categories):
         raise InvalidInput(f"column {column!r} holds whole numbers; give whole numbers as its categories.")
-    most = 2**64 if kind.is_unsigned_integer() else 2**63
-    if any(not -(2**63) <= c < most for c in categories):
+    most = UINT64[1] if kind.is_wide else 2**63 - 1
+    if any(not -(2**63) <= c <= most for c in categories):
         raise InvalidInput(
-            f"a category of {column!r} is more or less than {kind} can hold; give whole numbers from "
-            f"{kind.bounds.lower} to {kind.bounds.upper}."
+            f"a category of {column!r} is more or less than {kind} can hold; give whole numbers from {kind.low} to "
+            f"{kind.high}."
         )
-    return [ibis.literal(int(c), "int64" if c < 2**63 else "uint64") for c in categories]
+    return [literal(int(c)) for c in categories]
 
 
 def _require_floats(column: str, categories: Sequence[Any], rounded: bool) -> None:
@@ -223,12 +214,10 @@ def condition_cells(source: Source, wheres: Sequence[Any], complete: bool = Fals
 
     So cells are disjoint whatever the conditions are. With `complete`, rows of which none is true are in the last one.
     """
-    import ibis
-
     conditions = [as_condition(where, source) for where in wheres]
-    branches = [(condition, i) for i, condition in enumerate(conditions[:-1] if complete else conditions)]
-    left = ibis.literal(len(wheres) - 1, "int64") if complete else ibis.null("int64")
-    return Cells({"key0": ibis.cases(*branches, else_=left).cast("int64")}, lambda table: table.key0, len(wheres))
+    branches = [(condition, literal(i)) for i, condition in enumerate(conditions[:-1] if complete else conditions)]
+    last = literal(len(wheres) - 1) if complete else null(CELL)
+    return Cells({"key0": made.case(branches, last)}, lambda table: table["key0"], len(wheres))
 
 
 def edge_cells(source: Source, column: str, edges: Sequence[float]) -> Cells:
@@ -237,13 +226,12 @@ def edge_cells(source: Source, column: str, edges: Sequence[float]) -> Cells:
     Null, NaN and what is above all edges are in none. A column of 32-bit floats holds the nearest of these for an edge,
     as in conditions.
     """
-    import ibis
-
     value, cuts = bin_column(source, column, edges)
 
-    def number(table: Any) -> Any:
-        above = ibis.null("int64")
-        return _known(table.key0, lambda x: ibis.ifelse(x > cuts[-1], above, places(x, cuts[:-1], at_edge="below")))
+    def number(table: Relation) -> Expression:
+        x = table["key0"]
+        inside = made.compare("<=", x, literal(cuts[-1]))
+        return made.where(inside, places(x, cuts[:-1], at_edge="below"))
 
     return Cells({"key0": value}, number, len(cuts))
 
@@ -253,68 +241,63 @@ def range_cells(source: Source, column: str, values: Sequence[float]) -> Cells:
 
     Halfway between two values a row goes to the lower one.
     """
-    value = number_column(source, column)
+    value = made.to_float(number_column(source, column))
     cuts = tuple(low / 2 + high / 2 for low, high in pairwise(values))
 
-    def number(table: Any) -> Any:
-        return _known(table.key0, lambda x: places(x, cuts, at_edge="below"))
+    def number(table: Relation) -> Expression:
+        return made.where(made.is_known(table["key0"]), places(table["key0"], cuts, at_edge="below"))
 
-    return Cells({"key0": value.cast("float64")}, number, len(values))
+    return Cells({"key0": value}, number, len(values))
 
 
-def bin_column(source: Source, column: str, edges: Sequence[float]) -> tuple[Any, tuple[float, ...]]:
+def bin_column(source: Source, column: str, edges: Sequence[float]) -> tuple[Expression, tuple[float, ...]]:
     """A column of numbers as floats, and edges to compare it with: of 32-bit floats, the nearest of these."""
     value = number_column(source, column)
-    cuts = tuple(nearest_single(edge) if value.type().is_float32() else float(edge) for edge in edges)
-    return value.cast("float64"), cuts
+    cuts = tuple(nearest_single(edge) if value.type.single else float(edge) for edge in edges)
+    return made.to_float(value), cuts
 
 
-def bin_number(value: Any, cuts: tuple[float, ...]) -> Any:
+def bin_number(value: Expression, cuts: tuple[float, ...]) -> Expression:
     """Which of the bins [first, second), [second, third), ... a value lies in; null where it lies in none."""
-    import ibis
-
-    def place(x: Any) -> Any:
-        outside = (x < cuts[0]) | (x >= cuts[-1])
-        return ibis.ifelse(outside, ibis.null("int64"), places(x, cuts[1:-1], at_edge="above"))
-
-    return _known(value, place)
+    inside = made.compare(">=", value, literal(cuts[0])) & made.compare("<", value, literal(cuts[-1]))
+    return made.where(inside, places(value, cuts[1:-1], at_edge="above"))
 
 
-def _known(value: Any, place: Callable[[Any], Any]) -> Any:
-    """The place of a number; null of null and NaN."""
-    import ibis
-
-    return ibis.ifelse(value.isnull() | value.isnan(), ibis.null("int64"), place(value)).cast("int64")
-
-
-def places(x: Any, cuts: tuple[float, ...], at_edge: Literal["above", "below"]) -> Any:
+def places(x: Expression, cuts: tuple[float, ...], at_edge: Literal["above", "below"]) -> Expression:
     """How many of the cuts lie below x, or at it where what is at an edge is above it: 0, 1, ..., len(cuts).
 
     Cuts at equal distances are found by arithmetic, exactly; others by a tree of conditions.
     """
-    import ibis
-
     if not cuts:
-        return ibis.literal(0, "int64")
+        return literal(0)
+    sign = "<" if at_edge == "above" else "<="
 
-    def before(cut: Any) -> Any:
-        return x < cut if at_edge == "above" else x <= cut
+    def before(cut: Expression) -> Expression:
+        return Expression("compare", BOOLEAN, (x, cut), value=sign)
 
     even = evenly(cuts)
     if even is not None:
         start, step, scale = even
+        first, last = literal(cuts[0]), literal(cuts[-1])
         # The guess is wrong by one at most, and the cuts are the nearest floats of the quotients, as they were given.
-        guess = ((x - cuts[0]) * (scale / step)).floor()
-        lower, upper = ((float(start) + (guess + k) * float(step)) / float(scale) for k in (0, 1))
-        exact = guess + ibis.ifelse(before(lower), 0.0, ibis.ifelse(before(upper), 1.0, 2.0))
-        outside = ibis.ifelse(before(cuts[0]), 0.0, float(len(cuts)))
-        return ibis.ifelse(before(cuts[0]) | ~before(cuts[-1]), outside, exact).cast("int64")
+        inner = made.without_dust(made.clamp(x, cuts[0], cuts[-1]), step / scale * 1e-9)
+        above = made.arithmetic("subtract", inner, first)
+        guess = made.floor(made.arithmetic("multiply", above, literal(scale / step)))
 
-    def among(low: int, high: int) -> Any:
+        def cut(place: Expression) -> Expression:
+            whole = made.arithmetic("add", literal(float(start)), made.arithmetic("multiply", place, literal(float(step))))
+            return made.divide(whole, float(scale))
+
+        upper = cut(made.arithmetic("add", guess, literal(1.0)))
+        more = made.case([(before(cut(guess)), literal(0.0)), (before(upper), literal(1.0))], literal(2.0))
+        exact = made.to_integer(made.clamp(made.arithmetic("add", guess, more), 0.0, float(len(cuts))))
+        return made.case([(before(first), literal(0)), (before(last), exact)], literal(len(cuts)))
+
+    def among(low: int, high: int) -> Expression:
         if low == high:
-            return ibis.literal(low, "int64")
+            return literal(low)
         middle = (low + high) // 2
-        return ibis.ifelse(before(cuts[middle]), among(low, middle), among(middle + 1, high))
+        return made.where(before(literal(cuts[middle])), among(low, middle), among(middle + 1, high))
 
     return among(0, len(cuts))
 
@@ -347,7 +330,7 @@ def evenly(cuts: tuple[float, ...]) -> tuple[int, int, int] | None:
 
 def _kind(value: Any) -> str | None:
     if isinstance(value, bool):
-        return "truth"
+        return "boolean"
     if isinstance(value, str):
         return "text"
     is_number = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))

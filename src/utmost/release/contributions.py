@@ -23,21 +23,22 @@ permuted rows give the same point, and DuckDB adds 64-bit integers in 128 bits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, as_rational, show_rational
 from utmost.release.arguments import Neighbours
 from utmost.release.conditions import as_condition, as_number
-from utmost.release.source import Source, Statement, is_known, kind_of
+from utmost.release.expressions import values as made
+from utmost.release.expressions.relations import Relation
+from utmost.release.expressions.types import INT64
+from utmost.release.expressions.values import Expression, literal
+from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 
-TINY = 1e-290
-"""Quotients below this are written as 0, which they are rounded to."""
 MOST_SIZE = 10**120
 """The square of a sum of the most numbers of this size is a float still."""
 MOST_STEPS = 2**48
@@ -57,25 +58,22 @@ class Contribution:
 
     Attributes
     ----------
-    taking_part : an Ibis condition that says which rows do; None for all
-    value : an Ibis integer column, or a plain 1
+    taking_part : a condition that says which rows do; None for all
+    value : a whole number of every row that takes part
     least, most : what the value lies between wherever the row takes part
     rest_of : another contribution whose value and this one's add up to `most` in every row; None where there is none
     """
 
-    taking_part: Any = field(repr=False)  # an interactive Ibis would print what they are of every row
-    value: Any = field(repr=False)
+    taking_part: Expression | None = field(repr=False)
+    value: Expression = field(repr=False)
     least: int
     most: int
     rest_of: Contribution | None = field(default=None, repr=False)
 
     @property
-    def column(self) -> Any:
+    def column(self) -> Expression:
         """The value, null where the row takes no part."""
-        import ibis
-
-        everyone = ibis.literal(True) if self.taking_part is None else self.taking_part
-        return ibis.ifelse(everyone, self.value, ibis.null("int64")).cast("int64")
+        return self.value if self.taking_part is None else made.where(self.taking_part, self.value)
 
     @property
     def is_count(self) -> bool:
@@ -95,15 +93,13 @@ class Contribution:
 
 def ones(source: Source, where: Any) -> Contribution:
     """1 for every row of which the condition is true (every row without one): what a count adds up."""
-    return Contribution(None if where is None else as_condition(where, source), 1, 1, 1)
+    return Contribution(None if where is None else as_condition(where, source), literal(1), 1, 1)
 
 
 def votes(source: Source, where: Any) -> Contribution:
     """1 where the condition is true, -1 where it is false; a row where it is unknown does not vote."""
-    import ibis
-
     condition = as_condition(where, source)
-    return Contribution(is_known(condition), ibis.ifelse(condition, 1, -1).cast("int64"), -1, 1)
+    return Contribution(made.is_known(condition), made.where(condition, literal(1), literal(-1)), -1, 1)
 
 
 @dataclass(frozen=True)
@@ -182,31 +178,23 @@ def as_range(lower: Number, upper: Number) -> Grid:
 
 def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     """A column clamped and rounded to a grid, half up, as whole steps; null, NaN and infinities take no part."""
-    import ibis
-
     value = number_column(source, column)
-    within = max(abs(grid.lower), abs(grid.upper)) < 2**63
-    whole = value.type().is_integer() and grid.step.denominator == 1 and within
-    low, high = (
-        ibis.literal(int(end), "int64") if whole else ibis.literal(float(end), "float64")
-        for end in (grid.lower, grid.upper)
-    )
-    present = value.notnull()
-    if not whole:
-        value = value.cast("float64")
-        present = present & ~value.isnan() & ~value.isinf()
-    clamped = ibis.greatest(ibis.least(value, high), low)
-    if whole and grid.step == 1:
-        steps = clamped.cast("int64")
+    within = INT64[0] <= grid.lower and grid.upper <= INT64[1]
+    present = made.is_known(value)
+    if value.type.kind == "integer" and grid.step.denominator == 1 and within:
+        value = made.greatest(made.least(value, literal(int(grid.upper))), literal(int(grid.lower)))
     else:
-        scale = 1 / grid.step
-        scaled = clamped.cast("float64")
-        scaled = scaled if scale.numerator == 1 else scaled * float(scale.numerator)
-        if scale.denominator != 1:
-            least = TINY * float(scale.denominator)  # PostgreSQL fails where a quotient of numbers above 0 is 0
-            tiny = (scaled > -least) & (scaled < least)
-            scaled = ibis.ifelse(tiny, 0.0, scaled) / float(scale.denominator)
-        steps = (scaled + 0.5).floor().cast("int64")
+        value = made.to_float(value)
+        present = present & ~made.is_infinite(value)
+        value = made.greatest(made.least(value, literal(float(grid.upper))), literal(float(grid.lower)))
+    if value.type.kind == "integer" and grid.step == 1:
+        steps = value
+    else:  # what is far below a step is 0 before it is divided, and rounded to 0 all the same
+        fine = made.without_dust(made.to_float(value), float(grid.step) * 1e-6)
+        half = made.arithmetic("add", made.scaled(fine, 1 / grid.step), literal(0.5))
+        steps = made.to_integer(made.floor(half))
+    least, most = int(grid.lower / grid.step), int(grid.upper / grid.step)
+    steps = made.greatest(made.least(steps, literal(most)), literal(least))  # were it rounded beyond the ends
     offset = int(grid.origin / grid.step)
     steps = steps - offset if offset else steps
     taking_part = present if where is None else as_condition(where, source) & present
@@ -216,17 +204,15 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
 def distances_to_ends(source: Source, column: str, grid: Grid, where: Any) -> tuple[Contribution, Contribution]:
     """How far a value lies above the lower end of its range, and below the upper one, in steps."""
     above = values(source, column, Grid(grid.lower, grid.upper, grid.step, grid.lower), where)
-    return above, Contribution(above.taking_part, above.most - above.value, 0, above.most, above)
+    return above, Contribution(above.taking_part, literal(above.most) - above.value, 0, above.most, above)
 
 
 def outside(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     """1 for every value that lies outside the range of a grid; null, NaN and infinities are no values."""
-    import ibis
-
-    value = number_column(source, column).cast("float64")
-    low, high = (ibis.literal(float(end), "float64") for end in (grid.lower, grid.upper))
-    out = value.notnull() & ~value.isnan() & ~value.isinf() & ((value < low) | (value > high))
-    return Contribution(out if where is None else as_condition(where, source) & out, 1, 1, 1)
+    value = made.to_float(number_column(source, column))
+    beyond = made.compare("<", value, literal(float(grid.lower))) | made.compare(">", value, literal(float(grid.upper)))
+    out = made.is_known(value) & ~made.is_infinite(value) & beyond
+    return Contribution(out if where is None else as_condition(where, source) & out, literal(1), 1, 1)
 
 
 def people_with_more(source: Source, unit: Unit, where: Any, name: str, up_to: int | None = None) -> Statement:
@@ -234,30 +220,35 @@ def people_with_more(source: Source, unit: Unit, where: Any, name: str, up_to: i
 
     One person moves the number of people by one, that of rows by `up_to`: no more of a person's are counted.
     """
-    import ibis
-
-    require_id(source, unit.id)
-    table = source.table if where is None else source.table.filter(as_condition(where, source))
-    rows = table.select(who=table[unit.id])
-    rows = rows.filter(rows.who.notnull())
-    people = rows.group_by("who").aggregate(rows=rows.count())
-    more = people.filter(people.rows > unit.rows_each)
+    rows = with_ids(source, unit, {}, where)
+    people = rows.aggregate(["who"], rows=made.count())
+    more = people.filter(made.compare(">", people["rows"], literal(unit.rows_each)))
     if up_to is None:
-        return source.statement(more.aggregate(**{name: more.count()}))
-    beyond = ibis.ifelse(more.rows > unit.rows_each + up_to, up_to, more.rows - unit.rows_each)
-    return source.statement(more.aggregate(**{name: beyond.sum()}))
+        return source.statement(more.aggregate(**{name: made.count()}))
+    beyond = made.clamp(more["rows"] - unit.rows_each, 0, up_to)
+    return source.statement(more.aggregate(**{name: made.total(beyond)}))
 
 
-def number_column(source: Source, column: str) -> Any:
+def with_ids(source: Source, unit: Unit, columns: Mapping[str, Expression], where: Any = None) -> Relation:
+    """The rows of which a condition is true with some columns and, of people, who they are of; null is nobody."""
+    require_id(source, unit.id)
+    table: Relation = source.table if where is None else source.table.filter(as_condition(where, source))
+    if unit.id is None:
+        return table.select(**columns)
+    rows = table.select(who=source.column(unit.id), **columns)
+    return rows.filter(made.is_known(rows["who"]))
+
+
+def number_column(source: Source, column: str) -> Expression:
     """A column of numbers; undeclared text is read as numbers, and what cannot be read is null."""
     if column not in source.columns and not column.isidentifier():
         return as_number(column, source)
     value = source.column(column)
-    if column in source.untyped:
-        return value.try_cast("float64")
-    if kind_of(value.type()) != "number":
+    if value.type.undeclared:
+        return made.try_cast(value, "float64")
+    if not value.type.is_number:
         raise InvalidInput(
-            f"column {column!r} holds {value.type()}, not numbers; open the table with types={{{column!r}: float}}."
+            f"column {column!r} holds {value.type}, not numbers; open the table with types={{{column!r}: float}}."
         )
     return value
 
@@ -274,68 +265,74 @@ def statement(
     return source.statement(query(source, unit, rows_each, contributions, secret))
 
 
-def query(source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes) -> Any:
-    """The same as an Ibis query."""
-    import ibis
-
-    require_id(source, unit.id)
+def query(
+    source: Source, unit: Unit, rows_each: int, contributions: Mapping[str, Contribution], secret: bytes
+) -> Relation:
+    """The same as a query."""
     first = next(iter(contributions.values()))
     alone = len(contributions) == 1 and first.is_count
     if unit.id is None and alone:
-        return source.rows_with(first.taking_part, next(iter(contributions)))
+        return rows_with(source, first.taking_part, next(iter(contributions)))
     named = {id(part): name for name, part in contributions.items()}
     rests = {name: named.get(id(part.rest_of)) for name, part in contributions.items()}
     columns = {name: part for name, part in contributions.items() if rests[name] is None}
-    table = source.table.select(
-        **({"who": source.table[unit.id]} if unit.id is not None else {}),
-        **{name: part.column for name, part in columns.items()},
-    )
+    table = with_ids(source, unit, {name: part.column for name, part in columns.items()})
     if unit.id is None:
         return table.aggregate(**_sums(table, contributions, rests))
-    taking_part = ibis.literal(False)
-    for name in columns:
-        taking_part = taking_part | table[name].notnull()
-    table = table.filter(table.who.notnull() & taking_part)
+    table = table.filter(any_known(table, list(columns)))
     if alone:  # all rows of a person are alike
-        people = table.group_by("who").aggregate(rows=table.count())
-        kept = ibis.ifelse(people.rows > rows_each, rows_each, people.rows)
-        return people.aggregate(**{name: kept.sum() for name in contributions})
+        people = table.aggregate(["who"], rows=made.count())
+        kept = made.least(people["rows"], literal(rows_each))
+        return people.aggregate(**{name: made.total(kept) for name in contributions})
     if rows_each * max(max(abs(part.least), abs(part.most)) for part in contributions.values()) >= LARGEST:
-        kept = keep_rows(table, tuple(columns), rows_each, secret)  # a value times its rows might not fit
-        return kept.aggregate(**_sums(kept, contributions, rests))
+        kept_rows = keep_rows(table, tuple(columns), rows_each, secret)  # a value times its rows might not fit
+        return kept_rows.aggregate(**_sums(kept_rows, contributions, rests))
     alike = keep_alike(table, tuple(columns), rows_each, secret)
-    return alike.aggregate(**_sums(alike, contributions, rests, alike.times))
+    return alike.aggregate(**_sums(alike, contributions, rests, alike["times"]))
+
+
+def rows_with(source: Source, condition: Expression | None, name: str) -> Relation:
+    """How many rows a condition is true of (None: all rows); where a row is a unit, no more is needed."""
+    rows: Relation = source.table if condition is None else source.table.filter(condition)
+    return rows.aggregate(**{name: made.count()})
+
+
+def any_known(table: Relation, names: Sequence[str]) -> Expression:
+    """Whether one of some columns has a value."""
+    return made.any_of(*(made.is_known(table[name]) for name in names))
 
 
 def _sums(
-    table: Any, contributions: Mapping[str, Contribution], rests: Mapping[str, str | None], times: Any = None
-) -> dict[str, Any]:
+    table: Relation,
+    contributions: Mapping[str, Contribution],
+    rests: Mapping[str, str | None],
+    times: Expression | None = None,
+) -> dict[str, Expression]:
     """The sums of columns, every row so many times.
 
     Rows that take part in another sum are counted there, and what one value lacks of a whole is taken from its sum:
     nothing is looked at twice.
     """
-    import ibis
 
-    def total(column: Any) -> Any:
-        return (column if times is None else column * times).sum()
+    def total(column: Expression) -> Expression:
+        return made.total(column if times is None else column * times)
 
-    sums: dict[str, Any] = {}
+    sums: dict[str, Expression] = {}
     others = {name: part for name, part in contributions.items() if not part.is_count and rests[name] is None}
     for name, part in contributions.items():
         alike = [other for other, found in others.items() if found.taking_part is part.taking_part]
         rest = rests[name]
         if rest is not None:
-            whole = ibis.ifelse(table[rest].notnull(), ibis.literal(part.most, "int64"), ibis.null("int64"))
+            whole = made.where(made.is_known(table[rest]), literal(part.most))
             sums[name] = total(whole) - total(table[rest])
         elif part.is_count and alike and times is None:
-            sums[name] = table[alike[0]].count()
+            sums[name] = made.count(table[alike[0]])
         else:
             sums[name] = total(table[name])
     return sums
 
 
-def keep_alike(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes) -> Any:
+def keep_alike(table: Relation, names: tuple[str, ...], rows_each: int, secret: bytes) -> Relation:
     """Different rows of each `who` by the named integers, and in `times` how many rows alike are kept: so many in all.
 
     Who has no more rows than that keeps them all. Of T rows in the order of their integers, the others keep every
@@ -344,38 +341,45 @@ def keep_alike(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes
     floor(k + u) - floor(u) = k. Floats round in one direction with growing a, and are cut to 0..k: whatever they do,
     no more than k are kept. It takes one look at each row, and a hash for rows that differ only.
     """
-    import ibis
-
-    found = table.group_by(["who", *names]).aggregate(alike=table.count())
-    order = {"group_by": "who", "order_by": list(names)}
-    ranked = found.mutate(
-        upto=found.alike.sum().over(ibis.window(**order, rows=(None, 0))).cast("int64"),
-        many=found.alike.sum().over(ibis.window(**order, rows=(None, None))).cast("int64"),
+    found = table.aggregate(["who", *names], alike=made.count())
+    order = [found[name] for name in names]
+    ranked = found.extend(
+        upto=made.sum_over(found["alike"], [found["who"]], order), many=made.sum_over(found["alike"], [found["who"]])
     )
-    text = ibis.literal(secret.hex()) + "|" + ranked.who.cast("string")
-    hashed = ranked.mutate(key=ibis.ifelse(ranked.many > rows_each, _md5()(text), ibis.null("string")))
-    rows = hashed.mutate(start=_as_share(hashed.key))  # in a step of its own
-    part = _taken(rows, rows.upto, rows_each) - _taken(rows, rows.upto - rows.alike, rows_each)
-    return rows.mutate(times=ibis.ifelse(rows.many > rows_each, part, rows.alike).cast("int64"))
+    crowded = made.compare(">", ranked["many"], literal(rows_each))
+    hashed = ranked.extend(key=made.where(crowded, _hashed(secret, ranked["who"])))
+    rows = hashed.extend(start=_as_share(hashed["key"]))  # in a step of its own
+    part = _taken(rows, rows["upto"], rows_each) - _taken(rows, rows["upto"] - rows["alike"], rows_each)
+    kept = made.where(made.compare(">", rows["many"], literal(rows_each)), part, rows["alike"])
+    return rows.extend(times=made.clamp(kept, 0, rows_each))
 
 
-def _as_share(key: Any) -> Any:
+def _hashed(secret: bytes, *texts: Expression) -> Expression:
+    """A keyed hash in hexadecimal of some values."""
+    parts = [literal(secret.hex())]
+    for text in texts:
+        parts += [literal("|"), made.as_text(text)]
+    return made.md5(made.joined(*parts))
+
+
+def _as_share(key: Expression) -> Expression:
     """A hash in hexadecimal as a number from 0 up to 1."""
-    import ibis
+    number = literal(0)
+    for i in range(DIGITS):
+        number = number * 16 + (made.place_in(HEX, made.substring(key, i + 1, 1)) - 1)
+    return made.divide(made.clamp(made.to_float(number), 0.0, 16.0**DIGITS - 1), 16.0**DIGITS)
 
-    digits = [ibis.literal(HEX).find(key.substr(i, 1)).cast("float64") for i in range(DIGITS)]
-    return sum(digit / 16.0 ** (i + 1) for i, digit in enumerate(digits))
 
-
-def _taken(rows: Any, reached: Any, rows_each: int) -> Any:
+def _taken(rows: Relation, reached: Expression, rows_each: int) -> Expression:
     """How many of a person's first rows are kept, out of `many`, from a `start` on: 0 to `rows_each`, never falling."""
-    import ibis
+    share = made.divide(
+        made.arithmetic("multiply", made.to_float(reached), literal(float(rows_each))), made.to_float(rows["many"])
+    )
+    whole = made.floor(made.arithmetic("add", share, rows["start"]))
+    return made.to_integer(made.clamp(whole, 0.0, float(rows_each)))
 
-    whole = (reached.cast("float64") * float(rows_each) / rows.many.cast("float64") + rows.start).floor()
-    return ibis.least(ibis.greatest(whole, 0), rows_each)
 
-
-def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes, differ: bool = False) -> Any:
+def keep_rows(table: Relation, names: tuple[str, ...], rows_each: int, secret: bytes, differ: bool = False) -> Relation:
     """At most so many rows of each `who`, by a keyed hash and the named columns alone.
 
     Who has no more rows than that keeps them all, and these are neither hashed nor sorted: that is what takes longest.
@@ -390,41 +394,42 @@ def keep_rows(table: Any, names: tuple[str, ...], rows_each: int, secret: bytes,
     secret : the data set's, for the keyed hash
     differ : whether no two rows of a person are alike
     """
-    people = table.group_by("who").aggregate(many=table.count())
-    crowded = people.filter(people.many > rows_each)
-    if all(table[name].type().is_integer() for name in names):
-        kept = _every_nth(table, crowded, names, rows_each, secret)
+    people = table.aggregate(["who"], many=made.count())
+    crowded = people.filter(made.compare(">", people["many"], literal(rows_each)))
+    crowd = crowded.select("many", crowd=crowded["who"])  # under another name than the rows'
+    same = [made.compare("=", table["who"], crowd["crowd"])]
+    if all(table.columns[name].kind == "integer" for name in names):
+        kept = _every_nth(table, crowd, names, rows_each, secret)
     else:
-        kept = _least_hashes(table.semi_join(crowded.select("who"), "who"), names, rows_each, secret, differ)
-    few = crowded.select(crowd="who")  # under another name, for else the people would be counted twice
-    return table.anti_join(few, [table.who == few.crowd]).select(*table.columns).union(kept)
+        kept = _least_hashes(table.join(crowd, same, "semi"), names, rows_each, secret, differ)
+    return table.join(crowd, same, "anti").union(kept)
 
 
-def _every_nth(table: Any, crowded: Any, names: tuple[str, ...], rows_each: int, secret: bytes) -> Any:
+def _every_nth(table: Relation, crowd: Relation, names: tuple[str, ...], rows_each: int, secret: bytes) -> Relation:
     """Every T/k-th row of the people with T > k of them, in the order of whole numbers, null first."""
-    import ibis
+    hashed = crowd.extend(key=_hashed(secret, crowd["crowd"]))
+    people = hashed.select("crowd", "many", start=_as_share(hashed["key"]))
+    rows = table.join(people, [made.compare("=", table["who"], people["crowd"])])
+    order = [
+        part for name in names for part in (made.is_known(rows[name]), made.coalesce(rows[name], literal(0)))
+    ]
+    ranked = rows.extend(nth=made.row_number([rows["who"]], order))
+    upto, before = (_taken(ranked, place, rows_each) for place in (ranked["nth"], ranked["nth"] - 1))
+    return ranked.filter(made.compare(">", upto, before)).select(*table.columns)
 
-    hashed = crowded.mutate(key=_md5()(ibis.literal(secret.hex()) + "|" + crowded.who.cast("string")))
-    people = hashed.select(crowd="who", many="many", start=_as_share(hashed.key))
-    rows = table.join(people, [table.who == people.crowd])
-    order = [part for name in names for part in (rows[name].notnull(), rows[name].fill_null(0))]
-    ranked = rows.mutate(nth=ibis.row_number().over(group_by="who", order_by=order))  # Ibis counts from 0
-    kept = ranked.filter(_taken(ranked, ranked.nth + 1, rows_each) > _taken(ranked, ranked.nth, rows_each))
-    return kept.select(*table.columns)
 
-
-def _least_hashes(rows: Any, names: tuple[str, ...], rows_each: int, secret: bytes, differ: bool) -> Any:
+def _least_hashes(
+    rows: Relation, names: tuple[str, ...], rows_each: int, secret: bytes, differ: bool
+) -> Relation:
     """The rows of each person whose hashes are least; of rows that are alike each has a number of its own."""
-    import ibis
-
-    told = rows if differ else rows.mutate(nth=ibis.row_number().over(group_by=["who", *names]))
+    by = [rows["who"], *(rows[name] for name in names)]
+    numbered = rows if differ else rows.extend(nth=made.row_number(by))
     parts = names if differ else (*names, "nth")
-    text = ibis.literal(secret.hex())
-    for part in ("who", *parts):
-        text = text + "|" + told[part].cast("string").fill_null("-")
-    hashed = told.mutate(key=_md5()(text).substr(0, SHORT))
-    ranked = hashed.mutate(place=ibis.row_number().over(group_by="who", order_by=["key", *parts]))
-    return ranked.filter(ranked.place < rows_each).select(*rows.columns)
+    texts = [made.coalesce(made.as_text(numbered[part]), literal("-")) for part in ("who", *parts)]
+    hashed = numbered.extend(key=made.substring(_hashed(secret, *texts), 1, SHORT))
+    order = [hashed["key"], *(hashed[part] for part in parts)]
+    ranked = hashed.extend(place=made.row_number([hashed["who"]], order))
+    return ranked.filter(made.compare("<=", ranked["place"], literal(rows_each))).select(*rows.columns)
 
 
 def require_id(source: Source, column: str | None) -> None:
@@ -433,20 +438,8 @@ def require_id(source: Source, column: str | None) -> None:
         return
     if column not in source.columns:
         raise InvalidInput(f"there is no id column {shown(column)}; {source.naming}.")
-    kind = source.column(column).type()
-    if not (kind.is_integer() or kind.is_string() or kind.is_uuid()):
+    kind = source.column(column).type
+    if kind.kind not in ("integer", "text"):
         raise InvalidInput(
             f"the id column {column!r} holds {kind}; ids are whole numbers or text. Convert it beforehand."
         )
-
-
-@lru_cache(maxsize=1)
-def _md5() -> Any:
-    """The engine's own MD5 as hexadecimal text: the same in DuckDB and PostgreSQL."""
-    import ibis
-
-    def md5(text: str) -> str:
-        """Computed by the engine."""
-        return ""
-
-    return ibis.udf.scalar.builtin(md5)

@@ -22,8 +22,6 @@ from utmost.release.source import arrow_types, as_column
 EXAMPLE = 'um.discover("dest"), or um.discover("origin", "dest")'
 MOST_COLUMNS, MOST_EACH = 16, 5000
 HALF = Fraction(1, 2)
-FIRST_DAY, LAST_DAY = datetime.date(1, 1, 1), datetime.date(9999, 12, 31)
-"""Dates beyond these are no keys: Python has none."""
 TYPES: dict[str, type] = {"string": str, "int64": int, "uint64": int, "double": float, "bool": bool, "date32[day]": str}
 """The Arrow types of keys, and what their values are in JSON."""
 

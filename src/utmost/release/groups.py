@@ -23,9 +23,13 @@ import numpy as np
 
 from utmost.errors import InvalidInput
 from utmost.release.cells import Cells, bin_column, bin_number
-from utmost.release.contributions import Contribution, keep_rows, ones, require_id
+from utmost.release.contributions import Contribution, any_known, keep_rows, ones, with_ids
+from utmost.release.expressions import values as made
+from utmost.release.expressions.relations import Public, Relation, selected
+from utmost.release.expressions.types import BOOLEAN, DATE, FINITE, INT64, TEXT, UINT64, Type, integer
+from utmost.release.expressions.values import Expression, literal, nearest_single
 from utmost.release.keys import Keys
-from utmost.release.source import KEYS, Source, Statement, kind_of, nearest_single
+from utmost.release.source import KEYS, Source, Statement
 from utmost.release.units import Unit
 
 if TYPE_CHECKING:
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
 LARGEST = 2**62
 """Sums are clamped to this before they leave the engine, in which they may be of any size."""
 EXACT = 2**53
-READ_AS = {"number": "float64", "truth": "boolean", "date": "date"}
+READ_AS = {"number": "float64", "boolean": "boolean", "date": "date"}
 
 
 def grouped_statement(
@@ -58,30 +62,33 @@ def grouped_statement(
     secret : the data set's, for the keyed hash
     within : cells that each group is divided into, if it is: the cells of a group follow each other
     """
-    require_id(source, unit.id)
     parts = dimensions(source, keys)
-    table = source.table.select(
-        **({"who": source.table[unit.id]} if unit.id is not None else {}),
-        **{name: value for part in parts for name, value in part.columns.items()},
-        **({} if within is None else within.keys),
-        **{name: part.column for name, part in contributions.items()},
+    table = with_ids(
+        source,
+        unit,
+        {
+            **{name: value for part in parts for name, value in part.columns.items()},
+            **({} if within is None else within.keys),
+            **{name: part.column for name, part in contributions.items()},
+        },
     )
-    table = table.filter(_any_present(table, contributions))
-    kept = table if unit.id is None else table.filter(table.who.notnull())
-    placed, cell = _placed(source, kept, parts, within, contributions, grouped=unit.id is None)
+    table = table.filter(any_known(table, list(contributions)))
+    placed, cell = _placed(table, parts, within, contributions, grouped=unit.id is None)
     listed, size = _listed(parts), keys.size * (1 if within is None else within.size)
-    placed = placed.mutate(cell=cell.cast("int64"))
-    placed = placed.filter(placed.cell.notnull())
+    kept = ("who", *contributions) if unit.id is not None else tuple(contributions)
+    cells: Relation = placed.select(*kept, cell=cell)
+    cells = cells.filter(made.is_known(cells["cell"]))
     if unit.id is not None:
         alike = () if _is_one_count(contributions) else tuple(contributions)
-        placed = keep_rows(placed.select("who", *contributions, "cell"), ("cell", *alike), rows_each, secret)
+        cells = keep_rows(cells, ("cell", *alike), rows_each, secret)
     if unit.id is None and keys.other is None:  # one row for each cell already
-        found = placed.mutate(**{name: clamped(placed[name].fill_null(0)) for name in contributions})
-    else:
-        found = placed.group_by("cell").aggregate(
-            **{name: clamped(placed[name].sum().fill_null(0)) for name in contributions}
+        return source.statement(
+            cells.select("cell", **{name: clamped(cells[name]) for name in contributions}), listed, size
         )
-    return source.statement(found.select("cell", *contributions), listed, size)
+    sums = cells.aggregate(["cell"], **{name: made.total(cells[name]) for name in contributions})
+    return source.statement(
+        sums.select("cell", **{name: clamped(sums[name]) for name in contributions}), listed, size
+    )
 
 
 def marginal_statement(
@@ -103,88 +110,88 @@ def marginal_statement(
     tables : the columns of each table, by their places among the keys
     where : which rows take part
     """
-    import ibis
-
-    require_id(source, unit.id)
     parts = dimensions(source, keys)
-    count = {"count": ones(source, where)}
-    table = source.table.select(
-        **({"who": source.table[unit.id]} if unit.id is not None else {}),
-        **{name: value for part in parts for name, value in part.columns.items()},
-        count=count["count"].column,
-    )
-    table = table.filter(_any_present(table, count))
-    kept = table if unit.id is None else table.filter(table.who.notnull())
-    raw, lists = _with_listed_values(source, kept, parts)
+    columns = {name: value for part in parts for name, value in part.columns.items()}
+    table = with_ids(source, unit, {**columns, "count": ones(source, where).column})
+    raw, lists = _with_listed_values(table.filter(any_known(table, ["count"])), parts)
     if unit.id is not None:
         raw = keep_rows(raw, tuple(name for name in raw.columns if name != "who"), rows_each, secret)
-    found, start = [], 0
-    for columns in tables:
-        here = [parts[i] for i in columns]
+    query: Relation | None = None
+    start = 0
+    for places in tables:
+        here = [parts[i] for i in places]
         names = [name for part in here for name in ([part.place] if part.cuts is not None else part.columns)]
-        one = raw.group_by(names).aggregate(count=raw.count()) if names else raw.aggregate(count=raw.count())
-        placed, cell = _cells_of(one, here, lists)
-        found.append(placed.select(cell=(cell + start).cast("int64"), count=placed["count"].cast("int64")))
+        placed, cell = _cells_of(raw.aggregate(names, count=made.count()), here, lists)
+        one = placed.select("count", cell=cell + start)
+        query = one if query is None else query.union(one)
         start += math.prod(part.size for part in here)
-    query = found[0] if len(found) == 1 else ibis.union(*found, distinct=False)
-    query = query.group_by("cell").aggregate(count=query["count"].sum())  # what is not listed comes in several rows
-    return source.statement(query.select("cell", "count"), _listed(parts), start)
+    assert query is not None
+    sums = query.aggregate(["cell"], count=made.total(query["count"]))  # what is not listed comes in several rows
+    return source.statement(sums.select("cell", count=clamped(sums["count"])), _listed(parts), start)
 
 
-def _with_listed_values(source: Source, table: Any, parts: Sequence[Dimension]) -> tuple[Any, dict[int, Any]]:
+def _with_listed_values(table: Relation, parts: Sequence[Dimension]) -> tuple[Relation, dict[int, Relation]]:
     """The rows that have a listed value in every dimension, as raw values or bins; and the lists by their number.
 
     Each list is a filter of its own (a semi-join): joined all at once, engines may take the product of the lists first.
     """
     binned = {part.place: part.number(table) for part in parts if part.cuts is not None}
     raw = {name: table[name] for part in parts if part.cuts is None for name in part.columns}
-    table = table.select(**({"who": table.who} if "who" in table.columns else {}), **binned, **raw)
-    lists = {}
+    rows: Relation = selected(table, {**({"who": table["who"]} if "who" in table.columns else {}), **binned, **raw})
+    lists = _lists(parts)
     for part in parts:
+        if part.other:
+            continue
         if part.cuts is None:
-            lists[part.number_of_it] = mine = _list_of(part, ibis_keys(source, _listed(parts)))
-            if not part.other:
-                table = table.semi_join(mine, part.matches(table, mine))
-        elif not part.other:
-            table = table.filter(table[part.place].notnull())
-    return table, lists
+            mine = lists[part.number_of_it]
+            rows = rows.join(mine, part.matches(rows, mine), "semi")
+        else:
+            rows = rows.filter(made.is_known(rows[part.place]))
+    return rows, lists
 
 
-def _cells_of(table: Any, parts: Sequence[Dimension], lists: Mapping[int, Any]) -> tuple[Any, Any]:
+def _cells_of(
+    table: Relation, parts: Sequence[Dimension], lists: Mapping[int, Relation]
+) -> tuple[Relation, Expression]:
     """Groups of values with their places, and the cell of each."""
-    import ibis
-
     for part in parts:
         if part.cuts is None:
             table = _with_places(table, part, lists[part.number_of_it])
-    cell: Any = ibis.literal(0, "int64")
+    cell: Expression = literal(0)
     for part in parts:
         place = table[part.place]
-        cell = cell * part.size + (place.fill_null(part.size - 1) if part.other else place)
+        cell = cell * part.size + (made.coalesce(place, literal(part.size - 1)) if part.other else place)
     return table, cell
 
 
-def _list_of(part: Dimension, lists: Any) -> Any:
-    """The listed values of one dimension, with their places."""
-    mine = lists.filter(lists.dimension == part.number_of_it)
-    return mine.select(**{part.place: mine.place, **{f"of_{name}": mine[name] for name in part.columns}})
+def _lists(parts: Sequence[Dimension]) -> dict[int, Relation]:
+    """The listed values of every dimension that has a list, with their places, by its number."""
+    listed = _listed(parts)
+    kinds = {name: key_type(kind) for name, kind in zip(listed.column_names, listed.schema.types, strict=True)}
+    most = max((part.size for part in parts), default=1)
+    every = Public({**kinds, "dimension": integer(0, len(parts)), "place": integer(0, most - 1)}, KEYS)
+    lists: dict[int, Relation] = {}
+    for part in parts:
+        if part.cuts is None:
+            mine = every.filter(made.compare("=", every["dimension"], literal(part.number_of_it)))
+            names = {part.place: mine["place"], **{f"of_{name}": mine[name] for name in part.columns}}
+            lists[part.number_of_it] = selected(mine, names)
+    return lists
 
 
-def _with_places(table: Any, part: Dimension, listed: Any) -> Any:
+def _with_places(table: Relation, part: Dimension, listed: Relation) -> Relation:
     """The rows with their place in one dimension instead of their values; what is not listed has none, or leaves."""
     kept = [name for name in table.columns if name not in part.columns]
-    table = table.join(listed, part.matches(table, listed), how="left" if part.other else "inner")
-    return table.select(*kept, part.place)
+    return table.join(listed, part.matches(table, listed), "left" if part.other else "inner").select(*kept, part.place)
 
 
 def _placed(
-    source: Source,
-    table: Any,
+    table: Relation,
     parts: Sequence[Dimension],
     within: Cells | None,
     contributions: Mapping[str, Contribution],
     grouped: bool,
-) -> tuple[Any, Any]:
+) -> tuple[Relation, Expression]:
     """The rows with a place in every dimension, and their cell; rows that have none in some are left out.
 
     For rows, equal values are added up first, so that each different one is looked up once.
@@ -193,55 +200,36 @@ def _placed(
     binned = {part.place: part.number(table) for part in parts if part.cuts is not None}
     raw = {name: table[name] for part in parts if part.cuts is None for name in part.columns}
     inner = {} if within is None else {"inside": within.number(table)}
-    table = table.select(**others, **binned, **raw, **inner)
+    rows: Relation = selected(table, {**others, **binned, **raw, **inner})
     if grouped:
         names = [*binned, *raw, *inner]
-        table = table.group_by(names).aggregate(**{name: table[name].sum() for name in contributions})
-    lists = {}
-    if any(part.cuts is None for part in parts):
-        every = ibis_keys(source, _listed(parts))
-        lists = {part.number_of_it: _list_of(part, every) for part in parts if part.cuts is None}
-    table, cell = _cells_of(table, parts, lists)
+        rows = rows.aggregate(names, **{name: made.total(rows[name]) for name in contributions})
+    rows, cell = _cells_of(rows, parts, _lists(parts))
     if within is not None:
-        cell = cell * within.size + table.inside
-    return table, cell
+        cell = cell * within.size + rows["inside"]
+    return rows, cell
 
 
-def ibis_keys(source: Source, listed: pyarrow.Table) -> Any:
-    """The keys as an Ibis table of the source's engine; `Source.cursor` puts them there for one statement."""
-    import ibis
-
-    schema = ibis.schema(listed.schema)
-    return ibis.expr.operations.DatabaseTable(name=KEYS, schema=schema, source=source.connection).to_expr()
-
-
-def _any_present(table: Any, contributions: Mapping[str, Contribution]) -> Any:
-    import ibis
-
-    taking_part = ibis.literal(False)
-    for name in contributions:
-        taking_part = taking_part | table[name].notnull()
-    return taking_part
+def key_type(kind: Any) -> Type:
+    """The type of a public column, by its Arrow type."""
+    known = {"string": TEXT, "bool": BOOLEAN, "date32[day]": DATE, "double": FINITE}
+    known |= {"int64": integer(*INT64), "uint64": integer(*UINT64, "uint64")}
+    return known[str(kind)]
 
 
 def _is_one_count(contributions: Mapping[str, Contribution]) -> bool:
     return len(contributions) == 1 and all(part.is_count for part in contributions.values())
 
 
-def _nothing(kind: Any) -> Any:
+def _nothing(kind: Type) -> Expression:
     """Any one value of a type, to stand for null beside a column that says so."""
-    import ibis
-
-    values = {"text": "", "number": 0, "truth": False, "date": datetime.date(1970, 1, 1)}
-    return ibis.literal(values[kind_of(kind)], kind)
+    values = {"text": "", "integer": 0, "float": 0.0, "boolean": False, "date": datetime.date(1970, 1, 1)}
+    return literal(values[kind.kind])
 
 
-def clamped(total: Any) -> Any:
-    """A sum cut to what 64 bits hold, with room for noise."""
-    import ibis
-
-    low, high = ibis.literal(-LARGEST, "int64"), ibis.literal(LARGEST, "int64")
-    return ibis.ifelse(total < low, low, ibis.ifelse(total > high, high, total)).cast("int64")
+def clamped(total: Expression) -> Expression:
+    """A sum cut to what 64 bits hold, with room for noise; 0 where there is none."""
+    return made.clamp(made.coalesce(total, literal(0)), -LARGEST, LARGEST)
 
 
 # ---- keys ----
@@ -261,7 +249,7 @@ class Dimension:
     """
 
     number_of_it: int
-    columns: Mapping[str, Any] = field(repr=False)
+    columns: Mapping[str, Expression] = field(repr=False)
     listed: pyarrow.Table | None
     cuts: tuple[float, ...] | None
     other: bool
@@ -277,23 +265,23 @@ class Dimension:
         """What the column of places is called."""
         return f"place{self.number_of_it}"
 
-    def number(self, table: Any) -> Any:
+    def number(self, table: Relation) -> Expression:
         """Which bin a row is in; null for none."""
         assert self.cuts is not None
         return bin_number(table[next(iter(self.columns))], self.cuts)
 
-    def matches(self, table: Any, lists: Any) -> list[Any]:
+    def matches(self, table: Relation, lists: Relation) -> list[Expression]:
         """That each column IS NOT DISTINCT FROM its key, in equalities: else PostgreSQL would try every pair."""
         assert self.listed is not None
         found = []
         for name in self.columns:
             mine, key = table[name], lists[f"of_{name}"]
             if not self.listed[name].null_count:
-                found.append(mine == key)
+                found.append(made.compare("=", mine, key))
                 continue
-            nothing = _nothing(mine.type())
-            found.append(mine.isnull() == key.isnull())
-            found.append(mine.fill_null(nothing) == key.fill_null(nothing))
+            nothing = _nothing(mine.type)
+            found.append(made.compare("=", made.is_null(mine), made.is_null(key)))
+            found.append(made.compare("=", made.coalesce(mine, nothing), made.coalesce(key, nothing)))
         return found
 
 
@@ -337,43 +325,45 @@ def _listed(parts: Sequence[Dimension]) -> pyarrow.Table:
     return pyarrow.concat_tables(tables, promote_options="default").combine_chunks()
 
 
-def one_column(source: Source, name: str, column: Any) -> tuple[Any, Any]:
+def one_column(source: Source, name: str, column: Any) -> tuple[Expression, Any]:
     """A column and its keys in one type, in which no two values become one that should not."""
-    import ibis
     import pyarrow
 
     known = pyarrow.types
     if known.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     value, kind = source.column(name), _kind(column.type)
-    if name in source.untyped and kind in READ_AS:
-        value = value.try_cast(READ_AS[kind])
-    elif kind is None or kind_of(value.type()) != kind:
+    if value.type.undeclared and kind in READ_AS:
+        value = made.try_cast(value, READ_AS[kind])
+    elif kind is None or ("number" if value.type.is_number else value.type.kind) != kind:
         raise InvalidInput(
-            f"column {name!r} holds {value.type()}, and its keys are {column.type}; give keys as they stand in the "
+            f"column {name!r} holds {value.type}, and its keys are {column.type}; give keys as they stand in the "
             f"column, or open the table with types={{{name!r}: ...}}."
         )
     if kind != "number":
-        return value, column.cast({"text": pyarrow.string(), "truth": pyarrow.bool_(), "date": pyarrow.date32()}[kind])
-    if value.type().is_integer():
-        wide = pyarrow.uint64() if value.type().is_unsigned_integer() and value.type().nbytes == 8 else pyarrow.int64()
-        return value.cast("uint64" if wide == pyarrow.uint64() else "int64"), _cast(name, column, wide)
+        kinds = {"text": pyarrow.string(), "boolean": pyarrow.bool_(), "date": pyarrow.date32()}
+        return value, column.cast(kinds[kind])
+    if value.type.kind == "integer":
+        return value, _cast(name, column, pyarrow.uint64() if value.type.is_wide else pyarrow.int64())
     floats = _cast(name, column, pyarrow.float64())
     numbers = floats.to_numpy()
     known_numbers = numbers[floats.is_valid().to_numpy()]
     if not np.isfinite(known_numbers).all():
         raise InvalidInput(f"a key of {name!r} is infinite or NaN; give finite numbers, and None for null.")
-    rounded = name in source.untyped or value.type().is_decimal()
-    if rounded and (np.abs(known_numbers) >= EXACT).any():
+    if (value.op == "read" or value.type.rounded) and (np.abs(known_numbers) >= EXACT).any():
         raise InvalidInput(
             f"a key of {name!r} is compared as a floating-point number, which does not tell whole numbers of 2^53 or "
             "more apart; give smaller ones, or make it a column of 64-bit whole numbers."
         )
-    if value.type().is_float32():
+    if value.type.single:
         numbers = np.array([nearest_single(x) for x in numbers.tolist()])
-    value = value.cast("float64")
-    plain = ibis.ifelse(value.isnan(), ibis.null("float64"), ibis.ifelse(value == 0, 0.0, value))  # one 0 of two
-    return plain, pyarrow.array(numbers + 0.0, pyarrow.float64(), mask=~floats.is_valid().to_numpy())
+    keys = pyarrow.array(numbers + 0.0, pyarrow.float64(), mask=~floats.is_valid().to_numpy())
+    return one_zero(value), keys
+
+
+def one_zero(value: Expression) -> Expression:
+    """A float with one 0 of two: engines group 0.0 and -0.0 in different ways."""
+    return made.where(made.compare("=", value, literal(0.0)), literal(0.0), value)
 
 
 def _kind(kind: Any) -> str | None:
@@ -381,7 +371,7 @@ def _kind(kind: Any) -> str | None:
 
     known = pyarrow.types
     if known.is_boolean(kind):
-        return "truth"
+        return "boolean"
     if known.is_string(kind) or known.is_large_string(kind) or known.is_string_view(kind):
         return "text"
     if known.is_date(kind):

@@ -19,10 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
-from utmost.release.contributions import Contribution, keep_rows, require_id
-from utmost.release.discover import FIRST_DAY, LAST_DAY, Discover
-from utmost.release.groups import clamped
-from utmost.release.source import Source, Statement, kind_of
+from utmost.release.contributions import Contribution, keep_rows, with_ids
+from utmost.release.discover import Discover
+from utmost.release.expressions import values as made
+from utmost.release.expressions.relations import Relation
+from utmost.release.expressions.values import Expression
+from utmost.release.groups import clamped, one_zero
+from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 
 HOLDERS = "holders"
@@ -67,78 +70,60 @@ def holders_statement(
     rows_each : how many rows of a person are kept, at most, where there are numbers
     secret : the data set's, for the keyed hash
     """
-    require_id(source, unit.id)
     columns, kinds = {}, []
     for i, name in enumerate(by.columns):
         columns[f"key{i}"], kind = _key_column(source, name)
         kinds.append(kind)
     names = list(columns)
-    table = source.table.select(
-        **({"who": source.table[unit.id]} if unit.id is not None else {}),
-        **columns,
-        taking_part=taking_part.column,
-        **{name: part.column for name, part in contributions.items()},
-    )
-    known = table.taking_part.notnull()
-    for name in names:
-        known = known & table[name].notnull()
-    table = table.filter(known)
+    numbers = {name: part.column for name, part in contributions.items()}
+    table = with_ids(source, unit, {**columns, "taking_part": taking_part.column, **numbers})
+    table = table.filter(*(made.is_known(table[name]) for name in ("taking_part", *names)))
     if unit.id is None:
-        query = table.group_by(names).aggregate(**{HOLDERS: table.count(), **_sums(table, contributions)})
+        sums = table.aggregate(names, **{HOLDERS: made.count(), **_sums(table, contributions)})
     else:
-        query = _of_people(table.filter(table.who.notnull()), names, keys_each, contributions, rows_each, secret)
-    query = query.select(*names, HOLDERS, *contributions)
-    return source.statement(query, labels=tuple(kinds))
+        sums = _of_people(table, names, keys_each, contributions, rows_each, secret)
+    cut = {name: clamped(sums[name]) for name in contributions}
+    return source.statement(sums.select(*names, HOLDERS, **cut), labels=tuple(kinds))
 
 
 def _of_people(
-    table: Any,
+    table: Relation,
     names: list[str],
     keys_each: int,
     contributions: Mapping[str, Contribution],
     rows_each: int,
     secret: bytes,
-) -> Any:
+) -> Relation:
     """The same where a person may have several rows: some keys of each person, and some rows with these keys."""
-    pairs = table.group_by(["who", *names]).aggregate(rows=table.count())
+    pairs = table.aggregate(["who", *names], rows=made.count())
     held = keep_rows(pairs.select("who", *names), tuple(names), keys_each, secret, differ=True)
     if not contributions:
-        return held.group_by(names).aggregate(**{HOLDERS: held.count()})
+        return held.aggregate(names, **{HOLDERS: made.count()})
     own = held.select(**{f"of_{name}": held[name] for name in ("who", *names)})
-    rows = table.join(own, [table[name] == own[f"of_{name}"] for name in ("who", *names)])
-    rows = rows.select("who", *names, *contributions)
+    same = [made.compare("=", table[name], own[f"of_{name}"]) for name in ("who", *names)]
+    rows = table.join(own, same).select("who", *names, *contributions)
     kept = keep_rows(rows, (*names, *contributions), rows_each, secret)
-    each = kept.group_by(["who", *names]).aggregate(**{name: kept[name].sum() for name in contributions})
-    return each.group_by(names).aggregate(**{HOLDERS: each.count(), **_sums(each, contributions)})
+    each = kept.aggregate(["who", *names], **_sums(kept, contributions))
+    return each.aggregate(names, **{HOLDERS: made.count(), **_sums(each, contributions)})
 
 
-def _sums(table: Any, contributions: Mapping[str, Contribution]) -> dict[str, Any]:
-    return {name: clamped(table[name].sum()) for name in contributions}
+def _sums(table: Relation, contributions: Mapping[str, Contribution]) -> dict[str, Expression]:
+    return {name: made.total(table[name]) for name in contributions}
 
 
-def _key_column(source: Source, name: str) -> tuple[Any, str]:
+def _key_column(source: Source, name: str) -> tuple[Expression, str]:
     """A column in one of the types of keys, null where a row has none, and the name of that type."""
-    import ibis
-
     value = source.column(name)
-    kind = kind_of(value.type())
-    if kind == "text":
-        return value, "string"
-    if kind == "truth":
-        return value, "bool"
-    if kind == "date":
-        inside = (value >= ibis.literal(FIRST_DAY)) & (value <= ibis.literal(LAST_DAY))
-        return ibis.ifelse(inside, value, ibis.null("date")), "date32[day]"
-    if kind != "number":
+    kinds = {"text": "string", "boolean": "bool", "date": "date32[day]"}
+    if value.type.kind in kinds:
+        return value, kinds[value.type.kind]
+    if value.type.kind == "integer":
+        return value, "uint64" if value.type.is_wide else "int64"
+    if value.type.kind != "float":
         raise InvalidInput(
-            f"column {name!r} holds {value.type()}; keys are found of texts, numbers, truth values and dates."
+            f"column {name!r} holds {value.type}; keys are found of texts, numbers, truth values and dates."
         )
-    if value.type().is_integer():
-        wide = value.type().is_unsigned_integer() and value.type().nbytes == 8
-        return (value.cast("uint64"), "uint64") if wide else (value.cast("int64"), "int64")
-    value = value.cast("float64")
-    finite = ~value.isnan() & ~value.isinf()
-    return ibis.ifelse(finite, ibis.ifelse(value == 0, 0.0, value), ibis.null("float64")), "double"  # one 0 of two
+    return made.where(~made.is_infinite(value), one_zero(value)), "double"
 
 
 def found_keys(by: Discover, found: Mapping[str, Any], parts: tuple[str, ...]) -> Found:

@@ -11,7 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.groups import one_column
+from utmost.release.expressions import values as made
+from utmost.release.expressions.relations import Public
+from utmost.release.groups import key_type, one_column
 from utmost.release.keys import as_arrow, as_key_type
 from utmost.release.source import PUBLIC, Source
 
@@ -30,12 +32,6 @@ def with_public(source: Source, frame: Any, on: Any) -> Source:
     frame : a public pandas, polars or pyarrow frame
     on : the column that both have: in the public table no value of it is there twice
     """
-    import ibis
-
-    if source.connection.name not in ("duckdb", "postgres", "spark"):
-        raise InvalidInput(
-            f"public columns cannot be added in {source.connection.name}; join them beforehand, on a unique key."
-        )
     public = as_arrow(frame)
     added = _columns(source, public, on)
     value, key = one_column(source, on, public[on])
@@ -43,14 +39,12 @@ def with_public(source: Source, frame: Any, on: Any) -> Source:
     _require_unique(on, listed)
     content = hashlib.sha256(repr(listed.schema).encode() + repr(listed.to_pydict()).encode()).hexdigest()[:16]
     name = f"{PUBLIC}{content}"
-    schema = ibis.schema(listed.schema)
-    other = ibis.expr.operations.DatabaseTable(name=name, schema=schema, source=source.connection).to_expr()
-    table = source.table
-    joined = table.left_join(other, value == other.key)
-    both = joined.select(
-        *(table[column] for column in table.columns), *(other[column] for column in added.column_names)
-    )
-    return replace(source, table=both, public={**source.public, name: listed}, conditions={}, made_up={})
+    names = {column: f"{name} {column}" for column in listed.column_names}  # that no private column has
+    renamed = listed.rename_columns(list(names.values()))
+    other = Public({column: key_type(kind) for column, kind in zip(names.values(), listed.schema.types, strict=True)}, name)
+    joined = source.table.join(other, [made.compare("=", value, other[names["key"]])], "left")
+    both = joined.select(*source.columns, **{column: joined[names[column]] for column in added.column_names})
+    return replace(source, table=both, public={**source.public, name: renamed}, conditions={})
 
 
 def _columns(source: Source, public: pyarrow.Table, on: Any) -> pyarrow.Table:

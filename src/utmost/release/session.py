@@ -22,6 +22,7 @@ from utmost.release.allotment import Allotment, allot, price
 from utmost.release.answers import Answer, Plan
 from utmost.release.budget import Budget
 from utmost.release.conditions import as_where
+from utmost.release.conditions.python import Row
 from utmost.release.contributions import require_id
 from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.engines import open_table
@@ -111,9 +112,9 @@ class Session(Questions[Answer]):
         return self.account.dataset
 
     @property
-    def table(self) -> Any:
-        """The Ibis table, to build conditions from: `s.count(s.table.age >= 65, ...)`."""
-        return self.source.table
+    def table(self) -> Row:
+        """The columns, to build conditions from: `s.count(s.table.age >= 65, ...)`; nothing is read."""
+        return Row(self.source.columns)
 
     @property
     def left(self) -> Left:

@@ -12,7 +12,8 @@ from typing import Any
 
 from utmost.errors import UtmostError
 from utmost.release.conditions import as_condition
-from utmost.release.source import Source, kind_of
+from utmost.release.expressions.values import Expression
+from utmost.release.source import Source
 
 READ_AS = {
     "number": "read as numbers: '7' and '7.0' are one, and what is no number is null",
@@ -42,10 +43,10 @@ def _read(source: Source, asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]
     for text in where if isinstance(where, list) else [where]:
         try:
             condition = as_condition(text, source) if isinstance(text, str) else None
-        except UtmostError:  # an Ibis condition in the engine's words
+        except UtmostError:  # a question that is read again from its report
             condition = None
         if condition is not None:
-            yield from _read_by(condition.op())
+            yield from _read_by(condition)
     for column, categories in asked.get("categories", ()):
         yield column, _kind(categories)
     for column, kind, _ in asked.get("by", {}).get("columns", ()):
@@ -55,20 +56,17 @@ def _read(source: Source, asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]
         yield column, _kind(asked["candidates"]) if asked["question"] == "plurality" else "number"
 
 
-def _read_by(node: Any) -> Iterator[tuple[str, str]]:
+def _read_by(value: Expression) -> Iterator[tuple[str, str]]:
     """Each column that a condition looks at, and as what kind."""
-    for part in _parts(node):
-        if type(part).__name__ != "Field":
+    for part in value.parts:
+        if part.op != "column":
             yield from _read_by(part)
-        elif type(node).__name__ in ("TryCast", "Cast"):
-            yield part.name, kind_of(node.to)
-        elif type(node).__name__ not in ("IsNull", "NotNull"):
-            yield part.name, "text"
-
-
-def _parts(node: Any) -> Iterable[Any]:
-    for part in node.args:
-        yield from (one for one in (part if isinstance(part, tuple) else (part,)) if hasattr(one, "dtype"))
+        elif value.op == "read":
+            yield part.value, {"integer": "number", "float": "number", "boolean": "truth"}.get(
+                value.type.kind, value.type.kind
+            )
+        elif value.op not in ("is_null", "not_null"):
+            yield part.value, "text"
 
 
 def _kind(values: Iterable[Any]) -> str:

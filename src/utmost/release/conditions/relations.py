@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.release.conditions.sql import MOST_TEXT, READ
-from utmost.release.source import nearest_single
+from utmost.release.expressions.values import nearest_single
 
 Kind: TypeAlias = Literal["overlapping", "disjoint", "nested"]
 Pieces: TypeAlias = NDArray[np.int8]

@@ -1,30 +1,35 @@
-"""Conditions as people give them: SQL text, an Ibis expression, or a function of the Ibis table.
+"""Conditions as people give them: SQL text, a function of the table's columns, or an Ibis expression.
 
-SQL is parsed and *rebuilt* as Ibis from the allowed operations only, so no text of a user ever reaches an engine; then
-all of them take one road, on which the table proves that they look at one row and fail on none (`Source.proved`). What
-is not listed is refused before anything is read. `Where` is a condition as questions carry it: its text, which is
-public, and what the engine's expression is built from.
+All of them become SQL text at the door (`python`, `ibis_values`), so there is one road: text is parsed and *rebuilt*
+from the typed expressions of `expressions`, which look at one row and fail on none, so no text of a user ever reaches an
+engine. What is not known is refused before anything is read. `Where` is a condition as questions carry it.
 
-In SQL they mean what they mean in DuckDB, but for three things. Decimal numbers of different types, and all of 38
-digits before the point, are compared as floating-point numbers, so that a FLOAT of 0.1 is not a DECIMAL of 0.10 (but a
-0.1 that is written beside a column of FLOAT is the nearest FLOAT); NaN is null; and where DuckDB and the parser bind
-operators differently, parentheses are asked for.
+In SQL they mean what they mean in DuckDB, but for these: decimal numbers are compared as floating-point numbers, so
+that a FLOAT of 0.1 is not a DECIMAL of 0.10 (but a 0.1 that is written beside a column of FLOAT is the nearest FLOAT);
+NaN is null, and so are dates and times outside of the years 1 to 9999; and where DuckDB and the parser bind operators
+differently, parentheses are asked for.
 """
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NoReturn
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError, shown
-from utmost.release.allowed import OF_INSTANTS, PARTS, refuse
-from utmost.release.conditions.typed import Operand, as_kind, dated, moment_of, named_type, type_named
-from utmost.release.source import Source, import_ibis, kind_of
+from utmost.release.conditions.ibis_values import is_ibis, text_of_ibis
+from utmost.release.conditions.python import text_of_function
+from utmost.release.expressions import values as made
+from utmost.release.expressions.values import PARTS, Expression
+from utmost.release.source import Source
 
+ALLOWED = (
+    "columns, numbers, texts and dates; =, <>, <, <=, >, >=, BETWEEN, IN (list), LIKE, ILIKE, IS NULL, IS [NOT] DISTINCT "
+    "FROM, AND, OR, NOT, TRY_CAST, parts of dates such as EXTRACT(year FROM born), days between dates, + - *, / by a "
+    "number, abs, least, greatest, CASE, COALESCE, lower, upper, substr, starts_with, ends_with and contains"
+)
 TOO_DEEP = "the condition is nested too deeply; write it more plainly, such as a list of values with IN or .isin(...)."
 MOST_REMEMBERED = 100
 """How many parsed conditions a table keeps."""
@@ -32,8 +37,8 @@ MOST_TEXT = 10_000
 SPACES_MATTER = ("--", "/*", "\\", "$", "#")
 QUOTED = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")""")
 COMPARED = re.compile(r"(?<![<>=!@~&|*^:-])(<=|>=|<>|!=|==|=|<|>)(?![<>=!@~&|*^:])")
-COMPARISONS = {"EQ": "__eq__", "NEQ": "__ne__", "GT": "__gt__", "GTE": "__ge__", "LT": "__lt__", "LTE": "__le__"}
-BINDING = frozenset((*COMPARISONS, "Between", "In", "Like", "ILike", "Is"))
+COMPARISONS = {"EQ": "=", "NEQ": "<>", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<="}
+BINDING = frozenset((*COMPARISONS, "Between", "In", "Like", "ILike", "Is", "NullSafeEQ", "NullSafeNEQ"))
 """Operators that engines bind in different orders: one is an operand of another in parentheses only."""
 READ = {
     "Between": ("low", "high"),
@@ -47,19 +52,30 @@ READ = {
 """What is read of a node of parsed SQL, besides `this` and `expression`; a node that says more is refused."""
 
 
+def refuse(name: str) -> NoReturn:
+    """Refuse an operation that is not known."""
+    raise NotRowWise(
+        f"{name} is not allowed in a condition: it may look at other rows, change from run to run, or fail on some "
+        f"row. A condition is made of {ALLOWED}."
+    )
+
+
 @dataclass(frozen=True)
 class Where:
     """Which rows a question is about; without a text, every row.
 
     Attributes
     ----------
-    text : SQL as it was given, evenly spaced, or the engine's SQL of an Ibis condition: what is shown and what the
-        ledger compares
-    given : SQL text, or an Ibis condition: what the engine is asked with
+    text : str, optional
+        SQL, evenly spaced: what is asked, what is shown and what the ledger compares.
     """
 
     text: str | None = None
-    given: Any = field(default=None, repr=False, compare=False)  # an interactive Ibis would print rows
+
+    @property
+    def given(self) -> str | None:
+        """What the engine is asked with."""
+        return self.text
 
     def __bool__(self) -> bool:
         return self.text is not None
@@ -75,14 +91,9 @@ def as_where(where: Any, source: Source) -> Where:
     """A condition with its text, once it is known to be one; None is every row."""
     if where is None:
         return EVERY_ROW
-    condition = as_condition(where, source)
-    if isinstance(where, str):
-        return Where(spaced(str.__str__(where)), where)
-    try:
-        compiled = source.sql(source.table.select(condition=condition))
-    except RecursionError:
-        raise InvalidInput(TOO_DEEP) from None
-    return Where(compiled.removeprefix("SELECT ").rpartition(' AS "condition" FROM ')[0], where)
+    text = as_text(where, source)
+    as_condition(text, source)
+    return Where(spaced(text))
 
 
 def spaced(text: str) -> str:
@@ -106,113 +117,91 @@ def spaced(text: str) -> str:
 
 
 def where_from_text(text: Any) -> Where:
-    """The condition of a saved question: its text serves as what is asked, too."""
+    """The condition of a saved question."""
     if text is not None and not isinstance(text, str):
         raise InvalidInput(f"the condition is {shown(text)}; a saved question holds it as text.")
-    return Where(text, text)
+    return Where(text)
 
 
-def as_condition(where: Any, source: Source) -> Any:
-    """The condition as a boolean Ibis column of the table, proved row-wise and total; `NotRowWise` otherwise.
+def as_text(where: Any, source: Source) -> str:
+    """A condition as SQL text: given so, or made of a function of the table's columns or of an Ibis expression."""
+    if isinstance(where, str):
+        return str.__str__(where)  # of a text that is also an Enum, what it says
+    try:
+        if is_ibis(where):
+            return text_of_ibis(where, source)
+        if callable(where):
+            return text_of_function(where, source)
+    except RecursionError:
+        raise InvalidInput(TOO_DEEP) from None
+    raise InvalidInput(
+        f"the condition is {shown(where)}; give SQL text such as 'age >= 65', or a function of the table such as "
+        "lambda t: t.age >= 65."
+    )
+
+
+def as_condition(where: Any, source: Source) -> Expression:
+    """A condition of the table's columns that looks at one row and fails on none; `NotRowWise` otherwise.
 
     A question needs it several times; text is parsed once.
     """
-    if isinstance(where, str) and where in source.conditions:
-        return source.conditions[where]
+    text = as_text(where, source)
+    if text in source.conditions:
+        return source.conditions[text]
+    built = _guarded(lambda: _condition(text, source))
+    if len(source.conditions) >= MOST_REMEMBERED:
+        source.conditions.clear()
+    source.conditions[text] = built
+    return built
+
+
+def _condition(text: str, source: Source) -> Expression:
+    built = _parsed(text, source, "condition")
+    if built.type.undeclared:
+        raise InvalidInput("a column of text alone is no condition; compare it, as in \"answer = 'yes'\".")
+    if built.type.kind != "boolean":
+        raise InvalidInput("the condition does not say yes or no of a row; compare something, as in 'age >= 65'.")
+    return made.of_user(source.proved(built))
+
+
+def as_number(text: str, source: Source) -> Expression:
+    """An expression of the table's columns in SQL, such as "hours * 60", as a number; proved like a condition."""
+
+    def number() -> Expression:
+        built = _parsed(text, source, "expression")
+        if built.type.undeclared:
+            built = made.try_cast(built, "float64")
+        if not built.type.is_number:
+            raise InvalidInput(f"{shown(text)} is {built.type}, not a number; give such as 'hours * 60'.")
+        return source.proved(built)
+
+    return _guarded(number)
+
+
+def as_value(text: str, source: Source) -> Expression:
+    """An expression of the table's columns in SQL, of any kind; proved like a condition."""
+    return _guarded(lambda: source.proved(_parsed(text, source, "expression")))
+
+
+def _guarded(build: Callable[[], Expression]) -> Expression:
     try:
-        built = _checked(where, source)
-        if isinstance(where, str):
-            if len(source.conditions) >= MOST_REMEMBERED:
-                source.conditions.clear()
-            source.conditions[where] = built
-        return built
+        return build()
     except RecursionError:
         raise InvalidInput(TOO_DEEP) from None
     except UtmostError:
         raise
-    except Exception:  # Ibis' words would show rows, if it is interactive
+    except Exception:  # of the parser, say
         pass
     raise InvalidInput("the condition cannot be built on this table; compare columns with values of their own type.")
-
-
-def as_number(text: str, source: Source) -> Any:
-    """An expression of the table's columns in SQL, such as "hours * 60", as a column of numbers; proved row-wise."""
-    try:
-        value = number_from_sql(text, source)
-        return source.proved(value)
-    except RecursionError:
-        raise InvalidInput(TOO_DEEP) from None
-
-
-def _checked(where: Any, source: Source) -> Any:
-    import ibis
-
-    table = source.table
-    if isinstance(where, str):
-        value = from_sql(where, source)
-    elif isinstance(where, ibis.expr.types.Value):
-        value = where
-    elif isinstance(where, ibis.common.deferred.Deferred):
-        value = _guarded(lambda: where.resolve(table), source)
-    elif callable(where):
-        value = _guarded(lambda: where(table), source)
-    else:
-        raise InvalidInput(
-            f"the condition is {shown(where)}; give SQL text such as 'age >= 65', or a function of the table such as "
-            "lambda t: t.age >= 65."
-        )
-    if not isinstance(value, ibis.expr.types.Value) or not value.type().is_boolean():
-        raise InvalidInput("the condition does not say yes or no of a row; compare something, as in 'age >= 65'.")
-    return source.proved(value)
-
-
-def _guarded(build: Callable[[], Any], source: Source) -> Any:
-    """What a user's function makes of the table; the words of its error are not repeated.
-
-    Ibis' errors show what they are about, and an interactive Ibis shows rows of it.
-    """
-    try:
-        return build()
-    except RecursionError:
-        raise
-    except Exception as reason:
-        kind, asked = type(reason).__name__, getattr(reason, "name", None)
-        of_table = isinstance(getattr(reason, "obj", None), import_ibis().expr.types.Table)
-    if kind == "AttributeError" and isinstance(asked, str) and asked.isidentifier():
-        what = "column" if of_table else "column or method"
-        raise InvalidInput(f"the condition asks for {shown(asked)}, and there is no such {what}; {source.naming}.")
-    raise InvalidInput(
-        f"the condition cannot be built on this table: {kind}. Compare columns that it has with values of their own "
-        f"type, as in lambda t: t.age >= 65; {source.naming}."
-    )
 
 
 # ---- SQL, rebuilt ----
 
 
-def from_sql(text: str, source: Source) -> Any:
-    """A condition in SQL as an Ibis value of the table."""
-    built = _parsed(text, source, "condition")
-    if built.untyped:
-        raise InvalidInput("a column of text alone is no condition; compare it, as in \"answer = 'yes'\".")
-    return built.value
-
-
-def number_from_sql(text: str, source: Source) -> Any:
-    """An expression in SQL as an Ibis number of the table."""
-    built = _parsed(text, source, "expression")
-    if built.untyped:
-        built = as_kind(built, "float64")
-    if built.kind != "number":
-        raise InvalidInput(f"{shown(text)} is {built.value.type()}, not a number; give such as 'hours * 60'.")
-    return built.value
-
-
-def _parsed(text: str, source: Source, what: str) -> Operand:
+def _parsed(text: str, source: Source, what: str) -> Expression:
     """One condition or expression, rebuilt."""
     import sqlglot
 
-    text = str.__str__(text)  # of a text that is also an Enum, what it says
     if len(text) > MOST_TEXT:
         raise InvalidInput(
             f"the {what} has {len(text)} characters, and at most {MOST_TEXT} are read; write a shorter one, or make "
@@ -229,16 +218,23 @@ def _parsed(text: str, source: Source, what: str) -> Operand:
         raise NotRowWise(f"the condition {found}; give one condition, such as 'age >= 65'.")
     if any(token.text == "!" and token.token_type.name == "NOT" for token in sqlglot.tokenize(text, read="duckdb")):
         raise NotRowWise("engines bind ! differently; write NOT, with parentheses: NOT (a = b).")
-    return _Builder(source).build(statements[0])
+    return Builder(source).build(statements[0])
 
 
-class _Builder:
-    """Rebuilds a parsed condition as Ibis, node by node, from the allowed nodes only."""
+class Builder:
+    """Rebuilds parsed SQL as typed expressions, node by node, from the known nodes only.
+
+    Parameters
+    ----------
+    source : Source
+        Whose columns there are.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
 
-    def build(self, node: Any) -> Operand:
+    def build(self, node: Any) -> Expression:
+        """The expression of a node."""
         name = type(node).__name__
         maker = getattr(self, f"_{name.lower()}", None)
         known = ("this", "expression", *READ.get(name, ()))
@@ -247,13 +243,12 @@ class _Builder:
         if name in BINDING:
             self._require_parentheses(node)
         if name in COMPARISONS:
-            left, right = self._alike(self.build(node.this), self.build(node.expression))
-            return _truth(getattr(left.value, COMPARISONS[name])(right.value))
+            return made.compare(COMPARISONS[name], self.build(node.this), self.build(node.expression))
         if name.lower() in PARTS:
-            return self._part(name.lower(), node.this)
+            return made.part_of(self.build(node.this), name.lower())
         if maker is None:
             refuse(node.sql(dialect="duckdb")[:80])
-        built: Operand = maker(node)
+        built: Expression = maker(node)
         return built
 
     def _require_parentheses(self, node: Any) -> None:
@@ -266,7 +261,7 @@ class _Builder:
 
     # values
 
-    def _column(self, node: Any) -> Operand:
+    def _column(self, node: Any) -> Expression:
         import sqlglot.expressions as sql
 
         if node.args.get("table") is not None or not isinstance(node.this, sql.Identifier):
@@ -276,296 +271,188 @@ class _Builder:
         alike = [c for c in columns if c.lower() == name.lower()]
         if name not in columns and len(alike) == 1:
             name = alike[0]
-        value = self.source.column(name)
-        if kind_of(value.type()) == "timestamp" and value.type().scale == 9:  # ends in 2262, before some literals
-            value = value.try_cast("timestamp(6)")
-        return Operand(value, kind_of(value.type()), name in self.source.untyped)
+        return self.source.column(name)
 
-    def _literal(self, node: Any) -> Operand:
-        import ibis
+    def _literal(self, node: Any) -> Expression:
+        return made.literal(node.this) if node.is_string else made.number_from_text(node.this)
 
-        if node.is_string:
-            return Operand(ibis.literal(node.this, "string"), "text", literal=node.this)
-        return _number(node.this)
-
-    def _neg(self, node: Any) -> Operand:
+    def _neg(self, node: Any) -> Expression:
         inner = node.this
         if type(inner).__name__ != "Literal" or inner.is_string:
-            return Operand(-self._computable(inner), "number")
-        return _number("-" + inner.this)
+            return made.negated(self._computable(inner))
+        return made.number_from_text("-" + inner.this)
 
-    def _boolean(self, node: Any) -> Operand:
-        import ibis
+    def _boolean(self, node: Any) -> Expression:
+        return made.literal(bool(node.this))
 
-        return Operand(ibis.literal(bool(node.this)), "truth")
-
-    def _null(self, node: Any) -> Operand:
+    def _null(self, node: Any) -> Expression:
         raise InvalidInput("a comparison with NULL is never true in SQL; write IS NULL or IS NOT NULL.")
 
-    def _paren(self, node: Any) -> Operand:
+    def _paren(self, node: Any) -> Expression:
         return self.build(node.this)
 
-    def _trycast(self, node: Any) -> Operand:
-        return as_kind(self.build(node.this), named_type(node.args["to"]))
+    def _trycast(self, node: Any) -> Expression:
+        return made.try_cast(self.build(node.this), named_type(node.args["to"]))
 
-    def _cast(self, node: Any) -> Operand:
-        inner = self.build(node.this)
-        if inner.literal is None or inner.kind != "text":
-            raise NotRowWise("CAST fails on values that do not fit; use TRY_CAST(... AS ...), which makes them null.")
-        return dated(inner, kind_of(type_named(named_type(node.args["to"]))))  # DATE '2026-01-31', a public literal
+    def _cast(self, node: Any) -> Expression:
+        inner, target = self.build(node.this), named_type(node.args["to"])
+        if inner.is_literal and inner.type.kind == "text":  # DATE '2026-01-31', a public literal
+            return made.dated(inner, made.type_named(target).kind)
+        if inner.is_literal or (inner.type.is_number and target == "float64"):  # which fails on none
+            return made.try_cast(inner, target)
+        raise NotRowWise("CAST fails on values that do not fit; use TRY_CAST(... AS ...), which makes them null.")
 
-    def _extract(self, node: Any) -> Operand:
-        return self._part(node.this.name.lower(), node.expression)
-
-    def _part(self, part: str, node: Any) -> Operand:
-        operand = self.build(node)
-        if operand.kind == "instant":
-            raise NotRowWise(OF_INSTANTS)
-        if part not in PARTS or operand.kind not in ("date", "timestamp"):
-            raise NotRowWise(
-                f"the part {part!r} needs a date: EXTRACT(year FROM TRY_CAST(born AS DATE)); parts are "
-                f"{', '.join(PARTS)}."
-            )
-        if operand.kind == "date" and part in ("hour", "minute", "second"):
-            raise NotRowWise(f"a date has no {part}; use TRY_CAST(... AS TIMESTAMP).")
-        return Operand(getattr(operand.value, part)(), "number")
+    def _extract(self, node: Any) -> Expression:
+        return made.part_of(self.build(node.expression), node.this.name.lower())
 
     # computed values
 
-    def _computable(self, node: Any) -> Any:
+    def _computable(self, node: Any) -> Expression:
         """A number to compute with."""
-        operand = self.build(node)
-        operand = as_kind(operand, "float64") if operand.untyped else operand
-        if operand.kind != "number":
+        value = self.build(node)
+        value = made.try_cast(value, "float64") if value.type.undeclared else value
+        if not value.type.is_number:
             raise NotRowWise(
-                f"{shown(node.sql(dialect='duckdb')[:80])} is {operand.value.type()}, and arithmetic is done with "
-                "numbers; use TRY_CAST(... AS DOUBLE), or date_diff('day', a, b) for dates."
+                f"{shown(node.sql(dialect='duckdb')[:80])} is {value.type}, and arithmetic is done with numbers; use "
+                "TRY_CAST(... AS DOUBLE), or date_diff('day', a, b) for dates."
             )
-        value = operand.value
-        return value.cast("float64") if value.type().is_decimal() else value
+        return value
 
-    def _add(self, node: Any) -> Operand:
-        return Operand(self._computable(node.this) + self._computable(node.expression), "number")
+    def _add(self, node: Any) -> Expression:
+        return made.arithmetic("add", self._computable(node.this), self._computable(node.expression))
 
-    def _mul(self, node: Any) -> Operand:
-        return Operand(self._computable(node.this) * self._computable(node.expression), "number")
+    def _mul(self, node: Any) -> Expression:
+        return made.arithmetic("multiply", self._computable(node.this), self._computable(node.expression))
 
-    def _sub(self, node: Any) -> Operand:
+    def _sub(self, node: Any) -> Expression:
         left, right = self.build(node.this), self.build(node.expression)
-        if "date" in (left.kind, right.kind):
-            return self._days(left, right)
-        return Operand(self._computable(node.this) - self._computable(node.expression), "number")
+        if "date" in (left.type.kind, right.type.kind):
+            return made.days_between(left, right)
+        return made.arithmetic("subtract", self._computable(node.this), self._computable(node.expression))
 
-    def _div(self, node: Any) -> Operand:
-        import ibis
-
+    def _div(self, node: Any) -> Expression:
         by = node.expression.this if type(node.expression).__name__ == "Neg" else node.expression
         if type(by).__name__ != "Literal" or by.is_string:
             raise NotRowWise("a division is by a fixed number, as in hours / 24: a column may hold 0.")
         number = float(Decimal(by.this)) * (1 if by is node.expression else -1)
         if not 1e-18 <= abs(number) <= 1e18:
             raise NotRowWise("a division is by a number from 1e-18 to 1e18, and not by 0.")
-        return Operand(self._computable(node.this).cast("float64") / ibis.literal(number, "float64"), "number")
+        return made.divide(self._computable(node.this), number)
 
-    def _abs(self, node: Any) -> Operand:
-        return Operand(self._computable(node.this).abs(), "number")
+    def _abs(self, node: Any) -> Expression:
+        return made.absolute(self._computable(node.this))
 
-    def _datediff(self, node: Any) -> Operand:
+    def _datediff(self, node: Any) -> Expression:
         unit = str(node.args.get("unit") or "day").strip("'").lower()
         if unit != "day":
             raise NotRowWise(f"a difference of dates is in days, not in {unit}: date_diff('day', born, seen).")
-        return self._days(self.build(node.this), self.build(node.expression))
+        return made.days_between(self.build(node.this), self.build(node.expression))
 
-    def _days(self, left: Operand, right: Operand) -> Operand:
-        """Days from the right date to the left one."""
-        dates = []
-        for one in (left, right):
-            if one.untyped:
-                one = as_kind(one, "date")
-            elif one.kind == "text" and one.literal is not None:
-                one = dated(one, "date")
-            if one.kind != "date":
-                raise NotRowWise("a difference of dates needs two dates; use TRY_CAST(... AS DATE) first.")
-            dates.append(one.value)
-        return Operand(dates[0].delta(dates[1], unit="day"), "number")
+    def _least(self, node: Any) -> Expression:
+        return made.least(*map(self.build, (node.this, *node.expressions)))
 
-    def _alternatives(self, nodes: list[Any]) -> list[Operand]:
-        """Values of one kind, of which one is taken."""
-        made = [self.build(node) for node in nodes]
-        first = made[0]
-        for place, other in enumerate(made[1:], 1):
-            first, made[place] = self._alike(first, other)
-        return [self._alike(one, first)[0] for one in made]
+    def _greatest(self, node: Any) -> Expression:
+        return made.greatest(*map(self.build, (node.this, *node.expressions)))
 
-    def _least(self, node: Any) -> Operand:
-        return self._chosen(node, "least")
+    def _coalesce(self, node: Any) -> Expression:
+        return made.coalesce(*map(self.build, (node.this, *node.expressions)))
 
-    def _greatest(self, node: Any) -> Operand:
-        return self._chosen(node, "greatest")
-
-    def _coalesce(self, node: Any) -> Operand:
-        return self._chosen(node, "coalesce")
-
-    def _chosen(self, node: Any, name: str) -> Operand:
-        import ibis
-
-        made = self._alternatives([node.this, *node.expressions])
-        return Operand(getattr(ibis, name)(*(one.value for one in made)), made[0].kind)
-
-    def _case(self, node: Any) -> Operand:
-        import ibis
-
+    def _case(self, node: Any) -> Expression:
         if node.this is not None:
             raise NotRowWise("write CASE with conditions: CASE WHEN town = 'Ash' THEN 1 ELSE 0 END.")
         default = node.args.get("default")
-        made = self._alternatives([*(each.args["true"] for each in node.args["ifs"]), *([default] if default else [])])
-        found = made.pop().value if default else ibis.null(made[0].value.type())
-        for each, one in reversed(list(zip(node.args["ifs"], made, strict=True))):
-            found = ibis.ifelse(self._condition(each.this), one.value, found)
-        return Operand(found, made[0].kind)
+        branches = [(made.of_user(self._condition(one.this)), self.build(one.args["true"])) for one in node.args["ifs"]]
+        return made.case(branches, self.build(default) if default else None)
 
-    def _lower(self, node: Any) -> Operand:
-        return Operand(self._text(node.this).lower(), "text")
+    def _lower(self, node: Any) -> Expression:
+        return made.letters(self._text(node.this), lower=True)
 
-    def _upper(self, node: Any) -> Operand:
-        return Operand(self._text(node.this).upper(), "text")
+    def _upper(self, node: Any) -> Expression:
+        return made.letters(self._text(node.this), lower=False)
 
-    def _substring(self, node: Any) -> Operand:
+    def _substring(self, node: Any) -> Expression:
         start, length = node.args.get("start"), node.args.get("length")
         places = [str(part.this) if type(part).__name__ == "Literal" else "" for part in (start, length)]
-        if not all(place.isdecimal() and len(place) < 10 for place in places) or int(places[0]) < 1:
+        if not all(place.isascii() and place.isdecimal() and len(place) < 10 for place in places) or int(places[0]) < 1:
             raise NotRowWise("substr takes a fixed start, from 1 on, and a fixed length: substr(town, 1, 3).")
-        return Operand(self._text(node.this).substr(int(places[0]) - 1, int(places[1])), "text")
+        return made.substring(self._text(node.this), int(places[0]), int(places[1]))
 
-    def _text(self, node: Any) -> Any:
-        operand = self.build(node)
-        if operand.kind != "text":
+    def _text(self, node: Any) -> Expression:
+        value = self.build(node)
+        if value.type.kind != "text":
             raise NotRowWise(f"{shown(node.sql(dialect='duckdb')[:80])} is no text; lower, upper and substr take text.")
-        return operand.value
+        return value
 
     # conditions
 
-    def _and(self, node: Any) -> Operand:
-        return _truth(_joined([self._condition(part) for part in node.flatten(unnest=False)], operator.and_))
+    def _and(self, node: Any) -> Expression:
+        return made.all_of(*(self._condition(part) for part in node.flatten(unnest=False)))
 
-    def _or(self, node: Any) -> Operand:
-        return _truth(_joined([self._condition(part) for part in node.flatten(unnest=False)], operator.or_))
+    def _or(self, node: Any) -> Expression:
+        return made.any_of(*(self._condition(part) for part in node.flatten(unnest=False)))
 
-    def _not(self, node: Any) -> Operand:
-        return _truth(~self._condition(node.this))
+    def _not(self, node: Any) -> Expression:
+        return ~self._condition(node.this)
 
-    def _between(self, node: Any) -> Operand:
-        this, low = self._alike(self.build(node.this), self.build(node.args["low"]))
-        also, high = self._alike(self.build(node.this), self.build(node.args["high"]))
-        return _truth((this.value >= low.value) & (also.value <= high.value))
+    def _between(self, node: Any) -> Expression:
+        this, low, high = (self.build(part) for part in (node.this, node.args["low"], node.args["high"]))
+        return made.compare(">=", this, low) & made.compare("<=", this, high)
 
-    def _in(self, node: Any) -> Operand:
-        import ibis
-
+    def _in(self, node: Any) -> Expression:
         options = node.args.get("expressions") or []
         if not options:
             raise NotRowWise("IN () lists nothing; list values, as in town IN ('Briar', 'Ash').")
-        this = self.build(node.this)
-        pairs = [self._alike(this, self.build(option)) for option in options]
-        if not any(right.value.op().find(ibis.expr.operations.Field) for _, right in pairs):
-            return _truth(_joined([left.value.isin(found) for left, found in _by_value(pairs)], operator.or_))
-        return _truth(_joined([left.value == right.value for left, right in pairs], operator.or_))
+        return made.is_in(self.build(node.this), [self.build(option) for option in options])
 
-    def _like(self, node: Any) -> Operand:
-        return self._pattern(node, "like")
+    def _like(self, node: Any) -> Expression:
+        return made.like(self.build(node.this), self.build(node.expression))
 
-    def _ilike(self, node: Any) -> Operand:
-        return self._pattern(node, "ilike")
+    def _ilike(self, node: Any) -> Expression:
+        return made.like(self.build(node.this), self.build(node.expression), any_case=True)
 
-    def _pattern(self, node: Any, method: str) -> Operand:
-        this, pattern = self.build(node.this), self.build(node.expression)
-        if this.kind != "text" or pattern.kind != "text" or pattern.literal is None:
-            raise NotRowWise("LIKE compares a column of text with a fixed pattern, as in \"town LIKE 'New%'\".")
-        return _truth(getattr(this.value, method)(pattern.literal))
+    def _startswith(self, node: Any) -> Expression:
+        return made.text_test("starts_with", self.build(node.this), self.build(node.expression))
 
-    def _is(self, node: Any) -> Operand:
+    def _endswith(self, node: Any) -> Expression:
+        return made.text_test("ends_with", self.build(node.this), self.build(node.expression))
+
+    def _contains(self, node: Any) -> Expression:
+        return made.text_test("contains", self.build(node.this), self.build(node.expression))
+
+    def _is(self, node: Any) -> Expression:
         if type(node.expression).__name__ != "Null":
             refuse("IS with anything but NULL")
-        return _truth(self.build(node.this).value.isnull())
+        return made.is_null(self.build(node.this))
 
-    def _condition(self, node: Any) -> Any:
-        operand = self.build(node)
-        if operand.kind != "truth":
+    def _nullsafeeq(self, node: Any) -> Expression:
+        return made.compare("same", self.build(node.this), self.build(node.expression))
+
+    def _nullsafeneq(self, node: Any) -> Expression:
+        return ~made.compare("same", self.build(node.this), self.build(node.expression))
+
+    def _condition(self, node: Any) -> Expression:
+        value = self.build(node)
+        if value.type.kind != "boolean":
             raise InvalidInput(f"{shown(node.sql())} is not a condition; AND, OR and NOT join conditions.")
-        return operand.value
-
-    def _alike(self, left: Operand, right: Operand) -> tuple[Operand, Operand]:
-        """Both operands as one kind: undeclared text is read as what it is compared with; literals adapt to columns."""
-        if left.untyped and right.kind not in ("text", "instant"):
-            left = as_kind(left, {"number": "float64", "truth": "boolean"}.get(right.kind, right.kind))
-        if right.untyped and left.kind not in ("text", "instant"):
-            right = as_kind(right, {"number": "float64", "truth": "boolean"}.get(left.kind, left.kind))
-        if right.kind == "text" and right.literal is not None and left.kind in ("date", "timestamp"):
-            right = dated(right, left.kind)
-        if left.kind == "text" and left.literal is not None and right.kind in ("date", "timestamp"):
-            left = dated(left, right.kind)
-        for one, other in ((left, right), (right, left)):
-            if one.kind == "instant" and other.literal is not None and other.kind in ("text", "date", "timestamp"):
-                moment = moment_of(other)
-                left, right = (one, moment) if one is left else (moment, one)
-        if left.kind == "timestamp" and right.kind == "date" and right.literal is not None:
-            right = dated(right, "timestamp")
-        if left.kind != right.kind or left.kind == "other":
-            raise NotRowWise(
-                f"comparing {left.value.type()} with {right.value.type()} makes an engine convert rows, which may "
-                "fail on some; compare what is of one kind, or use TRY_CAST(... AS ...)."
-            )
-        left, right = _whole(left, right), _whole(right, left)
-        kinds = [x.value.type()(nullable=True) for x in (left, right)]
-        if left.kind == "number" and kinds[0] != kinds[1] and any(kind.is_decimal() for kind in kinds):
-            left, right = (Operand(x.value.cast("float64"), "number") for x in (left, right))
-        return left, right
+        return value
 
 
-def _by_value(pairs: list[tuple[Operand, Operand]]) -> list[tuple[Operand, list[Any]]]:
-    """What each of the values is compared with: one value, unless options are of several kinds."""
-    found: dict[Any, tuple[Operand, list[Any]]] = {}
-    for left, right in pairs:
-        found.setdefault(left.value.op(), (left, []))[1].append(right.value)
-    return list(found.values())
+def named_type(node: Any) -> str:
+    """The type a TRY_CAST names."""
+    name = node.this.name.lower() if hasattr(node.this, "name") else str(node.this).lower()
+    said = [str(part.this) for part in node.expressions]
+    if name == "decimal":
+        return f"decimal({', '.join([*said, '0'][:2] if said else ('18', '3'))})"  # as DuckDB reads it
+    known = {
+        **{"tinyint": "int8", "smallint": "int16", "int": "int32", "bigint": "int64", "double": "float64"},
+        **dict.fromkeys(("text", "varchar", "char"), "string"),
+        **{"date": "date", "boolean": "boolean"},
+        **dict.fromkeys(("timestamp", "timestampntz", "datetime"), "timestamp"),
+    }
+    if name not in known or (said and known[name] != "string"):
+        raise NotRowWise(
+            f"TRY_CAST to {node.sql(dialect='duckdb')} is not known here; use BIGINT, DOUBLE, DECIMAL(p, s), TEXT, "
+            "BOOLEAN, DATE or TIMESTAMP."
+        )
+    return known[name]
 
-
-def _truth(value: Any) -> Operand:
-    return Operand(value, "truth")
-
-
-def _number(text: str) -> Operand:
-    import ibis
-
-    try:
-        exact = Decimal(text)
-    except ArithmeticError:
-        raise InvalidInput(
-            f"{shown(text)} is not a number that can be compared; write digits, such as 65 or 6.5e1."
-        ) from None
-    if not abs(exact) < Decimal("1e300"):
-        raise InvalidInput(f"{shown(text)} is too large a number to compare with; give one below 1e300.")
-    if exact != exact.to_integral_value() or "." in text or "e" in text.lower():
-        return Operand(ibis.literal(float(exact), "float64"), "number")
-    if -(2**63) <= exact < 2**63:
-        return Operand(ibis.literal(int(exact), "int64"), "number")
-    return Operand(ibis.literal(float(exact), "float64"), "number", literal=int(exact))
-
-
-def _whole(operand: Operand, other: Operand) -> Operand:
-    """A whole number that 64 bits do not hold: compared with floating-point numbers, but not with whole ones."""
-    import ibis
-
-    kind = other.value.type()
-    if operand.kind != "number" or operand.literal is None or not kind.is_integer():
-        return operand
-    if kind.is_unsigned_integer() and 0 <= operand.literal < 2**64:
-        return Operand(ibis.literal(operand.literal, "uint64"), "number")
-    raise InvalidInput(f"{operand.literal} is more or less than {kind} can hold; compare with a number it can hold.")
-
-
-def _joined(values: list[Any], join: Callable[[Any, Any], Any]) -> Any:
-    """Conditions joined in a balanced tree, so that a long list is not a deep one."""
-    while len(values) > 1:
-        values = [join(*values[i : i + 2]) if i + 1 < len(values) else values[i] for i in range(0, len(values), 2)]
-    return values[0]

@@ -4,7 +4,7 @@ A table is a CSV or Parquet file, a pandas, polars or pyarrow frame, a table in 
 DataFrame of Spark, or an Ibis table that is a base table or a row-wise projection or filter of one. DuckDB runs
 embedded, in memory, and needs no set-up.
 
-`duckdb` opens files, `frames` frames, `expressions` Ibis tables, `postgres` tables in PostgreSQL, `spark` DataFrames
+`duckdb` opens files, `frames` frames, `ibis_tables` Ibis tables, `postgres` tables in PostgreSQL, `spark` DataFrames
 and tables behind Spark Connect. None of them reads a row: only the schema is public.
 """
 
@@ -17,15 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.engines.duckdb import configure, connect, open_csv, open_parquet, table_in
+from utmost.release.engines.duckdb import DuckSource, configure, connect, open_csv, open_duckdb_table, open_parquet
 from utmost.release.engines.embedded import Engine, require_room
-from utmost.release.engines.expressions import open_ibis
 from utmost.release.engines.frames import FRAMES, open_frame, package_of
+from utmost.release.engines.ibis_tables import open_ibis
 from utmost.release.engines.postgres import SCHEMES, open_postgres
 from utmost.release.engines.spark import SCHEME, open_address, open_spark
-from utmost.release.source import Source, import_ibis
+from utmost.release.expressions.relations import selected
+from utmost.release.expressions.values import try_cast, type_named
+from utmost.release.source import Source
 
-TYPES = {
+TYPES: dict[Any, str] = {
     int: "int64",
     float: "float64",
     str: "string",
@@ -61,8 +63,8 @@ def open_table(table: Any, types: Mapping[str, Any] | None = None, engine: Engin
         with warnings.catch_warnings():  # what a package has to say about private values is not for others
             warnings.simplefilter("ignore")
             source = open_ibis(table) if package == "ibis" else open_frame(table)
-    if engine is not None:
-        configure(source.connection, engine)
+    if engine is not None and isinstance(source, DuckSource):
+        configure(source, engine)
     return _with_types(source, types or {})
 
 
@@ -81,7 +83,6 @@ def _require_ours(table: Any, engine: Engine) -> None:
 
 def _open_path(path: str) -> Source:
     if path.startswith(SCHEMES):
-        import_ibis()
         return open_postgres(path)
     name, _, inside = path.partition("#")
     file = Path(name)
@@ -99,7 +100,7 @@ def _open_path(path: str) -> Source:
     if kind in ("duckdb", "ddb", "db"):
         if not inside:
             raise InvalidInput(f"{name!r} holds many tables; say which, as in '{name}#survey'.")
-        return open_ibis(table_in(connect(file), inside, name))
+        return open_duckdb_table(connect(file), inside)
     raise InvalidInput(f"{name!r} is not a kind of file Utmost reads; give .csv, .csv.gz, .parquet or .duckdb.")
 
 
@@ -114,26 +115,23 @@ def _with_types(source: Source, types: Mapping[str, Any]) -> Source:
     """The same table with columns of text read as their declared types; what cannot be read is null."""
     if not types:
         return source
-    ibis = import_ibis()
-    changed = {}
+    values = {name: source.table[name] for name in source.columns}
     for name, kind in types.items():
         if name not in source.columns:
             raise InvalidInput(f"types names {name!r}, which is not a column; {source.naming}.")
-        if not source.table[name].type().is_string():
-            raise InvalidInput(
-                f"column {name!r} has the type {source.table[name].type()} already; leave it out of types."
-            )
+        known = source.table.columns[name]
+        if known.kind != "text":
+            raise InvalidInput(f"column {name!r} has the type {known} already; leave it out of types.")
+        target = TYPES.get(kind, kind)
         try:
-            target = ibis.dtype(TYPES.get(kind, kind))
-        except Exception:
+            type_named(str(target))
+        except InvalidInput:
             raise InvalidInput(
                 f"the type of {name!r} is {shown(kind)}; say int, float, str, bool, 'date' or 'timestamp'."
             ) from None
-        if target.is_timestamp() and target.timezone is None:
-            target = ibis.dtype("timestamp(6)")  # of the others, DuckDB fails to convert the last and first
-        if target.is_nested() or target.is_binary() or (target.is_timestamp() and target.timezone is not None):
-            raise InvalidInput(f"columns are not read as {target}; say int, float, str, bool, 'date' or 'timestamp'.")
-        changed[name] = source.table[name] if target.is_string() else source.table[name].try_cast(target)
+        column = values[name]
+        declared = replace(column, type=replace(column.type, undeclared=False))
+        values[name] = declared if target == "string" else try_cast(declared, str(target))
     return replace(
-        source, table=source.table.mutate(**changed), untyped=source.untyped - set(types), conditions={}, made_up={}
+        source, table=selected(source.table, values), untyped=source.untyped - set(types), conditions={}
     )

@@ -1,7 +1,11 @@
-"""DuckDB, embedded: its connections, the files it reads, and the tables in its own files.
+"""DuckDB, embedded: its types and how they enter, its connections, the files it reads, the tables in its own files.
 
 A CSV file has no types, and guessing them would be an answer about private rows: columns are text until `types=` or a
 question says how to read one, and an entry that cannot be read that way counts as null.
+
+Every statement runs on a cursor of its own. A DuckDB connection holds one result at a time, so of two threads that
+share it one would fetch what the other asked for, and release it through the wrong mechanism. A cursor has settings of
+its own, too, and sees no temporary tables or views.
 """
 
 from __future__ import annotations
@@ -10,47 +14,288 @@ import atexit
 import csv
 import gzip
 import os
+import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from utmost.errors import BadFile, InvalidInput, NotRowWise
+import numpy as np
+
+from utmost.errors import BadFile, InvalidInput, NotRowWise, UtmostError
+from utmost.exact.arrays import Integers
 from utmost.release.engines.embedded import Engine
-from utmost.release.source import CHANGED, ROWS, Source, import_ibis
+from utmost.release.engines.rehearsal import EXTREMES, LONG
+from utmost.release.engines.sql_source import ROWS, Column, SqlSource
+from utmost.release.expressions.relations import Rows
+from utmost.release.expressions.sql import Dialect, quoted, quoted_name, within_dates
+from utmost.release.expressions.types import BOOLEAN, DATE, FLOAT, INSTANT, TEXT, TIMESTAMP, UINT64, Type, integer
+from utmost.release.expressions.values import Expression, decimal
+from utmost.release.source import CHANGED, KEYS, Statement
 
 DELIMITERS = ",;\t|"
 MOST_HEADER = 2**20
+OPTIMISERS = "join_filter_pushdown"
+"""DuckDB would hand private values of a join to the scan of an Arrow table, where pyarrow fails on some of them."""
+
+
+# ---- types ----
+
+
+def _read(value: Expression, text: str) -> str:
+    """Text as another type; what cannot be read is null."""
+    target = value.value
+    if target == "float64":
+        found = f"TRY_CAST({text} AS DOUBLE)"
+        return f"CASE WHEN isfinite({found}) THEN {found} END"
+    if value.type.kind in ("date", "timestamp"):
+        return within_dates(f"TRY_CAST({text} AS {DUCKDB.types[value.type.kind]})", value.type.kind, DUCKDB)
+    if value.type.kind == "integer":
+        sizes = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
+        return f"CAST(TRY_CAST({text} AS {sizes[target]}) AS BIGINT)"
+    return f"TRY_CAST({text} AS BOOLEAN)" if value.type.kind == "boolean" else _as_decimal(value, text)
+
+
+def _as_decimal(value: Expression, text: str) -> str:
+    """Rounded to a decimal number, as a float."""
+    return f"CAST(TRY_CAST({text} AS {value.value.upper()}) AS DOUBLE)"
+
+
+DUCKDB = Dialect(
+    {
+        **{"integer": "BIGINT", "wide": "HUGEINT", "float": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN"},
+        **{"date": "DATE", "timestamp": "TIMESTAMP", "instant": "TIMESTAMP WITH TIME ZONE", "opaque": "BOOLEAN"},
+    },
+    {"read": _read, "decimal": _as_decimal},
+)
+SIZES = {
+    **{"TINYINT": "int8", "SMALLINT": "int16", "INTEGER": "int32", "BIGINT": "int64"},
+    **{"UTINYINT": "uint8", "USMALLINT": "uint16", "UINTEGER": "uint32", "UBIGINT": "uint64"},
+}
+NAMES = {"BLOB": "binary", "TIME": "time", "INTERVAL": "interval", "JSON": "json", "UUID": "uuid"}
+
+
+def stored_column(name: str, kind: str) -> Column:
+    """A column of DuckDB, by its name and type, as it enters: a total cast to one of few types."""
+    this, kind = quoted_name(name), kind.strip()
+    if kind in SIZES:
+        size = SIZES[kind]
+        bits, signed = int(size.lstrip("uint")), not size.startswith("u")
+        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+        target = integer(low, high, size)
+        return Column(kind, target, this if kind == "BIGINT" else f"CAST({this} AS {DUCKDB.type(target)})")
+    if kind in ("FLOAT", "DOUBLE"):
+        single = kind == "FLOAT"
+        value = f"CAST({this} AS DOUBLE)" if single else this
+        target = replace(FLOAT, name="float32", single=True) if single else FLOAT
+        return Column(kind, target, f"CASE WHEN isnan({this}) THEN NULL ELSE {value} END")
+    if found := re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", kind):
+        return Column(kind, decimal(int(found[1]), int(found[2])), f"CAST({this} AS DOUBLE)")
+    if kind in ("HUGEINT", "UHUGEINT"):
+        return Column(kind, replace(decimal(38, 0), low=-(2.0**127), high=2.0**128), f"CAST({this} AS DOUBLE)")
+    if kind in ("VARCHAR", "BOOLEAN"):
+        return Column(kind, TEXT if kind == "VARCHAR" else BOOLEAN, this)
+    if kind.startswith("ENUM(") or kind == "UUID":
+        return Column(kind, replace(TEXT, name="uuid") if kind == "UUID" else TEXT, f"CAST({this} AS VARCHAR)")
+    if kind == "DATE":
+        return Column(kind, DATE, within_dates(this, "date", DUCKDB))
+    if kind.startswith("TIMESTAMP"):
+        zoned = "TIME ZONE" in kind
+        target = INSTANT if zoned else TIMESTAMP
+        whole = this if kind in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE") else f"TRY_CAST({this} AS TIMESTAMP)"
+        return Column(kind, target, within_dates(whole, target.kind, DUCKDB))
+    return Column(kind, Type("opaque", NAMES.get(kind, kind.lower())), f"CASE WHEN {this} IS NOT NULL THEN TRUE END")
+
+
+def duckdb_rows(stored: Mapping[str, Column], untyped: frozenset[str] = frozenset()) -> Rows:
+    """The private rows with the types as which their columns enter."""
+    return Rows(
+        {name: replace(one.type, undeclared=True) if name in untyped else one.type for name, one in stored.items()}
+    )
+
+
+@dataclass(frozen=True)
+class DuckSource(SqlSource):
+    """A table that DuckDB reads: a file, a frame, or a table of its own.
+
+    Attributes
+    ----------
+    connection : DuckDBPyConnection
+    frame : pyarrow.Table
+        The rows, if a frame was given.
+    own : bool
+        Whether the table is one of the user's, in the user's connection or file, and not a view of ours.
+    """
+
+    connection: Any = field(default=None, repr=False, compare=False)
+    frame: Any = field(default=None, repr=False, compare=False)
+    own: bool = False
+    extreme_frame: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    dialect = DUCKDB
+    engine = "DuckDB"
+
+    def is_there(self) -> bool:
+        """Whether the engine answers at all."""
+        try:
+            with self.cursor() as cursor:
+                return bool(cursor.execute("SELECT 1").fetchone())
+        except Exception:
+            return False
+
+    def stored_as_opened(self) -> bool:
+        """Whether the table is there; that a table of the user's is the same, `require_unchanged` says."""
+        if self.frame is not None or self.own:  # a frame does not change
+            return True
+        try:
+            with self.cursor() as cursor:
+                return described(cursor, ROWS) == {name: one.kind for name, one in self.stored.items()}
+        except Exception:
+            return False
+
+    def made_up_rows(self, names: list[str]) -> str:
+        """SQL for public rows of extreme values in some of the columns, each row twice."""
+        columns = [_made_up(name, self.stored[name]) for name in names] or ["1 AS one"]
+        values = ", ".join(f"({quoted(text)})" for text in EXTREMES)
+        return (
+            f"SELECT {', '.join(columns)} FROM (VALUES (NULL), (chr(0)), (repeat('x', {LONG})), {values}) "
+            "AS made_up_rows(made_up), (VALUES (1), (2)) AS twice(time)"
+        )
+
+    def rehearse(self, trial: Statement, rows: str) -> None:
+        """Run it on made-up rows of DuckDB, and of a frame also on those in Arrow, which computes in other ways."""
+        super().rehearse(trial, rows)
+        if self.frame is not None:
+            with self.cursor(self._extreme_frame(), trial.keys) as cursor:
+                cursor.execute(trial.asked).fetchall()
+
+    def _extreme_frame(self) -> Any:
+        """Extreme values in the columns of the frame, in their Arrow types."""
+        if "frame" not in self.extreme_frame:
+            with self.cursor(self.frame.slice(0, 0)) as cursor:
+                made = cursor.execute(self.made_up_rows(list(self.stored))).to_arrow_table()
+            self.extreme_frame["frame"] = _in_types_of(made, self.frame)
+        return self.extreme_frame["frame"]
+
+    def one_row(self, statement: Statement) -> tuple[Any, ...]:
+        """The one row of an aggregation."""
+        with self.cursor(keys=statement.keys) as cursor:
+            row: tuple[Any, ...] = cursor.execute(statement.asked).fetchone()
+        return row
+
+    def all_rows(self, statement: Statement) -> list[Integers]:
+        """The columns of an aggregation by keys, as whole numbers."""
+        with self.cursor(keys=statement.keys) as cursor:
+            found = cursor.execute(statement.asked).fetchnumpy()
+        return [np.asarray(found[name], dtype=np.int64) for name in statement.columns]
+
+    def all_columns(self, statement: Statement) -> list[Any]:
+        """The columns of a statement whose rows have labels, as Arrow's."""
+        with self.cursor(keys=statement.keys) as cursor:
+            return list(cursor.execute(statement.asked).to_arrow_table().columns)
+
+    @contextmanager
+    def cursor(self, frame: Any = None, keys: Any = None) -> Iterator[Any]:
+        """A cursor for one statement, with DuckDB's own settings whatever the connection's are.
+
+        Of a frame it sees the rows, or those of another frame that is given in its place; and public keys, as tables
+        of DuckDB's own: a scan of an Arrow table would be handed private values of a join, and fail on some.
+
+        Where tables have their full names, nothing else is looked up in the user's schemas: a macro there that is
+        called isnan, say, would take the place of DuckDB's own.
+        """
+        with self.connection.cursor() as cursor:
+            cursor.execute("SET enable_progress_bar = false; SET default_collation = ''")
+            if self.own:
+                cursor.execute("SET search_path = 'temp.main'")  # which is empty for every cursor
+            if self.frame is not None:
+                cursor.register(ROWS, self.frame if frame is None else frame)
+            for name, listed in {**self.public, **({} if keys is None else {KEYS: keys})}.items():
+                _put(cursor, name, listed)
+            yield cursor
+
+
+def _put(cursor: Any, name: str, listed: Any) -> None:
+    """A public table in DuckDB, for one cursor; whole numbers without a sign in 128 bits."""
+    columns = ", ".join(
+        f"CAST({quoted_name(column)} AS HUGEINT) AS {quoted_name(column)}"
+        if str(kind) == "uint64"
+        else quoted_name(column)
+        for column, kind in zip(listed.column_names, listed.schema.types, strict=True)
+    )
+    cursor.register("given_public_table", listed)
+    cursor.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS SELECT {columns} FROM given_public_table")
+    cursor.unregister("given_public_table")
+
+
+def _made_up(name: str, column: Column) -> str:
+    if column.type.kind == "opaque" and column.kind not in NAMES:  # of nested types there is none but null
+        return f"CAST(NULL AS {column.kind}) AS {quoted_name(name)}"
+    return f"TRY_CAST(made_up AS {column.kind}) AS {quoted_name(name)}"
+
+
+def _in_types_of(made: Any, frame: Any) -> Any:
+    """The columns of a table in the Arrow types of a frame; null what a type cannot hold."""
+    import pyarrow
+
+    columns = []
+    for name in frame.column_names:
+        kind, column = frame.schema.field(name).type, made.column(name).combine_chunks()
+        try:
+            columns.append(column.cast(kind, safe=False))
+        except Exception:  # an extension's, say
+            columns.append(pyarrow.nulls(len(column), kind))
+    return pyarrow.table(columns, names=frame.column_names)
+
+
+def described(cursor: Any, name: str) -> dict[str, str]:
+    """The columns of a table or view and DuckDB's types of them."""
+    return {column: kind for column, kind, *_ in cursor.execute(f"DESCRIBE {quoted_name(name)}").fetchall()}
+
+
+# ---- connections and files ----
 
 
 def connect(file: Path | None = None) -> Any:
     """A connection that never fetches anything: DuckDB's extensions are neither installed nor loaded by themselves."""
-    ibis = import_ibis()
+    duckdb = import_duckdb()
     try:
-        connection = ibis.duckdb.connect(file, read_only=True) if file else ibis.duckdb.connect()
+        connection = duckdb.connect(str(file), read_only=True) if file else duckdb.connect()
     except Exception:
         raise BadFile(
             f"{str(file)!r} cannot be opened as a DuckDB file; is it one, and not in use elsewhere?"
         ) from None
     for setting in ("autoinstall_known_extensions", "autoload_known_extensions", "enable_progress_bar"):
-        connection.con.execute(f"SET {setting} = false")
-    connection.con.execute(f"SET temp_directory = {_quoted(_spill(os.getpid()))}")
+        connection.execute(f"SET {setting} = false")
+    connection.execute(f"SET temp_directory = {quoted(_spill(os.getpid()))}")
+    connection.execute(f"SET disabled_optimizers = {quoted(OPTIMISERS)}")
     return connection
 
 
-def configure(connection: Any, engine: Engine) -> None:
+def import_duckdb() -> Any:
+    """DuckDB, which tables need and the rest of the library does not."""
+    try:
+        import duckdb
+    except ImportError:
+        raise UtmostError("tables need DuckDB; install it with: pip install 'utmost[tables]'") from None
+    return duckdb
+
+
+def configure(source: DuckSource, engine: Engine) -> None:
     """Give a connection of ours its memory, its threads, and a folder for rows that do not fit."""
+    connection = source.connection
     if engine.spill is not None:
-        connection.con.execute(f"SET temp_directory = {_quoted(_spill(os.getpid(), engine.spill))}")
+        connection.execute(f"SET temp_directory = {quoted(_spill(os.getpid(), engine.spill))}")
     if engine.memory is not None:
-        connection.con.execute(f"SET memory_limit = '{engine.memory}B'")
-        connection.con.execute("SET preserve_insertion_order = false")  # which no answer depends on
+        connection.execute(f"SET memory_limit = '{engine.memory}B'")
+        connection.execute("SET preserve_insertion_order = false")  # which no answer depends on
     if engine.threads is not None:
-        connection.con.execute(f"SET threads = {engine.threads}")
+        connection.execute(f"SET threads = {engine.threads}")
 
 
 @lru_cache(maxsize=16)
@@ -66,7 +311,7 @@ def _spill(process: int, within: str | None = None) -> str:
     return folder
 
 
-def open_csv(file: Path) -> Source:
+def open_csv(file: Path) -> DuckSource:
     """A CSV file as text, its dialect and columns read off the header alone; rows that do not parse are dropped.
 
     Read by one thread: several would have to guess where a row starts in the middle of the file, and then one row's
@@ -97,29 +342,30 @@ def open_csv(file: Path) -> Source:
             "one row would become many; quote every entry and the column's name (pandas: to_csv(quoting=1), Python: "
             "csv.QUOTE_ALL), add a second column, or write Parquet."
         )
-    columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
+    columns = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in names)
     query = (
-        f"SELECT * FROM read_csv({_quoted(str(file))}, columns = {{{columns}}}, header = true, auto_detect = false, "
-        f"delim = {_quoted(delimiter)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true, "
+        f"SELECT * FROM read_csv({quoted(str(file))}, columns = {{{columns}}}, header = true, auto_detect = false, "
+        f"delim = {quoted(delimiter)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true, "
         "strict_mode = false, parallel = false)"
     )
-    source = _view(connect(), query, str(file))
-    return replace(source, untyped=frozenset(names))
+    return _view(connect(), query, str(file), frozenset(names))
 
 
-def open_parquet(file: Path) -> Source:
+def open_parquet(file: Path) -> DuckSource:
     """A Parquet file, unread; a column that is marked as JSON cannot be used, for DuckDB stops at a malformed entry."""
-    source = _view(connect(), f"SELECT * FROM read_parquet({_quoted(str(file))})", str(file))
-    marked = [name for name, kind in source.table.schema().items() if kind.is_json()]
+    source = _view(connect(), f"SELECT * FROM read_parquet({quoted(str(file))})", str(file))
+    marked = [name for name, column in source.stored.items() if column.kind == "JSON"]
     why = "is marked as JSON, where an entry that is not JSON stops DuckDB; write the file with a column of plain text"
     return replace(source, refused=dict.fromkeys(marked, why))
 
 
-def _view(connection: Any, query: str, name: str) -> Source:
+def _view(connection: Any, query: str, name: str, untyped: frozenset[str] = frozenset()) -> DuckSource:
     """The rows of a file, under a name, without reading them."""
     try:
-        connection.con.execute(f"CREATE VIEW {ROWS} AS {query}")
-        return Source(connection.table(ROWS), frozenset(), connection)
+        connection.execute(f"CREATE VIEW {ROWS} AS {query}")
+        return view_source(connection, untyped=untyped)
+    except UtmostError:
+        raise
     except Exception:
         raise BadFile(
             f"{name!r} cannot be opened: it is not the kind of file its name says, or is damaged; write it again, or "
@@ -127,84 +373,106 @@ def _view(connection: Any, query: str, name: str) -> Source:
         ) from None
 
 
-def table_in(connection: Any, name: str, file: str) -> Any:
-    """The Ibis table of this name."""
-    try:
-        return connection.table(name)
-    except Exception:
-        raise InvalidInput(f"{file!r} has no table {name!r}; give the name of a base table in it.") from None
+def view_source(connection: Any, frame: Any = None, untyped: frozenset[str] = frozenset()) -> DuckSource:
+    """The rows that a connection of ours has under the name of private rows."""
+    stored = {name: stored_column(name, kind) for name, kind in described(connection, ROWS).items()}
+    return DuckSource(
+        duckdb_rows(stored, untyped),
+        untyped,
+        stored=stored,
+        origin=quoted_name(ROWS),
+        connection=connection,
+        frame=frame,
+    )
 
 
-def placed(connection: Any, base: Any, used: set[str]) -> Any:
+# ---- tables in files of DuckDB's own ----
+
+
+def open_duckdb_table(connection: Any, name: str, database: tuple[str | None, str | None] = (None, None)) -> DuckSource:
     """A base table of DuckDB under its full name, so that no view made later takes its place.
 
     A view may join, group or limit: only base tables keep one row to one unit. Columns that are computed when they are
     read may look elsewhere, change from run to run, or fail on some row.
+
+    Parameters
+    ----------
+    connection : DuckDBPyConnection
+    name : str
+    database : tuple
+        Its catalog and schema, where they are known.
     """
-    if connection.name != "duckdb":
-        raise InvalidInput(
-            f"tables in {connection.name} cannot be opened; give a DuckDB or PostgreSQL table, a file or a frame."
-        )
     try:
-        with connection.con.cursor() as cursor:
-            found = _named_alike(cursor, base)
-        here = _named_alike(connection.con, base)  # temporary ones, too
+        with connection.cursor() as cursor:
+            found = _named_alike(cursor, name, *database)
+        here = _named_alike(connection, name, *database)  # temporary ones, too
     except Exception:
-        raise InvalidInput(f"the connection of {base.name!r} cannot be asked; is it open?") from None
+        raise InvalidInput(f"the connection of {name!r} cannot be asked; is it open?") from None
     if any(is_view for is_view, *_ in found + here):
         raise NotRowWise(
-            f"{base.name!r} is a view, which may join, group or limit; give the base table, and the condition as "
-            "where=."
+            f"{name!r} is a view, which may join, group or limit; give the base table, and the condition as where=."
         )
+    if not here:
+        raise InvalidInput(f"there is no table {name!r}; give the name of a base table.")
     if len(found) != 1 or here != found:
         raise InvalidInput(
-            f"{base.name!r} is temporary, not committed, or one of several tables of that name; make it a table "
+            f"{name!r} is temporary, not committed, or one of several tables of that name; make it a table "
             "without TEMP, commit it, and say where it is: connection.table(name, database=(catalog, schema))."
         )
-    ((_, catalog, schema, name, sql, engine),) = found
+    ((_, catalog, schema, real, sql, engine),) = found
     if engine != "duckdb":
-        raise InvalidInput(f"{base.name!r} is in an attached database of type {engine}; copy it into DuckDB.")
+        raise InvalidInput(f"{name!r} is in an attached database of type {engine}; copy it into DuckDB.")
     if "collate" in sql.lower():
         raise InvalidInput(
-            f"{base.name!r} has a collation, which calls different texts, and so different people, equal; make a table "
+            f"{name!r} has a collation, which calls different texts, and so different people, equal; make a table "
             "without COLLATE."
         )
-    computed = _computed(connection, [catalog, schema, name]) & used if "generated always" in sql.lower() else set()
-    if computed:
-        raise InvalidInput(
-            f"column {min(computed)!r} of {base.name!r} is computed when it is read (GENERATED, or a DEFAULT beside "
-            "such a column), which may change or fail; store its values, or give the table without it: "
-            f"connection.table({base.name!r}).drop({min(computed)!r})."
-        )
-    if connection.get_schema(name, catalog=catalog, database=schema) != base.schema:
-        raise InvalidInput(CHANGED.format(base.name))
-    return base.copy(name=name, namespace=import_ibis().expr.operations.Namespace(catalog=catalog, database=schema))
+    place = (catalog, schema, real)
+    with connection.cursor() as cursor:
+        columns = cursor.execute(COLUMNS, list(place)).fetchall()
+    stored = {column: stored_column(column, kind) for column, kind, _ in columns}
+    why = "is computed when it is read (GENERATED, or a DEFAULT beside such a column), which may change or fail; store its values"
+    computed = {column for column, _, default in columns if default is not None}
+    return DuckSource(
+        duckdb_rows(stored),
+        stored=stored,
+        origin=".".join(map(quoted_name, place)),
+        connection=connection,
+        own=True,
+        refused=dict.fromkeys(computed, why) if "generated always" in sql.lower() else {},
+        require_unchanged=partial(_require_unchanged, connection, place, definition(connection, place)),
+    )
 
 
-def definitions(connection: Any, bases: Iterable[Any]) -> dict[Any, Any]:
-    """The SQL that makes placed tables, with types, collations and defaults; None where there is no table."""
+COLUMNS = (
+    "SELECT column_name, data_type, column_default FROM duckdb_columns() WHERE database_name = $1 AND schema_name = $2 "
+    "AND table_name = $3 ORDER BY column_index"
+)
+
+
+def definition(connection: Any, place: tuple[str, str, str]) -> Any:
+    """The SQL that makes a table, with types, collations and defaults; None where there is no table."""
     query = (
         "SELECT t.sql, d.type FROM duckdb_tables() AS t, duckdb_databases() AS d WHERE d.database_name = $1 "
         "AND t.database_name = $1 AND t.schema_name = $2 AND t.table_name = $3"
     )
-    with connection.con.cursor() as cursor:
-        return {base: cursor.execute(query, [*base.namespace.args, base.name]).fetchone() for base in bases}
+    with connection.cursor() as cursor:
+        return cursor.execute(query, list(place)).fetchone()
 
 
-def require_unchanged(connection: Any, known: Mapping[Any, Any]) -> None:
-    """Refuse tables that are gone, or other than when they were opened: a view, or with columns of other types."""
+def _require_unchanged(connection: Any, place: tuple[str, str, str], known: Any) -> None:
+    """Refuse a table that is gone, or other than when it was opened: a view, or with columns of other types."""
     try:
-        now = definitions(connection, known)
+        now = definition(connection, place)
     except Exception:
-        now = None
-    if now is None:
+        now = ()
+    if now == ():
         raise InvalidInput("the connection of the table cannot be asked; is it open?")
-    for base, definition in known.items():
-        if now[base] != definition:
-            raise InvalidInput(CHANGED.format(base.name))
+    if now != known:
+        raise InvalidInput(CHANGED.format(place[-1]))
 
 
-def _named_alike(cursor: Any, base: Any) -> list[tuple[Any, ...]]:
+def _named_alike(cursor: Any, name: str, catalog: str | None, schema: str | None) -> list[tuple[Any, ...]]:
     """Tables and views that a name may mean: whether it is a view, catalog, schema, name, SQL, kind of database.
 
     As DuckDB reads names: in any case; one without a schema or catalog may be any of that name.
@@ -216,22 +484,5 @@ def _named_alike(cursor: Any, base: Any) -> list[tuple[Any, ...]]:
         "AND lower(f.database_name) = lower(coalesce($3, f.database_name))"
         for kind in ("table", "view")
     )
-    found: list[tuple[Any, ...]] = cursor.execute(
-        query, [base.name, base.namespace.database, base.namespace.catalog]
-    ).fetchall()
+    found: list[tuple[Any, ...]] = cursor.execute(query, [name, schema, catalog]).fetchall()
     return found
-
-
-def _computed(connection: Any, place: list[str]) -> set[str]:
-    """Columns with an expression; DuckDB's catalog does not tell those that are computed from those with a default."""
-    with connection.con.cursor() as cursor:
-        found = cursor.execute(
-            "SELECT column_name FROM duckdb_columns() WHERE database_name = $1 AND schema_name = $2 "
-            "AND table_name = $3 AND column_default IS NOT NULL",
-            place,
-        ).fetchall()
-    return {name for (name,) in found}
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from utmost.errors import InvalidInput, NotRowWise
-from utmost.release.engines.duckdb import connect
-from utmost.release.source import ROWS, Source
+from utmost.release.engines.duckdb import DuckSource, connect, view_source
+from utmost.release.engines.sql_source import ROWS
 
 KNOWN_EXTENSIONS = ("arrow.uuid",)
 
@@ -20,12 +20,12 @@ def package_of(value: Any) -> str:
     return type(value).__module__.partition(".")[0]
 
 
-def open_frame(frame: Any) -> Source:
+def open_frame(frame: Any) -> DuckSource:
     """A frame of one of the packages in `FRAMES`."""
     return FRAMES[package_of(frame)](frame)
 
 
-def _open_pandas(frame: Any) -> Source:
+def _open_pandas(frame: Any) -> DuckSource:
     """A pandas frame through pyarrow, column by column; columns of objects are read as text."""
     import pyarrow
 
@@ -52,7 +52,7 @@ def _open_pandas(frame: Any) -> Source:
     return _open_arrow(pyarrow.table(columns), frozenset(text))
 
 
-def _open_polars(frame: Any) -> Source:
+def _open_polars(frame: Any) -> DuckSource:
     if type(frame).__name__ == "LazyFrame":
         raise NotRowWise("a LazyFrame may join or group before it is read; give a DataFrame: frame.collect().")
     if not hasattr(frame, "to_arrow") or not hasattr(frame, "columns"):
@@ -69,7 +69,7 @@ def _open_polars(frame: Any) -> Source:
     return _open_arrow(table)
 
 
-def _open_arrow(table: Any, untyped: frozenset[str] = frozenset()) -> Source:
+def _open_arrow(table: Any, untyped: frozenset[str] = frozenset()) -> DuckSource:
     import pyarrow
 
     if isinstance(table, pyarrow.RecordBatch):
@@ -87,8 +87,8 @@ def _open_arrow(table: Any, untyped: frozenset[str] = frozenset()) -> Source:
         table = table.set_column(i, name, plain)
     connection = connect()
     try:
-        connection.con.register(ROWS, table)
-        return Source(connection.table(ROWS), untyped, connection, table)
+        connection.register(ROWS, table)
+        return view_source(connection, table, untyped)
     except Exception:
         pass
     raise InvalidInput("a column is of a type that DuckDB does not know, such as float16 or decimal256; cast it first.")
@@ -174,5 +174,5 @@ def _require_names(names: Any) -> None:
         )
 
 
-FRAMES: dict[str, Callable[[Any], Source]] = {"pandas": _open_pandas, "polars": _open_polars, "pyarrow": _open_arrow}
+FRAMES: dict[str, Callable[[Any], DuckSource]] = {"pandas": _open_pandas, "polars": _open_polars, "pyarrow": _open_arrow}
 """Who opens a frame, by the package its class comes from."""

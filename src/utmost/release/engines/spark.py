@@ -25,7 +25,7 @@ from utmost.release.engines.spark_columns import MOST_DIGITS, Spark, quoted, req
 from utmost.release.engines.spark_frames import Frames
 from utmost.release.engines.spark_jobs import rows_of, unlogged
 from utmost.release.engines.spark_plans import row_wise_plan
-from utmost.release.source import CHANGED, FAILED, GONE, ROWS, Source, Statement, import_ibis
+from utmost.release.source import CHANGED, FAILED, GONE, Source, Statement
 
 SCHEME, PORT = "sc://", 15002
 KINDS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from utmost.errors import NotRowWise
 from utmost.release.engines.spark_columns import Columns, Spark, all_true, field_name
-from utmost.release.source import KEYS, import_ibis
+from utmost.release.source import KEYS
 
 
 class Frames:

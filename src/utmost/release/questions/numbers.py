@@ -34,7 +34,7 @@ from utmost.privacy import ApproxDP, GaussianDP, Level
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Of
 from utmost.release.conditions import EVERY_ROW, Where, as_condition
-from utmost.release.contributions import Contribution, ones, query
+from utmost.release.contributions import Contribution, ones, query, rows_with
 from utmost.release.questions.question import SHOWN, Question, as_loss, as_of, in_units, scaled, shown_with
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice, Moves
@@ -272,7 +272,7 @@ class Adds(Question):
         return Lattice(len(self.parts) * groups, moves, reach * self.rows_each, low, high)
 
     def query(self, source: Source, secret: bytes) -> Any:
-        """The sums over all rows, as an Ibis query."""
+        """The sums over all rows, as a query."""
         rows = dict(zip(self.parts, self.contributions(source), strict=True))
         return query(source, self.terms.unit, self.rows_each, rows, secret)
 
@@ -314,7 +314,7 @@ class AddsOnes(Adds):
         if self.terms.unit.id is not None:
             return super().query(source, secret)
         where = self.where.given
-        return source.rows_with(None if where is None else as_condition(where, source), self.parts[0])
+        return rows_with(source, None if where is None else as_condition(where, source), self.parts[0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

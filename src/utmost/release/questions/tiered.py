@@ -17,6 +17,7 @@ from utmost.privacy import require_pure
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.conditions import as_condition
 from utmost.release.contributions import Contribution, require_id, statement
+from utmost.release.expressions.values import case, compare, least_over, literal
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.count import Count
 from utmost.release.questions.majority import Majority
@@ -62,17 +63,15 @@ class OfTiers(Question):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         """What every row adds, in the sum of the first tier that it belongs to: t0, t1, ..., the rest last."""
-        import ibis
-
         (each,) = self.contributions(source)
         unit, parts = self.terms.unit, {}
         require_id(source, unit.id)
-        named = [(as_condition(tier.where, source), number) for number, tier in enumerate(unit.tiers)]
-        first = ibis.cases(*named, else_=len(named)).cast("int64")
+        named = [(as_condition(tier.where, source), literal(number)) for number, tier in enumerate(unit.tiers)]
+        first = case(named, literal(len(named)))
         if unit.id is not None:  # of all rows of the person, also of those that the question is not about
-            first = first.min().over(group_by=source.table[unit.id])
+            first = least_over(first, [source.column(unit.id)])
         for number in range(len(self.space.lines)):
-            mine = first == number
+            mine = compare("=", first, literal(number))
             both = mine if each.taking_part is None else each.taking_part & mine
             parts[f"t{number}"] = Contribution(both, each.value, each.least, each.most)
         return statement(source, unit, self.rows_each, parts, secret)
