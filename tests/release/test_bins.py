@@ -42,9 +42,8 @@ def test_a_bin_holds_its_lower_edge_and_not_its_upper(found):
     """DuckDB places every float beside an edge as bisection does."""
     values = beside(found.edges)
     source = engines.open_table(pyarrow.table({"x": pyarrow.array(values, pyarrow.float64(), from_pandas=False)}))
-    placed = source.connection.compile(
-        source.table.select(bin=bin_number(source.table.x, tuple(map(float, found.edges))))
-    )
+    query = source.table.select(bin=bin_number(source.table["x"], tuple(map(float, found.edges))))
+    placed = source.sql(query, source.origin)
     with source.cursor() as cursor:
         got = [place for (place,) in cursor.execute(placed).fetchall()]
     assert got == [by_bisection(found.edges, x) for x in values]
@@ -87,7 +86,7 @@ def test_edges_and_candidates_at_equal_distances(many):
         (edge_cells(source, "x", edges), edges, False),
         (range_cells(source, "x", edges), [a / 2 + b / 2 for a, b in itertools.pairwise(edges)], True),
     ):
-        got = source.integers(tally_statement(source, um.rows(at_most=9), 1, cells, None, b"s" * 32))
+        got = source.found(tally_statement(source, um.rows(at_most=9), 1, cells, None, b"s" * 32))
         wanted = collections.Counter(bisect.bisect_left(cuts, x) for x in known)
         assert list(got.values()) == [wanted[i] for i in range(len(cuts) + last)]
 

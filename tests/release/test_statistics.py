@@ -69,7 +69,7 @@ def point(question, secret=SECRET):
 
 def sums(source, contribution):
     """The sum of one contribution over all rows."""
-    return source.integers(statement(source, um.rows(10**6), 1, {"s": contribution}, SECRET))
+    return source.found(statement(source, um.rows(10**6), 1, {"s": contribution}, SECRET))
 
 
 KEYS = um.keys(ok=[True, False], n=[1, -1, 0], id=["a", "b"], other="elsewhere")
@@ -497,7 +497,7 @@ def test_an_engine_that_fails_says_one_fixed_sentence(monkeypatch):
 
     def then_closed(source, query):
         made = compiled(source, query)
-        source.connection.con.close()
+        source.connection.close()
         return made
 
     monkeypatch.setattr(Source, "statement", then_closed)
@@ -567,7 +567,7 @@ def test_what_always_fails_does_so_before_the_spend():
 def test_rows_that_do_not_fit_into_memory_are_put_where_nobody_else_reads():
     """The directory is made for this process, not guessed, and closed to others."""
     source = engines.open_table(as_table([]))
-    folder = Path(source.connection.con.execute("SELECT current_setting('temp_directory')").fetchone()[0])
+    folder = Path(source.connection.execute("SELECT current_setting('temp_directory')").fetchone()[0])
     assert folder.is_dir()
     assert folder.stat().st_mode & 0o777 == 0o700
     assert folder.name != f"utmost-duckdb-{os.getpid()}"

@@ -71,13 +71,12 @@ def _installed(package: str) -> str | None:
 def _engines() -> dict[str, dict[str, Any]]:
     """Which engines could read a table: by their packages and, of Spark, by Java; none is started."""
     duckdb, psycopg, spark = (_installed(name) for name in ("duckdb", "psycopg", "pyspark"))
-    ibis = _installed("ibis-framework")
     java = shutil.which("java") or os.environ.get("JAVA_HOME") or None
     with_java = f"Java: {java}" if java else "no Java: Spark Connect only (sc://...)"
     return {
-        "DuckDB": {"found": bool(duckdb and ibis), "words": f"duckdb {duckdb}" if duckdb else "not installed"},
+        "DuckDB": {"found": bool(duckdb), "words": f"duckdb {duckdb}" if duckdb else "not installed"},
         "PostgreSQL": {
-            "found": bool(psycopg and ibis),
+            "found": bool(psycopg),
             "words": f"psycopg {psycopg}; the server is where postgresql://... says" if psycopg else "not installed",
         },
         "Spark": {

@@ -254,7 +254,7 @@ def _ask(target: Any, asked: type[Question], level: Level, given: dict[str, Any]
     """Ask a session, or its planner, with what the command line says, each value read as its option says."""
     column = given[asked.name]
     source = target.source
-    kind = source.table[column].type() if isinstance(column, str) and column in source.columns else None
+    kind = source.type(column)
     arguments = {}
     for place, option in enumerate(asked.options):
         text = given[asked.name] if place == 0 else given[_key(option)]

@@ -285,7 +285,9 @@ def places(x: Expression, cuts: tuple[float, ...], at_edge: Literal["above", "be
         guess = made.floor(made.arithmetic("multiply", above, literal(scale / step)))
 
         def cut(place: Expression) -> Expression:
-            whole = made.arithmetic("add", literal(float(start)), made.arithmetic("multiply", place, literal(float(step))))
+            whole = made.arithmetic(
+                "add", literal(float(start)), made.arithmetic("multiply", place, literal(float(step)))
+            )
             return made.divide(whole, float(scale))
 
         upper = cut(made.arithmetic("add", guess, literal(1.0)))

@@ -410,17 +410,13 @@ def _every_nth(table: Relation, crowd: Relation, names: tuple[str, ...], rows_ea
     hashed = crowd.extend(key=_hashed(secret, crowd["crowd"]))
     people = hashed.select("crowd", "many", start=_as_share(hashed["key"]))
     rows = table.join(people, [made.compare("=", table["who"], people["crowd"])])
-    order = [
-        part for name in names for part in (made.is_known(rows[name]), made.coalesce(rows[name], literal(0)))
-    ]
+    order = [part for name in names for part in (made.is_known(rows[name]), made.coalesce(rows[name], literal(0)))]
     ranked = rows.extend(nth=made.row_number([rows["who"]], order))
     upto, before = (_taken(ranked, place, rows_each) for place in (ranked["nth"], ranked["nth"] - 1))
     return ranked.filter(made.compare(">", upto, before)).select(*table.columns)
 
 
-def _least_hashes(
-    rows: Relation, names: tuple[str, ...], rows_each: int, secret: bytes, differ: bool
-) -> Relation:
+def _least_hashes(rows: Relation, names: tuple[str, ...], rows_each: int, secret: bytes, differ: bool) -> Relation:
     """The rows of each person whose hashes are least; of rows that are alike each has a number of its own."""
     by = [rows["who"], *(rows[name] for name in names)]
     numbered = rows if differ else rows.extend(nth=made.row_number(by))

@@ -86,9 +86,7 @@ def grouped_statement(
             cells.select("cell", **{name: clamped(cells[name]) for name in contributions}), listed, size
         )
     sums = cells.aggregate(["cell"], **{name: made.total(cells[name]) for name in contributions})
-    return source.statement(
-        sums.select("cell", **{name: clamped(sums[name]) for name in contributions}), listed, size
-    )
+    return source.statement(sums.select("cell", **{name: clamped(sums[name]) for name in contributions}), listed, size)
 
 
 def marginal_statement(

@@ -78,6 +78,7 @@ def holders_statement(
     numbers = {name: part.column for name, part in contributions.items()}
     table = with_ids(source, unit, {**columns, "taking_part": taking_part.column, **numbers})
     table = table.filter(*(made.is_known(table[name]) for name in ("taking_part", *names)))
+    sums: Relation
     if unit.id is None:
         sums = table.aggregate(names, **{HOLDERS: made.count(), **_sums(table, contributions)})
     else:

@@ -58,9 +58,9 @@ def read_categories(text: Any, kind: Any) -> list[Any] | Bins:
     listed = [part.strip() for part in str(text).split(",") if part.strip()]
     if not listed:
         raise InvalidInput("--categories lists the public values, separated by commas: --categories 'yes,no'.")
-    if kind is not None and kind.is_boolean():
+    if kind is not None and kind.kind == "boolean":
         return [_truth(part) for part in listed]
-    return read_numbers(text, kind) if kind is not None and kind.is_numeric() else listed
+    return read_numbers(text, kind) if kind is not None and kind.is_number else listed
 
 
 def read_numbers(text: Any, kind: Any) -> list[Any]:

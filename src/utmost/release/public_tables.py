@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.expressions import values as made
-from utmost.release.expressions.relations import Public
+from utmost.release.expressions.relations import Public, selected
 from utmost.release.groups import key_type, one_column
 from utmost.release.keys import as_arrow, as_key_type
 from utmost.release.source import PUBLIC, Source
@@ -41,10 +41,12 @@ def with_public(source: Source, frame: Any, on: Any) -> Source:
     name = f"{PUBLIC}{content}"
     names = {column: f"{name} {column}" for column in listed.column_names}  # that no private column has
     renamed = listed.rename_columns(list(names.values()))
-    other = Public({column: key_type(kind) for column, kind in zip(names.values(), listed.schema.types, strict=True)}, name)
+    other = Public(dict(zip(names.values(), map(key_type, listed.schema.types), strict=True)), name)
     joined = source.table.join(other, [made.compare("=", value, other[names["key"]])], "left")
-    both = joined.select(*source.columns, **{column: joined[names[column]] for column in added.column_names})
-    return replace(source, table=both, public={**source.public, name: renamed}, conditions={})
+    own = {column: joined[column] for column in source.columns}
+    both = selected(joined, own | {column: joined[names[column]] for column in added.column_names})
+    said = (*source.said, f"{name} on {on}")
+    return replace(source, table=both, said=said, public={**source.public, name: renamed}, conditions={})
 
 
 def _columns(source: Source, public: pyarrow.Table, on: Any) -> pyarrow.Table:

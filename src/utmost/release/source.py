@@ -40,8 +40,9 @@ PUBLIC = "public_table_"
 
 @dataclass(frozen=True)
 class Statement:
-    """What an engine is asked: it yields integers under these names. It may hold the data set's secret, and is never
-    shown.
+    """What an engine is asked; it yields integers under these names.
+
+    It may hold the data set's secret, and is never shown.
 
     It yields one row; or one for each of some public keys, at the place that its column `cell` says; or one for each
     key that there is, whose first columns are the key: `labels` names their types.

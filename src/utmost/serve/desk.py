@@ -116,9 +116,9 @@ class Desk:
         return self._of(visitor, name).dataset
 
     def column_types(self, visitor: Visitor, name: str) -> dict[str, Any]:
-        """The columns of the table and their Ibis types: the schema is public."""
+        """The columns of the table and their types: the schema is public."""
         source = self._of(visitor, name).planning.source
-        kinds = source.table.schema().items()
+        kinds = source.table.columns.items()
         return {column: kind for column, kind in kinds if column not in source.refused}
 
     def columns(self, visitor: Visitor, name: str) -> dict[str, str]:

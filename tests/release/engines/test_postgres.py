@@ -293,7 +293,7 @@ def test_tiny_values_on_coarse_grids(server):
     setting = Setting(engines.open_table(f"{url}#survey"), um.rows(at_most=9), "replace")
     for grid in (10**34, 10**100, 10**110):
         found = {"x": values(setting.source, "x", as_grid(0, 10**9 * grid, grid), None)}
-        point = setting.source.integers(statement(setting.source, setting.unit, 1, found, SECRET))
+        point = setting.source.found(statement(setting.source, setting.unit, 1, found, SECRET))
         assert point == {"x": min(10**9, 5 * 10**110 // grid)}
 
 
@@ -314,7 +314,7 @@ def test_failures_say_nothing(server):
         s.count("n > 0", privacy=1)
     assert str(s.spent) == "epsilon 0 of 2"
     with pytest.raises(EngineFailed) as failed:
-        plan.source.integers(read)
+        plan.source.found(read)
     assert str(failed.value) == FAILED
     assert failed.value.__cause__ is None
     assert failed.value.__context__ is None
@@ -330,7 +330,7 @@ def test_numbers_are_exact(server):
     tenths = total(setting, "x", 0, 1, "0.1", None, 1, "absolute", None)
     assert tenths.point(tenths.statement(SECRET)) == {"sum": 1000}
     whole = {"n": values(setting.source, "n", as_grid(0, 2**47, 1), None)}
-    found = setting.source.integers(statement(setting.source, setting.unit, 1, whole, SECRET))
+    found = setting.source.found(statement(setting.source, setting.unit, 1, whole, SECRET))
     assert found == {"n": 1000 * 2**47}
 
 

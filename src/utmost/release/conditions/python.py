@@ -205,8 +205,11 @@ class Term:
 
         return Term(sql.TryCast(this=self._node, to=sql.DataType.build(_type(target), dialect="duckdb")))
 
-    cast = try_cast
-    """The same: what does not fit is null, and no error."""
+    def cast(self, target: str) -> Term:
+        """As another type; refused where a value may not fit."""
+        from sqlglot import expressions as sql
+
+        return Term(sql.Cast(this=self._node, to=sql.DataType.build(_type(target), dialect="duckdb")))
 
     def lower(self) -> Term:
         """A text in lower case."""

@@ -62,8 +62,9 @@ def _read_by(value: Expression) -> Iterator[tuple[str, str]]:
         if part.op != "column":
             yield from _read_by(part)
         elif value.op == "read":
-            yield part.value, {"integer": "number", "float": "number", "boolean": "truth"}.get(
-                value.type.kind, value.type.kind
+            yield (
+                part.value,
+                {"integer": "number", "float": "number", "boolean": "truth"}.get(value.type.kind, value.type.kind),
             )
         elif value.op not in ("is_null", "not_null"):
             yield part.value, "text"

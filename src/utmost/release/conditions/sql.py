@@ -1,8 +1,8 @@
 """Conditions as people give them: SQL text, a function of the table's columns, or an Ibis expression.
 
 All of them become SQL text at the door (`python`, `ibis_values`), so there is one road: text is parsed and *rebuilt*
-from the typed expressions of `expressions`, which look at one row and fail on none, so no text of a user ever reaches an
-engine. What is not known is refused before anything is read. `Where` is a condition as questions carry it.
+from the typed expressions of `expressions`, which look at one row and fail on none, so no text of a user ever reaches
+an engine. What is not known is refused before anything is read. `Where` is a condition as questions carry it.
 
 In SQL they mean what they mean in DuckDB, but for these: decimal numbers are compared as floating-point numbers, so
 that a FLOAT of 0.1 is not a DECIMAL of 0.10 (but a 0.1 that is written beside a column of FLOAT is the nearest FLOAT);
@@ -20,15 +20,15 @@ from typing import Any, NoReturn
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError, shown
 from utmost.release.conditions.ibis_values import is_ibis, text_of_ibis
-from utmost.release.conditions.python import text_of_function
+from utmost.release.conditions.python import Term, text_of_function
 from utmost.release.expressions import values as made
 from utmost.release.expressions.values import PARTS, Expression
 from utmost.release.source import Source
 
 ALLOWED = (
-    "columns, numbers, texts and dates; =, <>, <, <=, >, >=, BETWEEN, IN (list), LIKE, ILIKE, IS NULL, IS [NOT] DISTINCT "
-    "FROM, AND, OR, NOT, TRY_CAST, parts of dates such as EXTRACT(year FROM born), days between dates, + - *, / by a "
-    "number, abs, least, greatest, CASE, COALESCE, lower, upper, substr, starts_with, ends_with and contains"
+    "columns, numbers, texts and dates; =, <>, <, <=, >, >=, BETWEEN, IN (list), LIKE, ILIKE, IS NULL, "
+    "IS [NOT] DISTINCT FROM, AND, OR, NOT, TRY_CAST, parts of dates such as EXTRACT(year FROM born), days between "
+    "dates, + - *, / by a number, abs, least, greatest, CASE, COALESCE, lower, upper, substr, starts_with, ends_with and contains"
 )
 TOO_DEEP = "the condition is nested too deeply; write it more plainly, such as a list of values with IN or .isin(...)."
 MOST_REMEMBERED = 100
@@ -127,6 +127,8 @@ def as_text(where: Any, source: Source) -> str:
     """A condition as SQL text: given so, or made of a function of the table's columns or of an Ibis expression."""
     if isinstance(where, str):
         return str.__str__(where)  # of a text that is also an Enum, what it says
+    if isinstance(where, Term):
+        return repr(where)
     try:
         if is_ibis(where):
             return text_of_ibis(where, source)
@@ -298,7 +300,8 @@ class Builder:
         inner, target = self.build(node.this), named_type(node.args["to"])
         if inner.is_literal and inner.type.kind == "text":  # DATE '2026-01-31', a public literal
             return made.dated(inner, made.type_named(target).kind)
-        if inner.is_literal or (inner.type.is_number and target == "float64"):  # which fails on none
+        widening = inner.type.is_number and target == "float64"
+        if inner.is_literal or widening or (inner.type.kind in ("integer", "text", "boolean") and target == "string"):
             return made.try_cast(inner, target)
         raise NotRowWise("CAST fails on values that do not fit; use TRY_CAST(... AS ...), which makes them null.")
 
@@ -455,4 +458,3 @@ def named_type(node: Any) -> str:
             "BOOLEAN, DATE or TIMESTAMP."
         )
     return known[name]
-

@@ -132,6 +132,4 @@ def _with_types(source: Source, types: Mapping[str, Any]) -> Source:
         column = values[name]
         declared = replace(column, type=replace(column.type, undeclared=False))
         values[name] = declared if target == "string" else try_cast(declared, str(target))
-    return replace(
-        source, table=selected(source.table, values), untyped=source.untyped - set(types), conditions={}
-    )
+    return replace(source, table=selected(source.table, values), untyped=source.untyped - set(types), conditions={})

@@ -34,7 +34,7 @@ from utmost.release.engines.rehearsal import EXTREMES, LONG
 from utmost.release.engines.sql_source import ROWS, Column, SqlSource
 from utmost.release.expressions.relations import Rows
 from utmost.release.expressions.sql import Dialect, quoted, quoted_name, within_dates
-from utmost.release.expressions.types import BOOLEAN, DATE, FLOAT, INSTANT, TEXT, TIMESTAMP, UINT64, Type, integer
+from utmost.release.expressions.types import BOOLEAN, DATE, FLOAT, INSTANT, TEXT, TIMESTAMP, Type, integer
 from utmost.release.expressions.values import Expression, decimal
 from utmost.release.source import CHANGED, KEYS, Statement
 
@@ -107,7 +107,9 @@ def stored_column(name: str, kind: str) -> Column:
     if kind.startswith("TIMESTAMP"):
         zoned = "TIME ZONE" in kind
         target = INSTANT if zoned else TIMESTAMP
-        whole = this if kind in ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE") else f"TRY_CAST({this} AS TIMESTAMP)"
+        if kind in ("TIMESTAMP_S", "TIMESTAMP_MS"):  # which hold more than TIMESTAMP, and fail to become one
+            return Column(kind, Type("opaque", kind), f"CASE WHEN {this} IS NOT NULL THEN TRUE END")
+        whole = f"TRY_CAST({this} AS TIMESTAMP)" if kind == "TIMESTAMP_NS" else this
         return Column(kind, target, within_dates(whole, target.kind, DUCKDB))
     return Column(kind, Type("opaque", NAMES.get(kind, kind.lower())), f"CASE WHEN {this} IS NOT NULL THEN TRUE END")
 
@@ -431,7 +433,10 @@ def open_duckdb_table(connection: Any, name: str, database: tuple[str | None, st
     with connection.cursor() as cursor:
         columns = cursor.execute(COLUMNS, list(place)).fetchall()
     stored = {column: stored_column(column, kind) for column, kind, _ in columns}
-    why = "is computed when it is read (GENERATED, or a DEFAULT beside such a column), which may change or fail; store its values"
+    why = (
+        "is computed when it is read (GENERATED, or a DEFAULT beside such a column), which may change or fail; store "
+        "its values"
+    )
     computed = {column for column, _, default in columns if default is not None}
     return DuckSource(
         duckdb_rows(stored),

@@ -174,5 +174,9 @@ def _require_names(names: Any) -> None:
         )
 
 
-FRAMES: dict[str, Callable[[Any], DuckSource]] = {"pandas": _open_pandas, "polars": _open_polars, "pyarrow": _open_arrow}
+FRAMES: dict[str, Callable[[Any], DuckSource]] = {
+    "pandas": _open_pandas,
+    "polars": _open_polars,
+    "pyarrow": _open_arrow,
+}
 """Who opens a frame, by the package its class comes from."""

@@ -106,9 +106,7 @@ def _applied(source: Source, step: Any) -> Source:
             text = value_text(value.to_expr(), below)
             values[column] = as_value(text, source)
             said.append(f"{text} AS {column}")
-    return replace(
-        source, table=selected(source.table, values), said=tuple(said), refused=refused, conditions={}
-    )
+    return replace(source, table=selected(source.table, values), said=tuple(said), refused=refused, conditions={})
 
 
 def _open_in_memory(data: Any) -> Source:

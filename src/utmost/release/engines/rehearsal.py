@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-WHOLE = [str(sign * 2**bits - less) for bits in (7, 8, 15, 16, 31, 32, 63, 64, 127, 128) for sign, less in ((1, 1), (-1, 0))]
+WHOLE = [
+    str(sign * 2**bits - less) for bits in (7, 8, 15, 16, 31, 32, 63, 64, 127, 128) for sign, less in ((1, 1), (-1, 0))
+]
 DECIMALS = [sign + "9" * digits for digits in (1, 4, 9, 18, 38) for sign in ("", "-")]
 FRACTIONS = ["0.5", "-0.5", "0.01", "-0.01", "1e-18", "1e18", "-1e18", "123456.789"]
 FLOATS = ["nan", "inf", "-inf", "-0.0", "1.7976931348623157e308", "-1.7976931348623157e308", "5e-324", "-5e-324"]
@@ -20,9 +22,30 @@ DATES = ["0001-01-01", "9999-12-31", "10000-01-01", "1582-10-04", "1970-01-01", 
 DATES += ["5881580-07-10", "5877642-06-25 (BC)", "294247-01-10", "4713-01-01 BC", "5874897-12-31"]
 TIMES = ["0001-01-01 00:00:00", "9999-12-31 23:59:59.999999", "2262-04-11 23:47:16.854775", "2016-12-31 23:59:60"]
 TIMES += ["1677-09-21 00:12:43.145225", "294247-01-10 04:00:54.775806", "290309-12-22 (BC) 00:00:00", "24:00:00"]
-TEXTS = ["", " ", "a", "true", "f", "'", '"', "%_\\", "\n\r\t", "é", "İ", "ß", "日本語", "\U0001f600", "\u202e", "-", "{}", "[]"]
+TEXTS = [
+    "",
+    " ",
+    "a",
+    "true",
+    "f",
+    "'",
+    '"',
+    "%_\\",
+    "\n\r\t",
+    "é",
+    "İ",
+    "ß",
+    "日本語",
+    "\U0001f600",
+    "\u202e",
+    "-",
+    "{}",
+    "[]",
+]
 TEXTS += ["1d", "0x10", "1_000", " 7 ", "+5", "٣", "1e400", "00000000-0000-0000-0000-000000000000", "\\xFF"]
-EXTREMES: tuple[str, ...] = tuple(dict.fromkeys(["0", "1", "-1", "2", *WHOLE, *DECIMALS, *FRACTIONS, *FLOATS, *DATES, *TIMES, *TEXTS]))
+EXTREMES: tuple[str, ...] = tuple(
+    dict.fromkeys(["0", "1", "-1", "2", *WHOLE, *DECIMALS, *FRACTIONS, *FLOATS, *DATES, *TIMES, *TEXTS])
+)
 """What columns are made of, as text that an engine reads into every type it can."""
 PLACES = ("dimension", "place")
 """Columns of a table of keys that say which list a key is of, and where it stands there."""

@@ -37,7 +37,7 @@ class Relation:
         """The rows of which all of some conditions are true."""
         return Filter(self.columns, self, conditions)
 
-    def aggregate(self, by: Sequence[str] = (), **numbers: Expression) -> Aggregate:
+    def aggregate(self, by: Sequence[str] = (), /, **numbers: Expression) -> Aggregate:
         """One row, or one for each combination of the values of some columns."""
         kinds = {name: self.columns[name] for name in by}
         for name, number in numbers.items():

@@ -341,7 +341,9 @@ class _Writer:
     def _widened(self, one: rel.Union, side: rel.Relation, used: list[str]) -> dict[str, Expression]:
         """The columns of one side of a union in types that hold both sides'."""
         wide = {name for name in used if one.columns[name].is_wide and not side.columns[name].is_wide}
-        return {name: Expression("widen", one.columns[name], (side[name],)) if name in wide else side[name] for name in used}
+        return {
+            name: Expression("widen", one.columns[name], (side[name],)) if name in wide else side[name] for name in used
+        }
 
     def _from(
         self, values: Mapping[str, Expression], parent: rel.Relation, conditions: tuple[Expression, ...] = ()
@@ -373,4 +375,3 @@ def with_table(name: str, rows: str, sql: str) -> str:
     """A statement in which a table of this name is these rows."""
     first = f"WITH {quoted_name(name)} AS ({rows})"
     return f"{first}, {sql.removeprefix('WITH ')}" if sql.startswith("WITH ") else f"{first} {sql}"
-

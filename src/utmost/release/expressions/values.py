@@ -506,7 +506,7 @@ def type_named(name: str) -> Type:
     known = {"float64": FINITE, "float": FINITE, "string": TEXT, "text": TEXT, "boolean": BOOLEAN, "date": DATE}
     known |= {"timestamp": TIMESTAMP, "timestamp(6)": TIMESTAMP}
     if name not in known:
-        raise InvalidInput(f"there is no type {name} to read as; use BIGINT, DOUBLE, DECIMAL(p, s), TEXT, BOOLEAN, DATE.")
+        raise InvalidInput(f"there is no type {name} to read as; use BIGINT, DOUBLE, DECIMAL(p, s), TEXT or DATE.")
     return known[name]
 
 
@@ -605,8 +605,8 @@ def absolute(value: Expression) -> Expression:
 def floor(value: Expression) -> Expression:
     """The largest whole number at or below a float, as a float."""
     low, high = value.type.low, value.type.high
-    ends = (end if math.isinf(end) else float(math.floor(end)) for end in (low, high))
-    return Expression("floor", real(*ends, 0.0), (value,))
+    low, high = (end if math.isinf(end) else float(math.floor(end)) for end in (low, high))
+    return Expression("floor", real(low, high, 0.0), (value,))
 
 
 def scaled(value: Expression, by: Fraction) -> Expression:
