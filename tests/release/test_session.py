@@ -27,6 +27,7 @@ from utmost.errors import (
 )
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.release import Audit, engines
+from utmost.release.engines.duckdb import DuckSource
 from utmost.release.questions import Question
 
 SMALL = [("a", 1.0, 3, True), ("b", 4.5, -2, False), ("a", None, 5, True), (None, 2.0, 1, None)]
@@ -107,7 +108,7 @@ def test_budgets_are_kept(tmp_path):
     """Refused before anything is read or charged; another unit, budget or neighbours under one name are refused."""
     s = um.Session(as_table(SMALL), "t", um.rows(at_most=10), "replace", budget=1, ledger=tmp_path / "b.db")
     s.count("n > 0", 0.75)
-    unread = mock.patch.object(engines.Source, "integers", side_effect=AssertionError("read"))
+    unread = mock.patch.object(engines.Source, "found", side_effect=AssertionError("read"))
     with unread, pytest.raises(BudgetSpent, match=r"0\.25"):
         s.count("n > 1", 0.5)
     assert str(s.left) == "epsilon 0.25 of 1"
@@ -124,7 +125,7 @@ def test_budgets_are_kept(tmp_path):
 def test_plans_read_and_spend_nothing():
     """All plans with an engine that refuses to answer; their accuracy is the answer's accuracy before."""
     s = session(SMALL, um.rows(at_most=10))
-    with mock.patch.object(engines.Source, "integers", side_effect=AssertionError("read")):
+    with mock.patch.object(engines.Source, "found", side_effect=AssertionError("read")):
         plans = asked(s.plan)
     assert str(s.spent) == "epsilon 0 of 1000"
     for plan, answer in zip(plans, asked(s), strict=True):
@@ -238,8 +239,8 @@ def test_no_private_value_in_any_error():
     s = um.Session(table, "t", um.people("id", rows_each=1, at_most=5), "replace", budget=100, types={"n": int})
     for answer in (s.count("n > 0", 1), s.sum("n", 0, 5, 1), s.majority("n = 3", 1)):
         assert junk not in answer.to_json()
-    rehearsed = mock.patch.object(engines.Source, "rehearse")
-    failing = mock.patch.object(engines.Source, "run", side_effect=RuntimeError(junk))
+    rehearsed = mock.patch.object(type(s.source), "rehearse")
+    failing = mock.patch.object(type(s.source), "one_row", side_effect=RuntimeError(junk))
     with rehearsed, failing, pytest.raises(EngineFailed) as caught:
         s.count("n > 2", 1)
     assert junk not in str(caught.value)
@@ -257,7 +258,7 @@ def test_wrong_use_says_what_to_do(tmp_path):
     table = as_table(SMALL)
     good = {"unit": um.rows(at_most=10), "neighbours": "replace", "budget": 1}
     s = um.Session(table, "t", **good)
-    with mock.patch.object(engines.Source, "integers", side_effect=AssertionError("read")):
+    with mock.patch.object(engines.Source, "found", side_effect=AssertionError("read")):
         for wrong, kind, words in (
             (lambda: um.rows(), InvalidInput, "at most"),
             (lambda: um.Session(table, "t", **(good | {"neighbours": None})), InvalidInput, "'replace'"),
@@ -438,8 +439,8 @@ def test_an_engine_that_fails_has_an_exit_code_of_its_own(tmp_path):
     """The spend stands, so it is neither a refusal nor wrong use; a script can tell."""
     asked = ("--count", "age >= 65", "--privacy", 0.5, "--budget", 1)
     with (
-        mock.patch.object(engines.Source, "rehearse"),
-        mock.patch.object(engines.Source, "run", side_effect=RuntimeError),
+        mock.patch.object(DuckSource, "rehearse"),
+        mock.patch.object(DuckSource, "one_row", side_effect=RuntimeError),
     ):
         failed = release_command(tmp_path, *asked)
     assert failed.returncode == 70

@@ -11,10 +11,10 @@ import pytest
 
 import utmost as um
 from utmost.errors import InvalidInput, NotRowWise
-from utmost.release.expressions.values import count, total
 from utmost.release import engines
 from utmost.release.conditions import as_condition
 from utmost.release.contributions import as_grid, values
+from utmost.release.expressions.values import count, total
 
 A = [1, 2, None, 2**63 - 1, -(2**63), 5, 0]
 B = [0.5, None, math.nan, 1e300, -1e300, math.inf, 1e-300]

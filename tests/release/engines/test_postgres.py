@@ -130,7 +130,7 @@ def test_tables_made_with_ibis(server):
         ("id BETWEEN 'a' AND 'b'", "collation"),
         ("id ILIKE 'A%'", "locale"),
         (lambda t: t.n.cast("string") == "1", None),
-        (lambda t: t.x.cast("string") == "1.0", "write numbers"),
+        (lambda t: t.x.try_cast("string") == "1.0", "write numbers"),
         ("id > 5", "convert rows"),
         ("n > (SELECT avg(n) FROM survey)", "not allowed"),
         ("pg_sleep(1) IS NULL", "not allowed"),
@@ -148,18 +148,23 @@ def test_conditions_that_differ_or_fail_are_refused(opened, where, words):
 
 
 def test_dates(server):
-    """Comparisons agree, infinite dates included; parts of dates are refused."""
+    """Comparisons and parts of dates agree; those outside of the years 1 to 9999, infinite ones too, are null."""
     connection, url = server
     connection.execute(
         "CREATE TABLE IF NOT EXISTS born AS SELECT * FROM (VALUES (DATE '1990-01-31', TIMESTAMP '2020-01-01 12:00'), "
         "('infinity', '-infinity'), (NULL, NULL), ('0044-03-15 BC', '2020-01-01')) AS t (day, at)"
     )
     setting = Setting(engines.open_table(f"{url}#born"), um.rows(at_most=9), "replace")
-    for where, wanted in (("day >= '1990-01-01'", 2), ("at < '2020-01-01 06:00:00'", 2), ("day = '1990-01-31'", 1)):
+    for where, wanted in (
+        ("day >= '1990-01-01'", 1),
+        ("at < '2020-01-01 06:00:00'", 1),
+        ("day = '1990-01-31'", 1),
+        ("EXTRACT(year FROM day) > 1980", 1),
+        ("EXTRACT(hour FROM at) = 12 AND minute(at) = 0", 1),
+        ("day IS NULL", 3),
+    ):
         asked = count(setting, where, 1, "rows", "absolute", None)
         assert asked.point(asked.statement(SECRET)) == {"count": wanted}
-    with pytest.raises(NotRowWise, match="infinite dates"):
-        count(setting, "EXTRACT(year FROM day) > 1980", 1, "rows", "absolute", None)
 
 
 @pytest.mark.parametrize(
@@ -262,14 +267,14 @@ def test_moments_are_compared_whatever_the_zone(mixed):
     source = engines.open_table(f"{mixed}#mixed")
     setting = Setting(source, um.rows(at_most=9), "replace")
     for zone in ("UTC", "Asia/Kolkata"):
-        source.connection.con.execute(f"SET TIME ZONE '{zone}'")
+        source.link.cursor().execute(f"SET TIME ZONE '{zone}'")
         for where, wanted in (
             ("seen = '2020-01-01T12:00:00+01:00'", 1),
             ("seen = '2020-01-01 16:30:00+05:30'", 1),
-            ("seen > '2020-01-01 11:00:00Z'", 1),
+            ("seen > '2020-01-01 10:59:00Z'", 1),  # and not the infinite one, which is null
             ("seen IN ('2020-01-01 11:00:00Z', '2021-01-01 11:00:00Z')", 1),
             ("seen BETWEEN '2020-01-01 11:00:00Z' AND '2021-01-01 11:00:00Z'", 1),
-            ("seen IS NULL", 1),
+            ("seen IS NULL", 2),
         ):
             asked = count(setting, where, 1, "rows", "absolute", None)
             assert asked.point(asked.statement(SECRET)) == {"count": wanted}, where
@@ -319,7 +324,7 @@ def test_failures_say_nothing(server):
     assert failed.value.__cause__ is None
     assert failed.value.__context__ is None
     with pytest.raises(Exception, match="read-only"):
-        plan.source.connection.con.execute("CREATE TABLE written (n int)")
+        plan.source.link.cursor().execute("CREATE TABLE written (n int)")
 
 
 def test_numbers_are_exact(server):
@@ -367,7 +372,7 @@ def test_many_cells_are_counted_at_once(server):
     connection, url = server
     put(connection, [("a", 1.0, 1, True), ("a", 1.0, 998, True), ("b", None, None, None)])
     source = engines.open_table(f"{url}#survey")
-    source.connection.con.execute("SET statement_timeout = '60s'")
+    source.link.cursor().execute("SET statement_timeout = '60s'")
     for unit in (um.rows(at_most=9), um.people("id", 2, 9)):
         setting = Setting(source, unit, "replace")
         asked = histogram(setting, "n", list(range(999)), 1, "other", None, "rows", "absolute")
@@ -521,7 +526,7 @@ def test_backslashes_are_no_escapes(server):
 
 
 def test_exclusive_or(server):
-    """Nested, it needs parentheses that Ibis does not write."""
+    """Nested, it needs parentheses."""
     import itertools
 
     connection, url = server
@@ -534,7 +539,3 @@ def test_exclusive_or(server):
     for where in (lambda t: (t.a ^ t.b) ^ t.c, lambda t: t.a ^ (t.b ^ t.c), lambda t: ~((t.a ^ t.b) ^ t.c)):
         asked = count(setting, where, 1, "rows", "absolute", None)
         assert asked.point(asked.statement(SECRET)) == {"count": 4}
-    t = source.table
-    for table in (t.filter(t.a ^ t.b), t.mutate(d=t.a ^ t.b), t.filter(~((t.a ^ t.b) ^ t.c))):
-        with pytest.raises(NotRowWise, match="conditions of conditions"):
-            engines.open_table(table)

@@ -28,7 +28,8 @@ from utmost.release.source import Source
 ALLOWED = (
     "columns, numbers, texts and dates; =, <>, <, <=, >, >=, BETWEEN, IN (list), LIKE, ILIKE, IS NULL, "
     "IS [NOT] DISTINCT FROM, AND, OR, NOT, TRY_CAST, parts of dates such as EXTRACT(year FROM born), days between "
-    "dates, + - *, / by a number, abs, least, greatest, CASE, COALESCE, lower, upper, substr, starts_with, ends_with and contains"
+    "dates, + - *, / by a number, abs, least, greatest, CASE, COALESCE, lower, upper, substr, starts_with, ends_with "
+    "and contains"
 )
 TOO_DEEP = "the condition is nested too deeply; write it more plainly, such as a list of values with IN or .isin(...)."
 MOST_REMEMBERED = 100

@@ -235,9 +235,20 @@ def _put(cursor: Any, name: str, listed: Any) -> None:
     cursor.unregister("given_public_table")
 
 
+MOMENTS = (
+    "CASE WHEN made_up = 'infinity' THEN CAST('infinity' AS TIMESTAMP WITH TIME ZONE) "
+    "WHEN made_up = '-infinity' THEN CAST('-infinity' AS TIMESTAMP WITH TIME ZONE) "
+    "WHEN TRY_CAST(made_up AS BIGINT) NOT IN (9223372036854775807, -9223372036854775807) "
+    "THEN make_timestamptz(TRY_CAST(made_up AS BIGINT)) END"
+)
+"""Extreme moments, in microseconds."""
+
+
 def _made_up(name: str, column: Column) -> str:
     if column.type.kind == "opaque" and column.kind not in NAMES:  # of nested types there is none but null
         return f"CAST(NULL AS {column.kind}) AS {quoted_name(name)}"
+    if column.type.kind == "instant":  # which TRY_CAST fails to read of some texts
+        return f"{MOMENTS} AS {quoted_name(name)}"
     return f"TRY_CAST(made_up AS {column.kind}) AS {quoted_name(name)}"
 
 

@@ -18,6 +18,8 @@ from utmost.release.engines.postgres import open_postgres_table
 from utmost.release.expressions.relations import selected
 from utmost.release.source import CHANGED, Source
 
+PLAIN = frozenset(("int8", "int16", "int32", "int64", "float32", "float64", "string", "boolean", "date"))
+"""Types that Ibis and we call by the same names."""
 ROW_WISE = frozenset(("DatabaseTable", "InMemoryTable", "UnboundTable", "Project", "Filter", "DropColumns"))
 REMEDIES = {
     "JoinChain": "join beforehand, into a table with one row per unit",
@@ -79,7 +81,10 @@ def _open_base(base: Any, connection: Any) -> Source:
         raise InvalidInput(
             f"tables in {connection.name} cannot be opened; give a DuckDB or PostgreSQL table, a file or a frame."
         )
-    if list(base.schema.names) != list(source.columns):
+    known = {name: str(kind(nullable=True)) for name, kind in base.schema.items()}
+    now = {name: str(kind) for name, kind in source.table.columns.items()}
+    changed = any(kind != now[name] and {kind, now[name]} & PLAIN for name, kind in known.items() if name in now)
+    if changed or list(known) != list(now):
         raise InvalidInput(CHANGED.format(base.name))  # Ibis remembers older ones
     return source
 

@@ -139,7 +139,8 @@ class Covariance(Parts):
             distances_to_ends(source, column, grid, where)
             for column, grid, where in zip((self.x, self.y), self.grids, (self.where.given, None), strict=True)
         )
-        assert u.taking_part is not None and w.taking_part is not None, "of values, only some rows have any"
+        assert u.taking_part is not None, "only some rows have a value"
+        assert w.taking_part is not None, "only some rows have a value"
         both = u.taking_part & w.taking_part
         (wide, high), area = self.widths, self.area
         pairs = ((less_u, less_w, area), (less_u, w, area), (u, less_w, area), (u, w, area))
