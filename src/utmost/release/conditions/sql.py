@@ -22,6 +22,7 @@ from typing import Any
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError, shown
 from utmost.release.allowed import OF_INSTANTS, PARTS, refuse
+from utmost.release.conditions.parser import parse_sql
 from utmost.release.conditions.typed import Operand, as_kind, dated, moment_of, named_type, type_named
 from utmost.release.source import Source, import_ibis, kind_of
 
@@ -219,7 +220,7 @@ def _parsed(text: str, source: Source, what: str) -> Operand:
             "a column of it beforehand."
         )
     try:
-        statements = sqlglot.parse(text, read="duckdb")
+        statements = parse_sql(text)
     except (sqlglot.errors.SqlglotError, RecursionError):
         raise NotRowWise(
             f"the condition is not SQL that can be read: {shown(text)}. Write one such as 'age >= 65'."
