@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from utmost.errors import BadFile, InvalidInput
 from utmost.exact.saved import NONSENSE, canonical
 from utmost.survey.form import SHOWN, Form
-from utmost.survey.respondent_page import MODULE, module_text, page_of_form
+from utmost.survey.respondent_page import MODULE, module_text, page_of_form, require_stateable
 
 if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
@@ -162,6 +162,9 @@ class FormSite:
     """
 
     collector: Collector
+
+    def __post_init__(self) -> None:
+        require_stateable(self.collector.form)
 
     @cached_property
     def page(self) -> bytes:
