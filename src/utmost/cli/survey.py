@@ -19,6 +19,7 @@ from utmost.design import local
 from utmost.design.local.estimation import Estimate
 from utmost.design.local.survey import Survey
 from utmost.errors import InvalidInput
+from utmost.exact import is_digits
 from utmost.exact.saved import format_of, require_ours
 from utmost.privacy import require_accepted
 from utmost.space import label_from_json
@@ -279,7 +280,7 @@ def _estimate_form(
 
 def _pair(text: str, count: int) -> tuple[int, int]:
     parts = [part.strip() for part in text.split(",")]
-    if len(parts) != 2 or not all(part.isdecimal() and 1 <= int(part) <= count for part in parts):
+    if len(parts) != 2 or not all(is_digits(part) and 1 <= int(part) <= count for part in parts):
         raise InvalidInput(f"--cross is {text!r}; give two questions by number, from 1 to {count}, such as 1,2.")
     return int(parts[0]) - 1, int(parts[1]) - 1
 
