@@ -127,6 +127,10 @@ class LedgerFailed(UtmostError):
     """A ledger's disk or server failed, or stayed busy; the message says what was recorded and what to do."""
 
 
+class NotKept(UtmostError):
+    """A response could not be written to its file: it was not taken, and can be sent again."""
+
+
 class UnknownDataset(InvalidInput):
     """A ledger has no account of this name."""
 

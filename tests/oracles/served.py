@@ -7,12 +7,13 @@ import random
 import re
 import threading
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import uvicorn
 
-from utmost.serve.app import make_app
+from utmost.serve.app import uvicorn_config
 from utmost.serve.credentials import new_key
 from utmost.serve.settings import read_settings
 
@@ -69,9 +70,7 @@ key = "{KEYS["carol"][1]}"
 @contextmanager
 def serving(settings):
     """The address of a server with these settings, while it runs."""
-    server = uvicorn.Server(
-        uvicorn.Config(make_app(settings), port=0, log_level="critical", access_log=False, log_config=None)
-    )
+    server = uvicorn.Server(uvicorn_config(replace(settings, port=0)))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
     thread.start()
     try:

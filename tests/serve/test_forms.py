@@ -65,7 +65,7 @@ def test_a_respondent_in_a_browser(served):
     with Browser() as browser:
         browser.visit(f"{url}/forms/pets")
         browser.wait("document.getElementById('loading').hidden")
-        browser.run("document.querySelectorAll('fieldset').forEach(f => f.querySelector('input[type=radio]').click())")
+        browser.run("document.querySelectorAll('[data-question]').forEach(f => f.querySelector('input').click())")
         browser.run("document.querySelector('button[type=submit]').click()")
         browser.wait("!document.getElementById('send').hidden")
         browser.run("document.getElementById('send').click()")

@@ -154,6 +154,86 @@ def test_a_page_with_a_forged_form_asks_nothing(browser, serve, monkeypatch):
     assert browser.run("document.getElementById('questions').hidden")
 
 
+GUESS = "document.getElementById('guess').textContent"
+SHOWN = "getComputedStyle(document.getElementById('%s')).display !== 'none'"
+
+
+def served_with(monkeypatch, change):
+    """From now on pages are served with other data; nothing but the data block is changed."""
+    from utmost.survey import collector, respondent_page
+
+    def changed(asked, send=""):
+        page = respondent_page.page_of_form(asked, send)
+        start, rest = page.split('id="form-data">')
+        data, end = rest.split("</script>", 1)
+        content = json.loads(data)
+        change(content["form"])
+        return f'{start}id="form-data">{json.dumps(content)}</script>{end}'
+
+    monkeypatch.setattr(collector, "page_of_form", changed)
+
+
+def weaker(epsilon, named, of):
+    """What a form of one question of two answers is changed to."""
+
+    def change(form):
+        form["privacy"]["epsilon"] = form["questions"][0]["privacy"]["epsilon"] = epsilon
+        form["questions"][0].update(named=named, of=of)
+
+    return change
+
+
+def test_text_and_acceptance_follow_from_the_data_that_are_drawn_from(browser, serve, monkeypatch):
+    """Integers that tell the truth 9999 times in 10000: the page says so, and draws only if that is accepted."""
+    served_with(monkeypatch, weaker("10", "9999", "10000"))
+    opened(browser, serve(um.survey.form("Data weakened", {"a": ["no", "yes"]}, 1.0))[0])
+    assert "at most 99.996 times in 100" in browser.run(GUESS)
+    assert "at most 99.99 times in 100" in browser.run("document.getElementById('shares').textContent")
+    assert "10-DP" in browser.run("document.getElementById('level').textContent")
+    assert browser.run(SHOWN % "weak")
+    browser.run("document.querySelectorAll('[name=q0]')[1].click()")
+    browser.run("document.querySelector('#questions button').click()")
+    assert "weak promise" in browser.run("document.getElementById('missing').textContent")
+    assert browser.run("document.getElementById('review').hidden")
+
+
+def test_a_level_that_the_text_cannot_state_asks_nothing(browser, serve, monkeypatch):
+    """Epsilon 20, proved by integers that tell the truth 99999999 times in 100000000."""
+    served_with(monkeypatch, weaker("20", "99999999", "100000000"))
+    opened(browser, serve(um.survey.form("Data of nothing", {"a": ["no", "yes"]}, 1.0))[0])
+    assert "promises next to nothing" in browser.run("document.getElementById('reason').textContent")
+    assert browser.run("document.getElementById('questions').hidden && document.getElementById('promise').hidden")
+    assert browser.run("document.querySelector('[data-question]')") is None
+
+
+def test_answers_are_those_of_the_data(browser, serve, monkeypatch):
+    """What a button says is what a response names: words and draw cannot be about different lists."""
+    served_with(monkeypatch, lambda form: form["questions"][0]["categories"].reverse())
+    opened(browser, serve(um.survey.form("Data reversed", {"a": ["no", "yes"]}, 1.0))[0])
+    labels = "[...document.querySelectorAll('label.answer:has([name=q0])')].map((label) => label.innerText)"
+    assert browser.run(labels) == ["yes", "no"]
+
+
+@pytest.mark.parametrize(
+    ("level", "times"),
+    [
+        *[(1, "74"), (2, "89"), (4.9, "99.261"), (5, "99.331"), (0.001, "51"), (11.5, "99.999")],
+        *[
+            (um.PureDP.from_ratio(3), "75"),
+            (um.PureDP.from_ratio("7/2"), "78"),
+            (um.PureDP.from_ratio(99_999), "99.999"),
+        ],
+    ],
+)
+def test_how_sure_somebody_can_be_is_never_understated(browser, serve, level, times):
+    """The promise in the page's words, and a box to tick from epsilon 5 on."""
+    form = um.survey.form("Sure", {"a": ["no", "yes"]}, level)
+    opened(browser, serve(form)[0])
+    assert f"at most {times} times in 100" in browser.run(GUESS)
+    assert float(times) >= 100 / (1 + math.exp(-form.level.log_growth)) - 1e-9
+    assert browser.run(SHOWN % "weak") == (form.level.log_growth > 5)
+
+
 # ---- a respondent ----
 
 ANSWER = """(() => {

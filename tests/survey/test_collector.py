@@ -1,14 +1,20 @@
-"""The collector: what it keeps, what it refuses, and that it keeps nothing about who sent it."""
+"""The collector: what it keeps, what it refuses, and that it keeps nothing about who sent it.
+
+Covers `survey/response_file`.
+"""
 
 import http.client
 import json
+import resource
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
 import utmost as um
-from utmost.errors import InvalidInput
+from utmost.cli import main
+from utmost.errors import InvalidInput, NotKept
 from utmost.survey.collector import local_server, read_collected
 
 FORM = um.survey.form("Pets in 2026", {"A cat?": ["no", "yes"], "Which?": list("abcdefgh")}, 1.0)
@@ -88,6 +94,122 @@ def test_files_of_other_forms_and_torn_files_are_named(collector, tmp_path):
         read_collected([torn], FORM)
 
 
+# ---- disks that are full, and processes that are killed ----
+
+
+@contextmanager
+def disk_of(size):
+    """No file of this process grows beyond so many bytes: the system takes what fits of a write, and then refuses."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("room", [0, 1, 40, 100])
+def test_a_disk_that_is_full_for_a_moment(collector, room):
+    """A line that does not fit is taken back; the same response is taken once there is room, and all are estimated."""
+    assert collector.receive(sent(1))
+    before = collector.file.read_bytes()
+    site = um.survey.FormSite(collector)
+    with disk_of(len(before) + room):
+        with pytest.raises(NotKept, match="send it again"):
+            collector.receive(sent(2))
+        reply = site.answer("POST", "/responses", sent(2))
+        assert reply.status == 503
+        assert str(collector.file).encode() not in reply.body
+        assert collector.file.read_bytes() == before
+        assert not collector.receive(sent(1))  # what is kept already is still known
+    assert collector.receive(sent(2))
+    assert not collector.receive(sent(2))
+    assert collector.receive(sent(3))
+    assert len(um.survey.Collector(FORM, collector.file).responses()) == 3
+    assert FORM.estimate(collector.responses()).people == 3
+    assert not torn_file(collector).exists()
+
+
+def torn_file(collector):
+    return collector.file.with_name(collector.file.name + ".torn")
+
+
+LINE = len(b'{"day":"2026-01-01","form":"0123456789abcdef","receipt":"') + 32
+
+
+@pytest.mark.parametrize("cut", [1, 5, 8, 13, 18, 30, LINE, LINE + 20, -2])
+@pytest.mark.parametrize("running", [True, False], ids=["while it runs", "before it starts"])
+def test_a_line_that_was_cut_short_is_set_aside_and_said(collector, caplog, cut, running):
+    """A killed process left the beginning of a line: whole ones are kept, it goes on, and nothing is lost."""
+    collector.receive(sent(1))
+    collector.receive(sent(2))
+    whole, torn = collector.file.read_bytes(), collector.file.read_bytes().splitlines()[1][:cut]
+    collector.file.write_bytes(whole + torn)
+    assert len(read_collected([collector.file], FORM)) == 2  # it can be estimated from as it is
+    assert "was cut short, and is left out" in caplog.text
+    assert collector.file.read_bytes() == whole + torn
+    taking = collector if running else um.survey.Collector(FORM, collector.file)
+    assert taking.receive(sent(3))
+    assert not taking.receive(sent(1))
+    assert "set aside in" in caplog.text
+    assert "yes" not in caplog.text  # nothing of a response is logged
+    assert torn_file(collector).read_bytes() == torn + b"\n"
+    assert torn_file(collector).stat().st_mode & 0o077 == 0
+    assert collector.file.read_bytes().startswith(whole)
+    assert len(um.survey.Collector(FORM, collector.file).responses()) == 3
+
+
+def test_a_last_line_that_lacks_only_its_end_counts(collector):
+    collector.receive(sent(1))
+    collector.file.write_bytes(collector.file.read_bytes().rstrip())
+    assert not um.survey.Collector(FORM, collector.file).receive(sent(1))
+    assert collector.receive(sent(2))
+    assert len(collector.responses()) == 2
+    assert not torn_file(collector).exists()
+
+
+@pytest.mark.parametrize("text", [b"notes of mine", b'{"day":"2026-01-01","form":"0000', b'{"name": "Eve', b"\xff\xfe"])
+def test_nothing_of_another_file_is_set_aside(tmp_path, text):
+    """What does not begin as a line of this form does is somebody's, and refused as it is."""
+    file = tmp_path / "notes.txt"
+    file.write_bytes(text)
+    with pytest.raises(InvalidInput):
+        um.survey.Collector(FORM, file)
+    assert file.read_bytes() == text
+    assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_room_for_neither_the_line_nor_what_is_set_aside(collector):
+    """Where not even the torn end can be copied, it stays where it is until it can."""
+    collector.receive(sent(1))
+    whole = collector.file.read_bytes()
+    collector.file.write_bytes(whole + whole[:50])
+    with disk_of(10), pytest.raises(NotKept):
+        collector.receive(sent(2))
+    assert collector.file.read_bytes() == whole + whole[:50]
+    assert collector.receive(sent(2))
+    assert torn_file(collector).read_bytes() == whole[:50] + b"\n"
+    assert len(collector.responses()) == 2
+
+
+def test_estimating_from_a_torn_file_by_the_command(tmp_path, capsys, monkeypatch):
+    """Also of a survey of one question, whose file may hold responses of either kind."""
+    alone = um.local.survey(["no", "yes"], 1.0, "A cat?")
+    one = um.survey.Collector(um.survey.Form.of(alone), tmp_path / "one.jsonl")
+    for number in range(40):
+        one.receive(sent(number, ["yes"], one.form.identity[:16]))
+    with one.file.open("ab") as opened:
+        opened.write(one.file.read_bytes()[:70])
+    alone.save(tmp_path / "one.json")
+    monkeypatch.setattr(
+        "sys.argv", ["utmost", "survey", "estimate", str(tmp_path / "one.json"), str(one.file), "--json"]
+    )
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    assert json.loads(capsys.readouterr().out)["people"] == 40
+
+
 def test_copies_and_files_count_once(collector, tmp_path):
     """What people copied or saved, on lines or not, beside a collector's file."""
     collector.receive(sent(1))
@@ -120,6 +242,7 @@ def test_over_http(collector):
         assert ask("POST", "/responses", sent(8), {"Content-Type": "text/plain"})[0] == 415
         assert ask("POST", "/responses", b"x" * 10**6, json_kind)[0] == 413
         assert ask("POST", "/responses", None, {**json_kind, "Content-Length": str(2**40)})[0] == 413
+        assert ask("POST", "/responses", sent(8), {**json_kind, "Transfer-Encoding": "chunked"})[0] == 411
         assert ask("POST", "/elsewhere", sent(8), json_kind)[0] == 405
         assert ask("GET", "/../../etc/passwd")[0] == 404
         assert ask("HEAD", "/")[1] == b""

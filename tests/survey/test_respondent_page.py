@@ -56,11 +56,25 @@ def test_unsafe_addresses_are_refused(send):
         page_of_form(um.local.survey(["no", "yes"], 1.0), send)
 
 
-@pytest.mark.parametrize(("epsilon", "times"), [(1, "74"), (2, "89"), (4.9, "99.261"), (0.001, "51")])
-def test_how_sure_somebody_can_be_is_never_understated(epsilon, times):
-    page = page_of_form(um.local.survey(["no", "yes"], epsilon))
-    assert f"at most {times} times in 100" in page
-    assert 'id="accept"' not in page
+def test_only_the_data_of_a_page_depend_on_its_level():
+    """So that nothing a person reads can differ from what is drawn: the module fills it in from the data."""
+    pages = [page_of_form(um.local.survey(["no", "yes"], epsilon, "q")) for epsilon in (1, 9)]
+    around = [re.sub(r'(?<=id="form-data">).*?(?=</script>)', "", page) for page in pages]
+    assert around[0] == around[1]
+    assert "times in 100" not in around[0]
+
+
+@pytest.mark.parametrize("level", [11.52, 20, um.PureDP.from_ratio(100_000), 5000])
+def test_a_level_that_no_page_can_state_is_refused(tmp_path, level):
+    """Rounded up, the promise would be 100 times in 100; the largest that is below has a page."""
+    made = um.survey.form("t", {"q": ["no", "yes"]}, level)
+    with pytest.raises(InvalidInput, match=r"99\.999 times in 100\. Make the form with a smaller epsilon"):
+        write_page(made, tmp_path)
+    assert not list(tmp_path.iterdir())
+    collector = um.survey.Collector(made, tmp_path / "responses.jsonl")
+    with pytest.raises(InvalidInput, match="cannot state a promise"):
+        um.survey.FormSite(collector)
+    assert page_of_form(um.local.survey(["no", "yes"], um.PureDP.from_ratio(99_999)))
 
 
 def test_numbers_that_browsers_round_are_refused():
@@ -68,10 +82,6 @@ def test_numbers_that_browsers_round_are_refused():
     for name in (2**53 + 1, (1, -(2**60))):
         with pytest.raises(InvalidInput, match="browsers round"):
             page_of_form(um.local.survey([name, 1], 1.0))
-
-
-def test_a_weak_promise_must_be_accepted():
-    assert 'id="accept"' in page_of_form(um.local.survey(["no", "yes"], 5.5))
 
 
 @pytest.mark.parametrize("name", ["index.html", "respond.js"])

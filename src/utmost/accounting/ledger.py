@@ -1,7 +1,7 @@
 """A ledger of privacy budgets that survives crashes, concurrency and analysts who choose as they go.
 
-A ledger keeps the accounts of some data sets: see `account.py` for what an account is. Here an account is opened, its
-name is made such that what looks the same is the same, and the place where a ledger is kept is chosen.
+A ledger keeps the accounts of some data sets: see `account.py` for what an account is, and `names.py` for its name.
+Here an account is opened, and the place where a ledger is kept is chosen.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import re
 import secrets
-import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +17,12 @@ from utmost.accounting.account import Account, Event, Filter, following
 from utmost.accounting.filters import choose
 from utmost.accounting.ledger_file import File
 from utmost.accounting.ledger_memory import Memory
+from utmost.accounting.names import as_name, as_text, require_new_name, skeleton
 from utmost.accounting.storage import START, Book, Storage
 from utmost.errors import BudgetMismatch, InvalidInput, shown
 from utmost.exact import Number
 from utmost.privacy import Level
 from utmost.space.family import as_neighbours
-
-UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
-)
-"""Joiners, fillers and selectors that Unicode lists as default-ignorable, beside the format characters (Cf)."""
 
 
 class Ledger:
@@ -71,21 +65,23 @@ class Ledger:
         Parameters
         ----------
         dataset : the name you give the data; the ledger cannot know whether two names mean the same people. How its
-            letters are composed makes no difference (Unicode NFC)
+            letters are composed makes no difference (Unicode NFC). A new name is in one script and does not look like
+            that of another account: letters of other scripts that look alike would open a second budget
         budget : PureDP, ApproxDP, ZCDP or GaussianDP; a number means that epsilon
         unit : whose data are protected, in words, such as "rows, at most 20000"
         neighbours : "replace" or "add-remove"
         filter : None for the one of the budget's kind; "basic" or "zcdp" for an (epsilon, delta) budget
         """
-        dataset, unit = _name(dataset), _text(unit, "unit")
+        dataset, unit = as_name(dataset), as_text(unit, "unit")
         as_neighbours(neighbours)
         chosen = choose(budget, filter)
         if math.inf in (getattr(chosen.budget, name, 0) for name in ("exponent", "rho", "mu")):
             raise InvalidInput(
                 f"the budget is {chosen.budget}: nothing would be protected; give a finite one, such as 1."
             )
-        with self._storage.write(dataset) as book:
+        with self._storage.write(dataset, f"names like {skeleton(dataset)}") as book:  # of two at once, one is first
             if book.secret(dataset) is None:
+                require_new_name(dataset, book.datasets())
                 _open_account(book, dataset, chosen, unit, neighbours)
         account = Account(self._storage, dataset)
         _require_same(account, chosen.budget, unit, neighbours, filter)
@@ -93,7 +89,7 @@ class Ledger:
 
     def account(self, dataset: str) -> Account:
         """An account that exists already, else `UnknownDataset`."""
-        return Account(self._storage, _name(dataset))
+        return Account(self._storage, as_name(dataset))
 
     def datasets(self) -> list[str]:
         """The names of all accounts."""
@@ -112,29 +108,6 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger in {self.where}" + ("" if self.kept else " (lost with this process)")
-
-
-def _name(dataset: Any) -> str:
-    """A data set's name, such that what looks the same is the same."""
-    name = unicodedata.normalize("NFC", _text(dataset, "dataset"))
-    if name != name.strip() or any(_is_invisible(letter) for letter in name):
-        raise InvalidInput(
-            f"dataset is {dataset!a}; give a name without spaces around it, and without control characters, characters "
-            "that nobody sees and unusual spaces, so that names that look the same are the same."
-        )
-    return name
-
-
-def _is_invisible(letter: str) -> bool:
-    """Whether two texts may look the same although one has this letter and the other not, or a plain space."""
-    kind = unicodedata.category(letter)
-    return kind in ("Cc", "Cf", "Zl", "Zp") or (kind == "Zs" and letter != " ") or bool(UNSEEN.match(letter))
-
-
-def _text(value: Any, name: str) -> str:
-    if not isinstance(value, str) or not value.strip() or any(unicodedata.category(c) == "Cs" for c in value):
-        raise InvalidInput(f"{name} is {shown(value)}; give a text that says which.")
-    return value
 
 
 def _storage_of(url: Any) -> Storage:

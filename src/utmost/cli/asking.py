@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from utmost.exact import is_digits
 from utmost.release.options import read_whole
 from utmost.release.questions import QUESTIONS
 from utmost.release.units import MOST_UNITS
@@ -39,7 +40,7 @@ def complete(given: dict[str, Any], spends: bool) -> dict[str, Any]:
     def number(name: str, words: str) -> None:
         while not isinstance(found.get(name), int):
             text = typer.prompt(words, err=True).strip().replace("_", "")
-            if text.isdecimal() and 1 <= int(text[:20]) <= MOST_UNITS:
+            if is_digits(text) and 1 <= int(text[:20]) <= MOST_UNITS:
                 found[name] = int(text)
             else:
                 typer.echo("give a whole number from 1 to 10^12.", err=True)

@@ -15,7 +15,7 @@ from utmost.accounting import compose as compose_levels
 from utmost.accounting.entries import Entry
 from utmost.cli.output import Json, checks_of, ledger_file, print_json, print_table, working
 from utmost.errors import BadFile, InvalidInput
-from utmost.exact import as_rational, to_float
+from utmost.exact import as_rational, is_digits, to_float
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.written import read_level
 from utmost.release.budget import Budget, asked, levels_of, tiers_of
@@ -300,7 +300,7 @@ def _parse(text: str) -> tuple[Level, int]:
     times, found, rest = text.partition("x")
     if not found:
         times, rest = "1", text
-    if not times.isdecimal():
+    if not is_digits(times):
         raise InvalidInput(
             f"{text!r} is not a level; write 0.1 or 0.1,1e-6 or rho=0.1 or mu=0.5, many at once as 30x0.1,0.001."
         )

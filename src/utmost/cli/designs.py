@@ -14,6 +14,7 @@ import typer
 
 from utmost.cli.output import Json, ask_private, checks_of, plain, print_json, working
 from utmost.errors import CannotCertify, InvalidInput
+from utmost.exact import is_digits
 from utmost.exact.saved import format_of
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _sample_number(solution: Solution, size: int, as_json: bool) -> None:
     if not check.passed:
         raise CannotCertify(f"the mechanism is not proved private ({check.detail}).")
     text = ask_private("number (not shown)")
-    if not text.strip().lstrip("-").isdecimal():
+    if not is_digits(text.strip().removeprefix("-")):
         raise InvalidInput("that is not a whole number.")
     answers = [int(solution.mechanism.sample(int(text))) for _ in range(size)]
     if as_json:

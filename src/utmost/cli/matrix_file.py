@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import InvalidInput
-from utmost.exact import as_rational
+from utmost.exact import as_rational, is_digits
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import certify_on
 from utmost.privacy import Level
@@ -94,7 +94,7 @@ def _space(text: str, rows: int) -> Space:
     for part in filter(None, rest.split(",")):
         key, _, value = part.partition("=")
         if key == "shape":
-            arguments[key] = [int(side) if side.isdigit() else side for side in value.split("x")]
+            arguments[key] = [int(side) if is_digits(side) else side for side in value.split("x")]
         else:
-            arguments[key] = int(value) if value.isdigit() else value
+            arguments[key] = int(value) if is_digits(value) else value
     return space_from_json({"family": name, **arguments})

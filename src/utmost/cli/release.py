@@ -14,6 +14,7 @@ import typer
 from utmost.cli.asking import complete, in_a_terminal
 from utmost.cli.output import Json, ledger_file, print_json, working
 from utmost.errors import InvalidInput, UnknownDataset, shown
+from utmost.exact import is_digits
 from utmost.privacy import Level
 from utmost.privacy.written import read_level
 from utmost.release.options import WHERE, Option
@@ -274,7 +275,7 @@ def _tier(text: str) -> tuple[str, tuple[str, int]]:
     """A group with a promise of its own: its epsilon, how many there are at most, and the condition."""
     numbers, colon, where = text.partition(":")
     epsilon, comma, most = numbers.partition(",")
-    if not colon or not comma or not most.strip().isdecimal() or len(most) > SIZE_OF_NUMBER:
+    if not colon or not comma or not is_digits(most.strip()) or len(most) > SIZE_OF_NUMBER:
         raise InvalidInput(
             f"--tier is {shown(text)}; write an epsilon, how many there are at most and a condition, such as "
             "\"0.1, 20: consent = 'basic'\"."

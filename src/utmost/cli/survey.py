@@ -19,6 +19,7 @@ from utmost.design import local
 from utmost.design.local.estimation import Estimate
 from utmost.design.local.survey import Survey
 from utmost.errors import InvalidInput
+from utmost.exact import is_digits
 from utmost.exact.saved import format_of, require_ours
 from utmost.privacy import require_accepted
 from utmost.space import label_from_json
@@ -279,15 +280,19 @@ def _estimate_form(
 
 def _pair(text: str, count: int) -> tuple[int, int]:
     parts = [part.strip() for part in text.split(",")]
-    if len(parts) != 2 or not all(part.isdecimal() and 1 <= int(part) <= count for part in parts):
+    if len(parts) != 2 or not all(is_digits(part) and 1 <= int(part) <= count for part in parts):
         raise InvalidInput(f"--cross is {text!r}; give two questions by number, from 1 to {count}, such as 1,2.")
     return int(parts[0]) - 1, int(parts[1]) - 1
 
 
 def _from_pages(files: list[Path]) -> bool:
     """Whether responses were made by pages of forms, which say so."""
-    first = json_values(read_text(files[0]), str(files[0]), "responses as they were printed")[:1]
-    return bool(first) and isinstance(first[0], dict) and "form" in first[0]
+    try:
+        text = files[0].read_bytes().decode("utf-8", "replace").lstrip()  # a collector's last line may be cut short
+        first, _ = json.JSONDecoder().raw_decode(text)
+    except (OSError, ValueError, RecursionError):  # said by whoever reads all of it
+        return False
+    return isinstance(first, dict) and "form" in first
 
 
 def _described(asked: Form, people: int) -> dict[str, Any]:

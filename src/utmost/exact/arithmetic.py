@@ -56,6 +56,8 @@ def as_rational(value: Number, name: str = "the value") -> Fraction:
     """
     if isinstance(value, bool | np.bool_):
         raise InvalidInput(f"{name} is {shown(value)}, a truth value; give a number.")
+    if isinstance(value, str) and not value.isascii():  # Python reads the digits of every script
+        raise InvalidInput(f"{name} is {shown(value)}; write numbers with the digits 0 to 9, such as '1/3' or '1e-6'.")
     if _is_beyond_reason(value):
         raise InvalidInput(f"{name} has an exponent beyond {MOST_EXPONENT}; numbers of that size mean nothing here.")
     try:
@@ -381,6 +383,17 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | Fraction | Decimal | np.integer | np.floating) and not isinstance(
         value, bool
     )
+
+
+def is_digits(text: str) -> bool:
+    """Whether a text is a whole number in the digits 0 to 9; Python's `isdecimal` and `int` take those of any script.
+
+    Examples
+    --------
+    >>> is_digits("12"), is_digits("\u0661\u0662"), is_digits("-1"), is_digits("")
+    (True, False, False, False)
+    """
+    return text.isascii() and text.isdecimal()
 
 
 def as_whole(value: Any, name: str, least: int = 0, most: float = math.inf) -> int:

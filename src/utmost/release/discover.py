@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
-from utmost.exact import Number, as_rational, as_whole
+from utmost.exact import Number, as_rational, as_whole, is_digits
 from utmost.release.keys import Keys, named
 from utmost.release.source import arrow_types, as_column
 
@@ -105,7 +105,7 @@ def read_discover(text: str) -> Discover | None:
         return None
     parts = [part.strip() for part in found[1].split(",") if part.strip()]
     named = {name.strip(): said.strip() for name, equals, said in (part.partition("=") for part in parts) if equals}
-    if named.keys() - {"keys_each", "share"} or not named.get("keys_each", "1").isdecimal():
+    if named.keys() - {"keys_each", "share"} or not is_digits(named.get("keys_each", "1")):
         raise InvalidInput(f"by is {shown(text)}; write such as 'discover(dest)', or 'discover(dest, keys_each=2)'.")
     columns = [part.strip("'\"") for part in parts if "=" not in part]
     return discover(*columns, keys_each=int(named.get("keys_each", 1)), share=named.get("share", HALF))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
+from utmost.exact import is_digits
 from utmost.release.bins import Bins, read_bins
 
 ReadOption = Callable[[Any, Any], Any]
@@ -68,10 +69,17 @@ def read_numbers(text: Any, kind: Any) -> list[Any]:
     listed = [part.strip() for part in str(text).split(",") if part.strip()]
     try:
         if listed:
-            return [int(part) if part.lstrip("-").isdecimal() else float(part) for part in listed]
+            return [int(part) if is_digits(part.removeprefix("-")) else _float(part) for part in listed]
     except ValueError:
         pass
     raise InvalidInput(f"--categories is {shown(text)}; give numbers separated by commas: --categories 20,40,60.")
+
+
+def _float(text: str) -> float:
+    """A number in the digits 0 to 9."""
+    if not text.isascii():
+        raise ValueError
+    return float(text)
 
 
 def read_edges(text: Any, kind: Any) -> list[Any] | Bins:
@@ -95,7 +103,7 @@ def _truth(text: str) -> bool:
 
 def read_whole(text: Any, kind: Any) -> int:
     """A whole number."""
-    if str(text).replace("_", "").isdecimal() and len(str(text)) < 30:
+    if is_digits(str(text).replace("_", "")) and len(str(text)) < 30:
         return int(str(text))
     raise InvalidInput(f"{shown(text)} is not a whole number; give one such as 100.")
 

@@ -20,11 +20,14 @@ MOST_UNITS = 10**12
 MOST_ROWS = 10**18
 """As many rows as people may have in all: what engines and mechanisms count in 64 bits."""
 FORM = re.compile(
-    r"(?:rows|people by (?P<id>'.*'|\".*\"), (?P<each>\d{1,13}) rows? each), at most (?P<most>\d{1,13})(?P<tiers>; .*)?"
+    r"(?:rows|people by (?P<id>'.*'|\".*\"), (?P<each>\d{1,13}) rows? each), at most (?P<most>\d{1,13})"
+    r"(?P<tiers>; .*)?",
+    re.ASCII,
 )
 TIER = re.compile(
     r"""; at most (?P<most>\d{1,13}) with (?P<where>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*") are """
-    r"promised (?P<promised>[^ ;]{1,40})(?: of (?P<whole>[^ ;]{1,40}))?"
+    r"promised (?P<promised>[^ ;]{1,40})(?: of (?P<whole>[^ ;]{1,40}))?",
+    re.ASCII,
 )
 """How a unit and its tiers are written."""
 MOST_OWN = MOST_TIERS - 1

@@ -6,12 +6,14 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from utmost.errors import InvalidInput, UtmostError
 from utmost.serve.api import Api
+from utmost.serve.connections import BACKLOG, limited
 from utmost.serve.desk import Desk
 from utmost.serve.forms import Forms
 from utmost.serve.guard import Gate, Guard, Work
@@ -63,8 +65,6 @@ def run_server(settings: Settings, ready: Callable[[], None] = lambda: None) -> 
     ready : function
         Called once, as soon as requests are answered.
     """
-    import uvicorn
-
     _require_free(settings.host, settings.port)
 
     class Server(uvicorn.Server):
@@ -72,20 +72,36 @@ def run_server(settings: Settings, ready: Callable[[], None] = lambda: None) -> 
             await super().startup(sockets)
             ready()
 
-    config = uvicorn.Config(
+    config = uvicorn_config(settings)
+    with suppress(KeyboardInterrupt):
+        Server(config).run()
+
+
+def uvicorn_config(settings: Settings) -> uvicorn.Config:
+    """How uvicorn runs the application: limits on connections, and nothing about requests in its log.
+
+    Parameters
+    ----------
+    settings : Settings
+        Made by `read_settings`.
+    """
+    proxies = settings.proxies if settings.secure else ()
+    return uvicorn.Config(
         make_app(settings),
         host=settings.host,
         port=settings.port,
+        http=limited(settings.most_connections, proxies),
+        ws="none",
         log_level="warning",
         access_log=False,
         log_config=None,  # its own would switch on loggers that others have switched off, such as PySpark's
         server_header=False,
+        proxy_headers=bool(proxies),  # anybody can send these headers; those of a proxy are believed
+        forwarded_allow_ips=list(proxies),
         h11_max_incomplete_event_size=64 * 1024,
-        limit_concurrency=1000,
+        backlog=BACKLOG,
         timeout_graceful_shutdown=60,
     )
-    with suppress(KeyboardInterrupt):
-        Server(config).run()
 
 
 def _require_free(host: str, port: int) -> None:

@@ -20,6 +20,8 @@ COST = {"n": 2**14, "r": 8, "p": 1}
 """What a hash costs: 16 MB and some tens of milliseconds. The same for every key, so that time tells no name."""
 LASTS = 12 * 3600
 """For how many seconds a browser stays signed in."""
+MOST_BROWSERS = 50
+"""In how many browsers one visitor is signed in at once; one more ends the session of the first."""
 
 
 def require_name(name: Any, what: str) -> str:
@@ -86,24 +88,50 @@ def described(key: str) -> str:
 
 
 class Signer:
-    """Signs what a browser keeps: a name, until when, and a random id; and a token for the forms of that browser."""
+    """Signs what a browser keeps: a name, until when, and a random id; and a token for the forms of that browser.
+
+    The ids of those who are signed in are kept here, too: a cookie opens nothing after signing out, whoever has a copy.
+
+    Examples
+    --------
+    >>> signer = Signer()
+    >>> cookie = signer.cookie("ada")
+    >>> signer.read(cookie)["name"]
+    'ada'
+    >>> signer.end(cookie)
+    >>> signer.read(cookie) is None
+    True
+    """
 
     def __init__(self, secret: bytes | None = None) -> None:
         self._secret = secret or secrets.token_bytes(32)
+        self._open: dict[str, dict[str, None]] = {}  # the ids of each visitor, the first signed in first
 
     def cookie(self, name: str) -> str:
         """A cookie for somebody; an empty name is somebody who has not signed in."""
-        content = {"name": name, "until": int(time.time()) + LASTS, "id": secrets.token_urlsafe(16)}
+        number = secrets.token_urlsafe(16)
+        content = {"name": name, "until": int(time.time()) + LASTS, "id": number}
+        if name:
+            ids = self._open.setdefault(name, {})
+            ids[number] = None
+            while len(ids) > MOST_BROWSERS:
+                del ids[next(iter(ids))]
         body = _text(json.dumps(content, separators=(",", ":")).encode())
         return f"{body}.{self._mark('cookie', body)}"
 
     def read(self, cookie: str) -> dict[str, Any] | None:
-        """What a cookie says, if it was signed here and still holds; else None."""
+        """What a cookie says, if it was signed here, still holds, and nobody signed out with it; else None."""
         body, _, mark = cookie.partition(".")
         if not hmac.compare_digest(mark.encode(), self._mark("cookie", body).encode()):
             return None
         content: dict[str, Any] = json.loads(_bytes(body))
-        return content if content["until"] > time.time() else None
+        is_open = not content["name"] or content["id"] in self._open.get(content["name"], ())
+        return content if is_open and content["until"] > time.time() else None
+
+    def end(self, cookie: str) -> None:
+        """Sign out: from now on the cookie is read as none."""
+        if content := self.read(cookie):
+            self._open.get(content["name"], {}).pop(content["id"], None)
 
     def token(self, cookie: str) -> str:
         """The token that a form must bring along with this cookie."""

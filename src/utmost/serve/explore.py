@@ -36,7 +36,7 @@ class Slider:
     def read(self, text: str | None) -> Any:
         """The number that a text says, within the slider's range; a whole number where its steps are."""
         try:
-            value = self.start if text is None or not text.strip() else float(text)
+            value = self.start if text is None or not text.strip() else float(text.encode("ascii"))
         except ValueError:
             value = math.nan
         if not self.least <= value <= self.most:

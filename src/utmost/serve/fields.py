@@ -219,7 +219,7 @@ def _keys_as_python(keys: Keys) -> str:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        float(text.encode("ascii"))
     except ValueError:
         return False
     return True

@@ -45,6 +45,8 @@ def problem_response(problem: UtmostError) -> JSONResponse:
     headers = {"Retry-After": str(problem.retry)} if isinstance(problem, Refused) and problem.retry else {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
+    if status in (400, 408, 413):  # where the request ends is not known, or not waited for
+        headers["Connection"] = "close"
     content = {
         "type": f"urn:utmost:{type(problem).__name__}",
         "title": " ".join((type(problem).__doc__ or "An error.").split(";")[0].split()),

@@ -87,7 +87,9 @@ class Settings:
     most_bytes : no request is longer
     rate : how many requests a second one visitor may make; five seconds' worth of them at once
     most_keys : how many keys one question may be answered by
+    most_connections : how many connections one address may hold at once, and how many requests may be under way for it
     secure : whether browsers reach it by https, through a proxy: then cookies go by no other way
+    proxies : addresses or networks of that proxy: what it says about clients' addresses is believed if `secure`
     """
 
     datasets: Mapping[str, Dataset]
@@ -100,9 +102,16 @@ class Settings:
     most_bytes: int = 2**20
     rate: float = 20.0
     most_keys: int = 10_000
+    most_connections: int = 64
     secure: bool = False
+    proxies: tuple[str, ...] = ("127.0.0.1", "::1")
 
     def __post_init__(self) -> None:
+        for proxy in self.proxies:
+            if not _is_network(proxy):
+                raise InvalidInput(
+                    f'proxies names {shown(proxy)}, which is no address; list addresses or networks: ["10.0.0.7"].'
+                )
         if not is_loopback(self.host) and any(visitor.key is None for visitor in self.visitors.values()):
             raise InvalidInput(
                 f"host is {self.host!r}, which others can reach, and no key is asked for; make keys with `utmost serve "
@@ -121,6 +130,14 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def _is_network(text: Any) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return isinstance(text, str)
 
 
 def read_settings(path: str | Path) -> Settings:
@@ -152,9 +169,11 @@ def read_settings(path: str | Path) -> Settings:
         raise InvalidInput(f"{file} cannot be read: {problem}; give a TOML file.") from None
     folder = file.absolute().parent
     plain = {"ledger": str, "host": str, "port": int, "tick": float, "most_bytes": int, "rate": float}
-    plain |= {"most_keys": int, "secure": bool}
-    _require_known(content, {*plain, "dataset", "analyst", "custodian", "form"}, str(file))
+    plain |= {"most_keys": int, "most_connections": int, "secure": bool}
+    _require_known(content, {*plain, "proxies", "dataset", "analyst", "custodian", "form"}, str(file))
     given = {name: _of_kind(content[name], kind, name) for name, kind in plain.items() if name in content}
+    if "proxies" in content:
+        given["proxies"] = tuple(content["proxies"]) if isinstance(content["proxies"], list) else (content["proxies"],)
     datasets = {name: _dataset(name, table, folder) for name, table in _tables(content, "dataset").items()}
     if not datasets and not content.get("form"):
         raise InvalidInput(f"{file} names no data set; add one as [dataset.NAME].")

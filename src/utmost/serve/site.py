@@ -30,13 +30,14 @@ from utmost.release.questions import QUESTIONS
 from utmost.release.spelling import PAGE, spelled
 from utmost.release.words import measured
 from utmost.serve.api import styled_page
+from utmost.serve.connections import network_of
 from utmost.serve.credentials import LASTS, Signer
 from utmost.serve.desk import Desk, strength
 from utmost.serve.drawings import curve, number
 from utmost.serve.explore import TOPICS
 from utmost.serve.fields import as_python, asked_by, examples, fields_of
 from utmost.serve.forms import Forms
-from utmost.serve.guard import Gate, Rates, Work, require_same_site
+from utmost.serve.guard import Gate, Rates, Work, address_of, require_same_site
 from utmost.serve.problems import Refused, status_of
 from utmost.serve.settings import Visitor
 from utmost.serve.wire import Asked
@@ -79,7 +80,7 @@ class Site:
         async def endpoint(request: Request) -> Response:
             visit = self._visit(request)
             try:
-                who = visit.visitor.name if visit.visitor else f"at {request.client.host if request.client else ''}"
+                who = visit.visitor.name if visit.visitor else f"at {network_of(address_of(request))}"
                 self._rates.take(who)
                 if request.method == "POST":
                     await self._require_own_form(request, visit)
@@ -153,15 +154,17 @@ class Site:
     async def sign_in(self, request: Request, visit: Visit) -> Response:
         """A key for a cookie."""
         try:
-            visitor = await self.gate.visitor_of(request.state.form.get("key", "").strip())
+            visitor = await self.gate.visitor_of(request.state.form.get("key", "").strip(), request)
         except Refused as problem:
             return self._page("sign_in.html", visit, problem.status, problem=str(problem), title="Sign in")
         reply = RedirectResponse("/", 303)
+        self._signer.end(visit.cookie)
         self._keep(reply, self._signer.cookie(visitor.name))
         return reply
 
     async def sign_out(self, request: Request, visit: Visit) -> Response:
-        """The cookie is forgotten."""
+        """The cookie is ended, here and in the browser."""
+        self._signer.end(visit.cookie)
         reply = RedirectResponse("/sign-in", 303)
         self._keep(reply, self._signer.cookie(""))
         return reply

@@ -201,15 +201,26 @@ def _written(name: str, value: Any) -> Any:
 
 
 def read_json(body: bytes) -> Any:
-    """The JSON of a request or reply; numbers that JSON does not have are refused."""
+    """The JSON of a request or reply: finite numbers and whole characters only, so that it can be written again."""
     try:
-        return json.loads(body, parse_constant=_refuse)
+        content = json.loads(body, parse_constant=_refuse, parse_float=_finite)
+        canonical_text(content).encode()  # half of a surrogate pair, as in "\\ud800", is no character
+    except UtmostError:
+        raise
     except NONSENSE:
         raise InvalidInput(f"the request is not JSON in UTF-8; send an object such as {EXAMPLE}.") from None
+    return content
 
 
 def _refuse(text: str) -> Any:
     raise ValueError
+
+
+def _finite(text: str) -> float:
+    """A JSON number; one beyond the floats, such as 1e999, would be infinite."""
+    if math.isinf(number := float(text)):
+        raise InvalidInput(f"the request holds the number {shown(text)}; give numbers up to 1.7e308.")
+    return number
 
 
 def write_budget(budget: Budget) -> dict[str, Any]:

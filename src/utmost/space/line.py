@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, TooLarge, shown
+from utmost.exact import is_digits
 from utmost.exact.arrays import Floats
 from utmost.space.families import path, sums
 from utmost.space.graph import Space
@@ -110,7 +111,7 @@ def tolerance(loss: str) -> int:
 def within(loss: str) -> int | None:
     """The k of "within k"; None for other losses."""
     word, _, number = loss.partition(" ")
-    return int(number) if word == "within" and number.isdecimal() and len(number) < 16 else None
+    return int(number) if word == "within" and is_digits(number) and len(number) < 16 else None
 
 
 def require_line_loss(loss: Any) -> str:

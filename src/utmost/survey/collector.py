@@ -10,17 +10,20 @@ import json
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from io import FileIO
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from utmost.errors import BadFile, InvalidInput
+from utmost.errors import BadFile, InvalidInput, NotKept
 from utmost.exact.saved import NONSENSE, canonical
 from utmost.survey.form import SHOWN, Form
-from utmost.survey.respondent_page import MODULE, module_text, page_of_form
+from utmost.survey.respondent_page import MODULE, module_text, page_of_form, require_stateable
+from utmost.survey.response_file import append, locked, log, read_lines, split_torn
 
 if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
@@ -38,8 +41,9 @@ class Collector:
     form : Form
         The form; responses to another are refused, and those that it cannot have led to.
     file : path
-        Where responses are appended. Lines are never changed; a line holds the day, the receipt that the respondent's
-        browser made up, and the responses.
+        Where responses are appended, in whole lines that are never changed; a line holds the day, the receipt that the
+        respondent's browser made up, and the responses. If a process is killed while it writes, what it left of a line
+        is set aside in FILE.torn when the next one opens the file.
 
     Examples
     --------
@@ -61,7 +65,9 @@ class Collector:
             self.file.touch(mode=0o600)
         except OSError as problem:
             raise InvalidInput(f"{self.file} cannot be written: {problem.strerror}; name another file.") from None
-        read_collected([self.file], form)  # a file of another form is refused before anything is appended to it
+        with locked(self.file) as opened:
+            _read_file(self.file, form)  # a file of another form is refused before anything of it is changed
+            self._catch_up(opened)
 
     @cached_property
     def most_bytes(self) -> int:
@@ -69,7 +75,10 @@ class Collector:
         return 4096 + 8 * len(canonical(self.form.to_json()))
 
     def receive(self, body: bytes) -> bool:
-        """Check a response as it was sent and append it; whether it is new: the same one sent twice is kept once."""
+        """Check a response as it was sent and append it; whether it is new: the same one sent twice is kept once.
+
+        With `NotKept`, because a disk is full for instance, nothing of it is in the file, and it can be sent again.
+        """
         if len(body) > self.most_bytes:
             raise InvalidInput(f"a response of {len(body)} bytes is not one to this form.")
         receipt, _ = read_sent(body, self.form)
@@ -81,18 +90,19 @@ class Collector:
                 "responses": json.loads(body)["responses"],
             }
         )
-        with self._lock, self.file.open("ab+") as kept:
-            _lock_file(kept)
-            kept.seek(self._read_to)
-            new = kept.read()  # another process may have appended
-            self._seen |= {str(json.loads(old)["receipt"]) for old in new.splitlines() if old.strip()}
-            self._read_to += len(new)
+        with self._lock, locked(self.file) as opened:
+            self._catch_up(opened)
             if receipt in self._seen:
                 return False
-            kept.write(line)
-            kept.flush()
-            os.fsync(kept.fileno())
+            append(opened, line)
         return True
+
+    def _catch_up(self, opened: FileIO) -> None:
+        """Read the receipts of lines that are new, also another process's."""
+        for line in read_lines(opened, self.file, self._read_to, self.form.identity[:SHOWN]):
+            self._read_to += len(line)
+            with suppress(*NONSENSE):  # a line that somebody wrote by hand; estimating names it
+                self._seen.add(str(json.loads(line)["receipt"]))
 
     def responses(self) -> list[tuple[Any, ...]]:
         """All responses that were received, each once."""
@@ -116,28 +126,40 @@ def read_sent(body: bytes | str, form: Form) -> tuple[str, tuple[Any, ...]]:
 def read_collected(files: Iterable[str | os.PathLike[str]], form: Form) -> list[tuple[Any, ...]]:
     """Responses out of files: a collector's, or what people copied or saved, one JSON object after the other.
 
-    Each receipt counts once, in whatever file it stands. A response to another form is refused by its place.
+    Each receipt counts once, in whatever file it stands. A response to another form is refused by its place. A last
+    line of a collector that was cut short is left out, and said in the log.
     """
     found: dict[str, tuple[Any, ...]] = {}
     for file in files:
-        try:
-            text = Path(file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as problem:
-            raise BadFile(f"{file} cannot be read: {problem}.") from None
-        decoder, place, number = json.JSONDecoder(), 0, 0
-        while place < len(text):
-            if text[place].isspace():
-                place += 1
-                continue
-            number += 1
-            try:
-                content, place = decoder.raw_decode(text, place)
-                receipt, responses = read_sent(json.dumps(content), form)
-            except (InvalidInput, *NONSENSE) as problem:
-                why = problem if isinstance(problem, InvalidInput) else "it is not JSON, or cut short."
-                raise InvalidInput(f"response number {number} of {file} cannot be used: {why}") from None
-            found.setdefault(receipt, responses)
+        responses, torn = _read_file(Path(file), form)
+        if torn:
+            log.warning("the last line of %s was cut short, and is left out", file)
+        found = responses | found
     return list(found.values())
+
+
+def _read_file(file: Path, form: Form) -> tuple[dict[str, tuple[Any, ...]], bytes]:
+    """The responses of one file by their receipts, and what is left of a last line that was cut short."""
+    found: dict[str, tuple[Any, ...]] = {}
+    try:
+        whole, torn = split_torn(file.read_bytes(), form.identity[:SHOWN])
+        text = whole.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise BadFile(f"{file} cannot be read: {problem}.") from None
+    decoder, place, number = json.JSONDecoder(), 0, 0
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
+            continue
+        number += 1
+        try:
+            content, place = decoder.raw_decode(text, place)
+            receipt, responses = read_sent(json.dumps(content), form)
+        except (InvalidInput, *NONSENSE) as problem:
+            why = problem if isinstance(problem, InvalidInput) else "it is not JSON, or cut short."
+            raise InvalidInput(f"response number {number} of {file} cannot be used: {why}") from None
+        found.setdefault(receipt, responses)
+    return found, torn
 
 
 class Reply(NamedTuple):
@@ -163,6 +185,9 @@ class FormSite:
 
     collector: Collector
 
+    def __post_init__(self) -> None:
+        require_stateable(self.collector.form)
+
     @cached_property
     def page(self) -> bytes:
         """The page respondents see."""
@@ -182,6 +207,8 @@ class FormSite:
                 new = self.collector.receive(body)
             except InvalidInput as problem:
                 return _said(400, str(problem))
+            except NotKept:  # whose words name a file of this machine
+                return _said(503, "The response could not be kept here; send it again later.")
             return _said(200, "kept" if new else "was kept already")
         return _said(405, "This cannot be done here.")
 
@@ -214,6 +241,10 @@ def local_server(site: FormSite, host: str = "127.0.0.1", port: int = 0) -> Thre
 
         def do_POST(self) -> None:
             length = self.headers.get("Content-Length", "")
+            if "Transfer-Encoding" in self.headers:  # not read here; with a length beside it, the end would be unclear
+                self.close_connection = True
+                self._reply(_said(411, "Send a response with its length."))
+                return
             if not length.isdecimal() or int(length) > MOST_READ:
                 self.close_connection = True
                 self._reply(_said(413, "That is too long for a response."))
@@ -242,12 +273,3 @@ def local_server(site: FormSite, host: str = "127.0.0.1", port: int = 0) -> Thre
         return ThreadingHTTPServer((host, port), Handler)
     except OSError as problem:
         raise InvalidInput(f"{host}:{port} cannot be used: {problem.strerror}; name another port.") from None
-
-
-def _lock_file(kept: Any) -> None:
-    """Wait until no other process appends; where the system has no such locks, one process must do."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    fcntl.flock(kept.fileno(), fcntl.LOCK_EX)

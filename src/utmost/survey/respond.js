@@ -56,15 +56,27 @@ export function checkForm(form) {
     }
     together = [together[0] * found[0], together[1] * found[1]];
   }
-  if (!atMost(together, growthBelow(form.privacy))) {
+  const growth = growthBelow(form.privacy);
+  if (!atMost(together, growth)) {
     throw new Error("The numbers of this form do not prove what it promises in all.");
+  }
+  if (!atMost(growth, MOST_ODDS)) {
+    throw new Error("The form promises next to nothing: somebody who sees your response could be sure of your answers.");
   }
 }
 
-/** The most that somebody who sees everything, and held two answers for equally likely, can be sure of one: a share. */
-export function surest(form) {
-  const [a, b] = growthBelow(form.privacy);
-  return Number(((a * 10n ** 12n) / (a + b))) / 1e12;
+/** The largest e^epsilon that the page can state: a guess is right at most 99.999 times in 100. */
+const MOST_ODDS = [99999n, 1n];
+
+/** Whether a form promises less than epsilon = 5 does, so that taking part has to be accepted. */
+export function isWeak(form) {
+  return !atMost(growthBelow(form.privacy), growthBelow({ kind: "pure", epsilon: "5" }));
+}
+
+/** How often in 100 something of odds a : b happens, never sounding smaller than it is: rounded up, near 100 finely. */
+export function timesInHundred([a, b]) {
+  const up = (scale) => Number((100n * scale * a + a + b - 1n) / (a + b)) / Number(scale);
+  return String(100n * a < 99n * (a + b) ? up(1n) : up(1000n));
 }
 
 // ---- the draw ----
@@ -130,12 +142,64 @@ export function respond(form, identity, truths) {
 // ---- the page ----
 
 const byId = (id) => document.getElementById(id);
+const MOST_BUTTONS = 12; // up to so many answers are buttons; more are a list to choose from
+
+/** A new element with attributes, texts and other elements in it. */
+function element(kind, attributes = {}, ...content) {
+  const made = document.createElement(kind);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...content);
+  return made;
+}
+
+/** An answer in words. */
+const words = (name) => (typeof name === "string" ? name : JSON.stringify(name));
+
+/** A level as experts write it. */
+const levelWords = ({ epsilon, ratio }) => `${ratio === undefined ? epsilon : `ln(${ratio})`}-DP`;
+
+/** Everything a person reads before answering, from the form that was proved and that responses are drawn from. */
+function render(form, identity, send) {
+  const counted = form.questions.length > 1 ? "all your responses together" : "your response";
+  document.title = byId("title").textContent = form.title;
+  const parts = form.introduction.split("\n").filter((part) => part.trim());
+  byId("introduction").append(...parts.map((part) => element("p", {}, part)));
+  byId("guess").textContent = `Somebody who sees ${counted}, and thought two of your possible answers equally likely, ` +
+    `can guess the right one at most ${timesInHundred(growthBelow(form.privacy))} times in 100. Without it: 50 times.`;
+  byId("shares").append(...form.questions.map((question) => {
+    const k = question.categories.length, s = question.size, named = BigInt(question.named);
+    const several = s > 1 ? ` (it names ${s} of the ${k} answers)` : "";
+    const times = timesInHundred([named, BigInt(question.of) - named]);
+    return element("li", {}, `${question.question || form.title}: ${levelWords(question.privacy)}, and the response ` +
+      `names your own answer at most ${times} times in 100${several}, and by chance others instead`);
+  }));
+  byId("level").textContent = `In the language of experts: ${levelWords(form.privacy)} for ${counted} (local ` +
+    "differential privacy). This page has checked the numbers behind it, and draws from the same numbers. " +
+    `Form ${identity.slice(0, 16)}.`;
+  byId("promise").hidden = false;
+  byId("asked").append(...form.questions.map((question, i) => fieldFor(question, i, form)));
+  byId("weak").hidden = !isWeak(form);
+  byId("sending").textContent = send ? "Send it" : "Hand it in";
+}
+
+/** One question: buttons, or a list where there are many answers. */
+function fieldFor(question, number, form) {
+  const name = `q${number}`, answers = question.categories.map(words);
+  const body = answers.length <= MOST_BUTTONS
+    ? answers.map((answer, i) => element("label", { class: "answer" },
+        element("input", { type: "radio", name, value: i }), element("span", {}, answer)))
+    : [element("label", { for: name, class: "small" }, "Your answer"),
+       element("select", { id: name }, element("option", { value: "" }, "Choose…"),
+         ...answers.map((answer, i) => element("option", { value: i }, answer)))];
+  return element("fieldset", { "data-question": "" }, element("legend", {}, question.question || form.title), ...body);
+}
 
 function start() {
   const { form, identity, send } = JSON.parse(byId("form-data").textContent);
   const place = `utmost-form-${identity}`;
   try {
     checkForm(form);
+    render(form, identity, send);
   } catch (problem) {
     return stop(`${problem.message} Nothing was asked and nothing was sent.`);
   }
@@ -161,7 +225,7 @@ function start() {
     });
     const accept = byId("accept");
     const missing = truths.indexOf(-1);
-    if (missing >= 0 || (accept && !accept.checked)) {
+    if (missing >= 0 || (isWeak(form) && !accept.checked)) {
       const where = missing >= 0 ? fields[missing].querySelector("input, select") : accept;
       byId("missing").textContent = missing >= 0
         ? `Please answer question ${missing + 1}: ${fields[missing].querySelector("legend").textContent}`
@@ -187,7 +251,7 @@ function start() {
       const named = question.size === 1 ? [state.response.responses[i]] : state.response.responses[i];
       const term = document.createElement("dt"), description = document.createElement("dd");
       term.textContent = question.question || form.title;
-      description.textContent = named.map((name) => (typeof name === "string" ? name : JSON.stringify(name))).join(", ");
+      description.textContent = named.map(words).join(", ");
       list.append(term, description);
     });
     byId("text").value = JSON.stringify(state.response);
@@ -240,6 +304,7 @@ function start() {
 function stop(reason) {
   byId("loading").hidden = true;
   byId("refused").hidden = false;
+  byId("promise").hidden = byId("questions").hidden = true;
   byId("reason").textContent = reason;
 }
 

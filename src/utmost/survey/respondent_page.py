@@ -1,7 +1,8 @@
 """The page respondents see: one HTML file and one small ES module, on which their own browser draws the response.
 
 Nothing is fetched from elsewhere, and a policy in the page forbids it. The words are for people who never heard of
-privacy levels; what will be sent is shown before it is sent.
+privacy levels; what will be sent is shown before it is sent. Questions, promise and acceptance are filled in by the
+module, from the data it has proved and draws from: a page whose data were changed shows what those data promise.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import base64
 import hashlib
 import html
 import json
-import math
 import os
 from importlib.resources import files
 from pathlib import Path
@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 from utmost.design.local.survey import Survey
 from utmost.errors import CannotCertify, InvalidInput
 from utmost.exact.saved import require_ours
-from utmost.privacy.promises import is_weak
+from utmost.mechanism.violations import growth_floor
 from utmost.survey.form import Form
 
 PAGE, MODULE = "index.html", "respond.js"
-MOST_BUTTONS = 12
-"""Up to so many answers are buttons; more are a list to choose from."""
+MOST_ODDS = 99_999
+"""The largest e^epsilon that a page can state, as `respond.js` has it: a guess is right at most 99.999 times in 100."""
 STYLE = (
     ":root{color-scheme:light dark;--page:#fff;--ink:#1d2126;--soft:#51575f;--line:#c9ced6;--strong:#1f5fa8;"
     "--strong-ink:#fff;--card:#f4f6f9;--bad:#a3231f}"
@@ -103,6 +103,7 @@ def page_of_form(asked: Form | Survey, send: str = "") -> str:
     form = Form.of(asked) if isinstance(asked, Survey) else asked
     if not form.verify():
         raise CannotCertify(f"the integers of this form do not prove {form.level}; make the form again.")
+    require_stateable(form)
     for one in form.surveys:
         for name in one.categories:
             if _beyond_browsers(name):
@@ -113,24 +114,20 @@ def page_of_form(asked: Form | Survey, send: str = "") -> str:
     )
     data = json.dumps({"form": form.to_json(), "identity": form.identity, "send": send}, ensure_ascii=False)
     data = data.replace("<", "\\u003c")  # no text of the form ends the element
-    questions = "".join(_question(i, asked, form) for i, asked in enumerate(form.surveys))
-    introduction = "".join(f"<p>{html.escape(part)}</p>" for part in form.introduction.split("\n") if part.strip())
-    sending = "Send it" if send else "Hand it in"
-    button = '<button type="button" id="send" class="main" hidden>Send</button>'
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="generator" content="Utmost">
 <meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">
 <meta name="viewport" content="width=device-width,initial-scale=1"><meta name="referrer" content="no-referrer">
 <title>{html.escape(form.title)}</title><style>{STYLE}</style></head><body><main>
-<h1>{html.escape(form.title)}</h1>
-{introduction}
-{_promise(form)}
+<h1 id="title">{html.escape(form.title)}</h1>
+{PROMISE}
 <noscript><p>This page needs JavaScript: your own browser has to draw the response, so that nobody else sees your
 answers.</p></noscript>
 <p id="loading">One moment… If nothing happens, open this page from its web address and not as a file.</p>
 <div id="refused" role="alert" hidden><h2>This form is refused</h2><p id="reason"></p></div>
 <form id="questions" autocomplete="off" novalidate hidden>
-{questions}{_acceptance(form)}
+<div id="asked"></div>
+{ACCEPTANCE}
 <p id="missing" role="alert"></p>
 <button class="main" type="submit">Draw my response</button>
 <p class="small">Nothing is sent yet. Your browser draws a response and shows it to you first.</p>
@@ -142,8 +139,8 @@ you.</p>
 <p>It was drawn at random. It may or may not name your own answers: <strong>whatever you chose, each of the possible
 answers could have been sent.</strong></p>
 <dl id="responses"></dl>
-<h2>{sending}</h2>
-{button}<button type="button" id="copy">Copy the text</button>
+<h2 id="sending"></h2>
+<button type="button" id="send" class="main" hidden>Send</button><button type="button" id="copy">Copy the text</button>
 <button type="button" id="save">Save it as a file</button>
 <p id="status" role="status"></p>
 <label for="text">The same as text, exactly as it is sent:</label>
@@ -163,76 +160,29 @@ def _beyond_browsers(name: Any) -> bool:
     return isinstance(name, int) and abs(name) > 2**53
 
 
-def _promise(form: Form) -> str:
-    """The promise in a box, in words that need no mathematics, with what stands behind it to unfold."""
-    sure = 100 / (1 + math.exp(-form.level.log_growth))
-    several = len(form.surveys) > 1
-    counted = "all your responses together" if several else "your response"
-    shares = ""
-    if several:
-        rows = "".join(
-            f"<li>{html.escape(asked.question)}: {html.escape(str(asked.level))}, and the response names your own "
-            f"answer {100 * float(asked.inside):.0f} times in 100{_named(asked)}</li>"
-            for asked in form.surveys
+def require_stateable(form: Form) -> None:
+    """Refuse a level so weak that the promise of the page, rounded up, would be 100 times in 100."""
+    growth = growth_floor(form.level)
+    if growth is None or growth > MOST_ODDS:
+        raise InvalidInput(
+            f"the form has {form.level} in all; a page cannot state a promise weaker than epsilon = 11.5, at which a "
+            "guess is right 99.999 times in 100. Make the form with a smaller epsilon."
         )
-        shares = f"<p>Each question has a share of the total:</p><ul>{rows}</ul>"
-    else:
-        asked = form.surveys[0]
-        shares = (
-            f"<p>The response names your own answer {100 * float(asked.inside):.0f} times in 100{_named(asked)}, and "
-            "by chance others instead.</p>"
-        )
-    return (
-        '<div class="promise"><p><strong>Nobody sees your answers, not even those who ask.</strong> Your own browser '
-        "mixes them with chance before anything leaves this device. Whatever you choose, each of the possible answers "
-        "could be what is sent.</p>"
-        f"<p>Somebody who sees {counted}, and thought two of your possible answers equally likely, can guess the right "
-        f"one at most {_times(sure)} times in 100. Without it: 50 times.</p>"
-        f"<details><summary>How does this work?</summary><p>It is as if you rolled dice in secret, and the dice "
-        f"decided whether to say the truth. Nobody can tell from one response, but from many the totals can be worked "
-        "out.</p>"
-        f"{shares}<p>In the language of experts: {html.escape(str(form.level))} for {counted} (local differential "
-        f"privacy). This page checks the numbers behind it before it asks you anything. Form {form.identity[:16]}."
-        "</p></details></div>"
-    )
 
 
-def _times(sure: float) -> str:
-    """A share in words that never sounds smaller than it is: rounded up, and not to 100 unless it is."""
-    return f"{math.ceil(sure * (1 if sure < 99 else 1000)) / (1 if sure < 99 else 1000):g}"
-
-
-def _named(asked: Survey) -> str:
-    return "" if asked.size == 1 else f" (it names {asked.size} of the {len(asked.categories)} answers)"
-
-
-def _acceptance(form: Form) -> str:
-    """A box to tick where the promise is so weak that nobody should take it unseen."""
-    if not is_weak(form.level):
-        return ""
-    return (
-        '<fieldset><legend>A weak promise</legend><label class="answer"><input type="checkbox" id="accept">'
-        "I know that this promise is weak, and that somebody who sees my response can be nearly sure of my answers. I "
-        "take part all the same.</label></fieldset>"
-    )
-
-
-def _question(number: int, asked: Survey, form: Form) -> str:
-    """One question: buttons, or a list where there are many answers."""
-    names = [html.escape(str(name)) for name in asked.categories]
-    text = html.escape(asked.question or form.title)
-    if len(names) <= MOST_BUTTONS:
-        body = "".join(
-            f'<label class="answer"><input type="radio" name="q{number}" value="{i}"><span>{name}</span></label>'
-            for i, name in enumerate(names)
-        )
-    else:
-        options = "".join(f'<option value="{i}">{name}</option>' for i, name in enumerate(names))
-        body = (
-            f'<label for="q{number}" class="small">Your answer</label>'
-            f'<select id="q{number}"><option value="">Choose…</option>{options}</select>'
-        )
-    return f"<fieldset data-question><legend>{text}</legend>{body}</fieldset>\n"
+PROMISE = """<div id="introduction"></div>
+<div class="promise" id="promise" hidden><p><strong>Nobody sees your answers, not even those who ask.</strong> Your own
+browser mixes them with chance before anything leaves this device. Whatever you choose, each of the possible answers
+could be what is sent.</p>
+<p id="guess"></p>
+<details><summary>How does this work?</summary><p>It is as if you rolled dice in secret, and the dice decided whether to
+say the truth. Nobody can tell from one response, but from many the totals can be worked out.</p>
+<ul id="shares"></ul><p id="level"></p></details></div>"""
+"""The promise in words that need no mathematics, with what stands behind it to unfold; the module adds the numbers."""
+ACCEPTANCE = """<fieldset id="weak" hidden><legend>A weak promise</legend><label class="answer"><input type="checkbox"
+id="accept"><span>I know that this promise is weak, and that somebody who sees my response can be nearly sure of my
+answers. I take part all the same.</span></label></fieldset>"""
+"""A box to tick where the promise is so weak that nobody should take it unseen; the module shows and asks for it."""
 
 
 def _hash(text: str) -> str:

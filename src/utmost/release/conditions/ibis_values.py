@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from utmost.errors import InvalidInput, NotRowWise
+from utmost.release.conditions.parser import parse_sql
 from utmost.release.conditions.python import text_of_function
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ def text_of_ibis(value: Any, source: Source) -> str:
 def value_text(value: Any, table: Any) -> str:
     """The SQL of an Ibis value of a table, with its columns by their names alone."""
     import ibis
-    import sqlglot
     from sqlglot import expressions as sql
 
     operations = ibis.expr.operations
@@ -49,7 +49,7 @@ def value_text(value: Any, table: Any) -> str:
     try:
         plain = ibis.table(table.schema(), name="plain_rows")
         moved = value.op().replace({table.op(): plain.op()}).to_expr()
-        tree = sqlglot.parse_one(ibis.to_sql(plain.select(condition=moved), dialect="duckdb"), read="duckdb")
+        (tree,) = parse_sql(str(ibis.to_sql(plain.select(condition=moved), dialect="duckdb")))
         node = tree.expressions[0]
         node = node.this if isinstance(node, sql.Alias) else node
         for column in list(node.find_all(sql.Column)):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from utmost.errors import InvalidInput, shown
+from utmost.release.conditions.parser import parse_sql
 
 if TYPE_CHECKING:
     from utmost.release.source import Source
@@ -47,7 +48,7 @@ class Row:
         plain = PLAIN.fullmatch(name) is not None
         if plain:  # a word of SQL needs quotes
             try:
-                plain = isinstance(sqlglot.parse_one(name, read="duckdb"), sql.Column)
+                plain = isinstance(parse_sql(name)[0], sql.Column)
             except sqlglot.errors.SqlglotError:
                 plain = False
         return Term(sql.column(sql.to_identifier(name, quoted=not plain)))

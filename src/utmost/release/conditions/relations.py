@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.release.conditions.parser import parse_sql
 from utmost.release.conditions.sql import MOST_TEXT, READ
 from utmost.release.expressions.values import nearest_single
 
@@ -112,7 +113,7 @@ def _parsed(text: str) -> Any:
     import sqlglot
 
     try:
-        statements = sqlglot.parse(text, read="duckdb") if len(text) <= MOST_TEXT else []
+        statements = parse_sql(text) if len(text) <= MOST_TEXT else []
     except sqlglot.errors.SqlglotError:
         raise _NotUnderstood from None
     if len(statements) != 1 or statements[0] is None:

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from utmost.errors import InvalidInput, NotRowWise, UtmostError, shown
 from utmost.release.conditions.ibis_values import is_ibis, text_of_ibis
+from utmost.release.conditions.parser import parse_sql
 from utmost.release.conditions.python import Term, text_of_function
 from utmost.release.expressions import values as made
 from utmost.release.expressions.values import PARTS, Expression
@@ -211,7 +212,7 @@ def _parsed(text: str, source: Source, what: str) -> Expression:
             "a column of it beforehand."
         )
     try:
-        statements = sqlglot.parse(text, read="duckdb")
+        statements = parse_sql(text)
     except (sqlglot.errors.SqlglotError, RecursionError):
         raise NotRowWise(
             f"the condition is not SQL that can be read: {shown(text)}. Write one such as 'age >= 65'."

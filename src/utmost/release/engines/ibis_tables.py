@@ -82,9 +82,9 @@ def _open_base(base: Any, connection: Any) -> Source:
             f"tables in {connection.name} cannot be opened; give a DuckDB or PostgreSQL table, a file or a frame."
         )
     known = {name: str(kind(nullable=True)) for name, kind in base.schema.items()}
-    now = {name: str(kind) for name, kind in source.table.columns.items()}
-    changed = any(kind != now[name] and {kind, now[name]} & PLAIN for name, kind in known.items() if name in now)
-    if changed or list(known) != list(now):
+    now = {name: str(kind) for name, kind in source.table.columns.items() if name not in source.refused}
+    changed = any(known.get(name) != kind and {kind, known.get(name)} & PLAIN for name, kind in now.items())
+    if changed or list(known) != list(source.columns):
         raise InvalidInput(CHANGED.format(base.name))  # Ibis remembers older ones
     return source
 

@@ -1,0 +1,123 @@
+"""Names of accounts: what looks the same is the same account, or is not opened.
+
+A budget is kept by its name, so a second name that looks like the first would be a second budget for the same people.
+Any account that exists can be opened by its name. A new one is written in one script, as Unicode's NFKC form writes it,
+and does not look like the name of another: their skeletons (Unicode Technical Standard 39) differ.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from utmost.errors import InvalidInput, shown
+
+UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
+"""Joiners, fillers and selectors that Unicode lists as default-ignorable, beside the format characters (Cf)."""
+WRITTEN_TOGETHER = (
+    {"LATIN", "CJK", "HIRAGANA", "KATAKANA"},
+    {"LATIN", "CJK", "HANGUL"},
+    {"LATIN", "CJK", "BOPOMOFO"},
+)
+"""Scripts that one name may mix: those of Japanese, Korean and Chinese, with Latin letters."""
+
+
+def as_text(value: Any, name: str) -> str:
+    """A text that is not empty."""
+    if not isinstance(value, str) or not value.strip() or any(unicodedata.category(c) == "Cs" for c in value):
+        raise InvalidInput(f"{name} is {shown(value)}; give a text that says which.")
+    return value
+
+
+def as_name(dataset: Any) -> str:
+    """A data set's name in one way of composing its letters (NFC), without characters that nobody sees."""
+    name = unicodedata.normalize("NFC", as_text(dataset, "dataset"))
+    if name != name.strip() or any(_is_invisible(letter) for letter in name):
+        raise InvalidInput(
+            f"dataset is {dataset!a}; give a name without spaces around it, and without control characters, characters "
+            "that nobody sees and unusual spaces, so that names that look the same are the same."
+        )
+    return name
+
+
+def require_new_name(name: str, others: Iterable[str]) -> None:
+    """Refuse a name for a new account that has odd characters, or looks like the name of another account."""
+    for letter in name:
+        if (plain := unicodedata.normalize("NFKC", letter)) != letter:
+            raise InvalidInput(
+                f"dataset is {name!r}, where {_described(letter)} is a form of {plain!r}; write {plain!r} instead."
+            )
+        if unicodedata.category(letter) == "Nd" and not letter.isascii():
+            raise InvalidInput(f"dataset is {name!r}, with {_described(letter)}; write digits as 0 to 9.")
+        if unicodedata.category(letter) in ("Cn", "Co"):
+            raise InvalidInput(f"dataset is {name!r}, with {_described(letter)}, which has no meaning; leave it out.")
+    if unicodedata.normalize("NFKC", name) != name:
+        raise InvalidInput(
+            f"dataset is {name!a}, which is not in Unicode's form NFKC; write {unicodedata.normalize('NFKC', name)!r}."
+        )
+    _require_one_script(name)
+    for other in others:
+        if skeleton(other) == skeleton(name):
+            raise InvalidInput(
+                f"dataset is {name!r} ({_codes(name)}), which looks like the account {other!r} ({_codes(other)}); open "
+                "that one, or give other data a name that can be told apart."
+            )
+
+
+def _require_one_script(name: str) -> None:
+    scripts: dict[str, str] = {}
+    for letter in name:
+        if unicodedata.category(letter) in ("Lu", "Ll", "Lt", "Lo"):
+            scripts.setdefault(unicodedata.name(letter, "UNKNOWN").split()[0], letter)
+    if len(scripts) > 1 and not any(scripts.keys() <= together for together in WRITTEN_TOGETHER):
+        first, second = list(scripts.values())[:2]
+        raise InvalidInput(
+            f"dataset is {name!r}, which mixes scripts: {_described(first)} and {_described(second)}; write it in one, "
+            "so that names that look the same are the same."
+        )
+
+
+def skeleton(name: str) -> str:
+    """What a name looks like: names with one skeleton are confused by their readers.
+
+    Examples
+    --------
+    >>> skeleton("\u0455urvey-1") == skeleton("survey-l"), skeleton("survey-1") == skeleton("survey-2")
+    (True, False)
+    """
+    letters = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", name))
+    return unicodedata.normalize("NFD", letters.translate(_looks()))
+
+
+@cache
+def _looks() -> dict[int, str]:
+    """For code points that look like others, those."""
+    found = {ord(letter): "l" for letter in "1I|"} | {ord("0"): "O"}
+    for line in files("utmost.accounting").joinpath("lookalikes.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            like, *others = line.split()
+            text = "".join(chr(int(code, 16)) for code in like.split("+"))
+            found |= {int(code, 16): text for code in others}
+    return {code: text.translate(found) for code, text in found.items()}
+
+
+def _described(letter: str) -> str:
+    return f"{letter!r} (U+{ord(letter):04X}, {unicodedata.name(letter, 'without a name')})"
+
+
+def _codes(name: str) -> str:
+    """The characters of a name that are not ASCII, by their code points."""
+    codes = [f"U+{ord(letter):04X}" for letter in name if not letter.isascii()]
+    return " ".join(codes) or "all ASCII"
+
+
+def _is_invisible(letter: str) -> bool:
+    """Whether two texts may look the same although one has this letter and the other not, or a plain space."""
+    kind = unicodedata.category(letter)
+    return kind in ("Cc", "Cf", "Zl", "Zp") or (kind == "Zs" and letter != " ") or bool(UNSEEN.match(letter))
