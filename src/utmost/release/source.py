@@ -249,14 +249,17 @@ class Source:
             return self.labelled(statement)
         return self.integers(statement) if statement.keys is None else self.integer_columns(statement)
 
+    def reconnect(self) -> None:
+        """Make ready to run a statement once more: a connection that was lost is made again, where that is possible."""
+
     def integers(self, statement: Statement) -> dict[str, int]:
         """The one row of an aggregation, as integers; nothing is 0."""
         try:
             found = self.run(statement.sql)
             return {name: int(value or 0) for name, value in zip(statement.columns, found, strict=True)}
-        except Exception:
-            pass
-        raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
+        except Exception as problem:
+            failed = EngineFailed(FAILED, problem)
+        raise failed  # outside the except: no chain of causes that would repeat the engine's words
 
     def integer_columns(self, statement: Statement) -> dict[str, Integers]:
         """The rows of an aggregation by public keys, in the order of the keys; where there is none, 0."""
@@ -267,9 +270,9 @@ class Source:
                 sums[name] = np.zeros(statement.size, dtype=np.int64)
                 sums[name][cell] = column
             return sums
-        except Exception:
-            pass
-        raise EngineFailed(FAILED)
+        except Exception as problem:
+            failed = EngineFailed(FAILED, problem)
+        raise failed
 
     def labelled(self, statement: Statement) -> dict[str, Any]:
         """The rows of an aggregation by keys that nobody listed, as Arrow columns: private, keys and all."""
@@ -283,9 +286,9 @@ class Source:
                 name: pyarrow.chunked_array(column, kind) if isinstance(column, list) else column.cast(kind)
                 for name, kind, column in zip(statement.columns, types, found, strict=True)
             }
-        except Exception:
-            pass
-        raise EngineFailed(FAILED)
+        except Exception as problem:
+            failed = EngineFailed(FAILED, problem)
+        raise failed
 
     def all_columns(self, statement: Statement) -> list[Any]:
         """The columns of a statement whose rows have labels: Arrow's, or lists of one list."""

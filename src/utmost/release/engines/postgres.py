@@ -58,6 +58,10 @@ class PostgresSource(Source):
 
     link: Any = field(default=None, repr=False, compare=False)
 
+    def reconnect(self) -> None:
+        """Make a lost connection again, unless it is the user's own."""
+        self.link.reconnect()
+
     def made_up_rows(self, base: Any) -> str | None:
         """SQL for one row of nothing in the columns and types of a table; None if it is gone."""
         try:
@@ -145,6 +149,14 @@ class Link:
                 "on."
             )
         return link.cursor(row_factory=tuple_row)
+
+    def reconnect(self) -> None:
+        """Connect anew where the connection was lost, if the address is known."""
+        lost = self._by_process.get(os.getpid())
+        if self._address is not None and lost is not None and lost.closed:
+            if self._by_process.get(os.getpid()) is lost:  # no other thread has done it
+                del self._by_process[os.getpid()]
+            self._again()
 
     def _again(self) -> Any:
         if self._address is None:
