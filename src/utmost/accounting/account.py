@@ -719,7 +719,7 @@ class Account:
     @property
     def _key(self) -> str:
         """What the marks of this account begin with."""
-        return hashlib.sha256(b"running" + self._secret).hexdigest()[:16]
+        return hashlib.sha256(self._secret + self.dataset.encode()).hexdigest()[:16]
 
     def _logs(self) -> list[Path]:
         places = (self._storage.beside(".failures.log"), self._storage.in_state(".failures.log"))
