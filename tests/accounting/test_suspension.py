@@ -12,7 +12,7 @@ from oracles.killing import in_a_child, killed_at
 
 import utmost as um
 from utmost.accounting import ledger_file
-from utmost.accounting.account import ENDED, following, question_key
+from utmost.accounting.account import ENDED, Account, following, question_key
 from utmost.accounting.held import HeldAccount
 from utmost.accounting.ledger_file import Index, next_digest, write_line
 from utmost.accounting.suspension import left_behind, remove_mark, set_mark
@@ -72,10 +72,18 @@ def place(request, tmp_path):
     return None if request.param == "memory" else tmp_path / "budget.db"
 
 
-def test_nothing_is_charged_or_recorded_until_it_is_resumed(place):
-    """Every way to spend, the recorded answer of an identical question, and an answer that comes too late."""
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_nothing_is_charged_or_recorded_until_it_is_resumed(place, meanwhile, monkeypatch):
+    """Every way to spend, recorded answers of identical questions, and an answer that comes too late.
+
+    Also where the account is suspended right after it was found active: what counts is the transaction that charges.
+    """
     account = opened(place)
-    account.ask(1, "known", lambda: 7)
+    if not meanwhile:
+        account.ask(1, "known", lambda: 7)
+        account.ask_batch([1, 1], "known batch", lambda: 7)
+    else:
+        monkeypatch.setattr(Account, "require_active", lambda account: None)
     schedule, late = account.reserve_schedule(1, 3, "schedule"), account.reserve(1, "late")
     slot = schedule.slot("first")
     account.suspend(late.number, ["why"])
@@ -85,6 +93,7 @@ def test_nothing_is_charged_or_recorded_until_it_is_resumed(place):
         lambda: account.ask(1, "new", lambda: 8),
         lambda: account.ask(1, "new", lambda: 8, fresh=True),
         lambda: account.ask_batch([1, 1], "batch", lambda: 8),
+        lambda: account.ask_batch([1, 1], "known batch", lambda: 8),
         lambda: account.reserve(1, "new"),
         lambda: account.reserve_batch([1], "new"),
         lambda: account.reserve_schedule(1, 2, "new"),
@@ -92,7 +101,6 @@ def test_nothing_is_charged_or_recorded_until_it_is_resumed(place):
         lambda: schedule.slot("second"),
         lambda: slot.complete(5),
         lambda: late.complete(5),
-        account.require_active,
     ):
         with pytest.raises(AccountSuspended) as refused:
             ask()
@@ -107,7 +115,7 @@ def test_nothing_is_charged_or_recorded_until_it_is_resumed(place):
     assert account.suspended is None
     assert account.resume() is None
     assert late.complete(5).answer == 5
-    assert account.ask(1, "known", lambda: 8).answer == 7
+    assert account.ask(1, "known", lambda: 8).answer == (8 if meanwhile else 7)
     checked = account.check()
     assert checked
     assert [check.name for check in checked.checks] == ["chain", "sums", "questions", "suspensions"]
@@ -151,7 +159,8 @@ def test_a_ledger_that_was_never_suspended_is_written_as_before(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["budget.db"]
 
 
-def test_a_holder_is_not_charged_either(tmp_path):
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_a_holder_is_not_charged_either(tmp_path, meanwhile, monkeypatch):
     """Asked new, asked by another before, or given before: neither of the two accounts changes."""
     ledger = um.Ledger(tmp_path / "budget.db")
     whole = ledger.open("survey", 100, UNIT, NEIGHBOURS)
@@ -159,12 +168,14 @@ def test_a_holder_is_not_charged_either(tmp_path):
     ada.ask(1, "known", lambda: 7)
     late = bob.take(1, "late")
     ada.suspend(2)
+    if meanwhile:  # suspended right after it was found active
+        monkeypatch.setattr(Account, "require_active", lambda account: None)
     before = state(whole), state(ada.own), state(bob.own)
     for ask in (
         lambda: bob.ask(1, "known", lambda: 8),
-        lambda: ada.ask(1, "known", lambda: 8),
         lambda: bob.ask(1, "new", lambda: 8),
         lambda: late.complete(1),
+        *(() if meanwhile else (lambda: ada.ask(1, "known", lambda: 8),)),
     ):
         with pytest.raises(AccountSuspended):
             ask()
@@ -437,6 +448,20 @@ def test_a_ledger_that_cannot_be_written_is_suspended_later(tmp_path, monkeypatc
     with pytest.raises(AccountSuspended):
         opened(path).ask(1, "another", lambda: 1)
     assert account.suspended is not None
+
+
+def test_a_mark_that_goes_while_somebody_looks_is_no_dead_one(tmp_path, monkeypatch):
+    """Found by its name, removed, and then without a lock: its question ended as it should."""
+    mark, look = set_mark(tmp_path / "marks", "key", 1, 0, 0o600), os.open
+
+    def open_as_it_ends(path, flags):
+        handle = look(path, flags)
+        remove_mark(mark)
+        return handle
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", open_as_it_ends)
+        assert left_behind(tmp_path / "marks", "key") == []
 
 
 def test_many_set_and_remove_marks_at_once(tmp_path):

@@ -397,7 +397,8 @@ def test_postgres_that_is_stopped(postgres, tmp_path):
     """Nobody to connect to: suspended. The ledger is elsewhere."""
     url, _ = postgres
     s = session(tmp_path / "budget.db", f"{url}#survey")
-    real = Source.found
+    plan, real = s.plan.count("name = 'person 8'", privacy=1), Source.found
+    question = plan.question
 
     def found(source, statement):
         if not stopped:
@@ -408,12 +409,12 @@ def test_postgres_that_is_stopped(postgres, tmp_path):
     try:
         with mock.patch.object(PostgresSource, "found", found):
             refused(lambda: s.count("name = 'person 7'", privacy=1))
+        refused(lambda: s.ask(question, False), lambda: s.batch([plan]))  # not what a lost connection says
     finally:
         for start in stopped:
             start()
     assert s.account.suspended
     assert len(logged(s.account)[0]["reasons"]) == 2
-    refused(lambda: s.count("name = 'person 7'", privacy=1))  # not what a lost connection says
     s.account.resume()
     again = session(s.ledger, f"{url}#survey")
     assert again.count("name = 'person 7'", privacy=50).value == 1
