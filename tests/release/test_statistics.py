@@ -507,6 +507,7 @@ def test_an_engine_that_fails_says_one_fixed_sentence(monkeypatch):
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     assert str(s.spent) == "epsilon 1 of 1000"
+    s.account.resume()
     with pytest.raises(InvalidInput, match="cannot be read any more"):
         s.count("n > 0", privacy=1, fresh=True)
     assert str(s.spent) == "epsilon 1 of 1000"
