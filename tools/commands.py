@@ -23,9 +23,9 @@ what the papers' symbols are here is in [notation](notation.md).
 
 `utmost --version` prints the version, `utmost --install-completion` completes commands and options in your shell.
 Every command that prints a result prints it as one JSON object with `--json`. The exit code is 0 when it is done, 1
-when the answer is no (not private, no such mechanism, budget spent), 2 for wrong use, 70 when an engine failed after
-the spend, 74 when the output could not be written, 130 when somebody stopped it at a prompt. No private value is ever
-an argument: it comes from a file, a prompt or standard input.
+when the answer is no (not private, no such mechanism, budget spent, account suspended), 2 for wrong use, 74 when the
+output could not be written, 130 when somebody stopped it at a prompt. No private value is ever an argument: it comes
+from a file, a prompt or standard input.
 """
 KINDS = {int: "integer", float: "number", Path: "file"}
 UNSAID = ("help", "install_completion", "show_completion")

@@ -12,6 +12,13 @@ from typing import Any
 import numpy as np
 
 MOST_SHOWN, MOST_LISTED = 200, 20
+MOST_WORDS = 10_000
+SUSPENDED = (
+    "this account is suspended: a question could not be finished after it was charged, and no other is answered until "
+    "the owner of the ledger has looked at its log of failures, on the machine, and says "
+    "`utmost budget resume LEDGER DATASET`. Nothing more is charged meanwhile; plans can still be made."
+)
+"""Said during the question that failed and of every later one alike, so that it tells one bit, once."""
 
 
 class UtmostError(Exception):
@@ -107,7 +114,28 @@ class NotRowWise(InvalidInput):
 
 
 class EngineFailed(UtmostError):
-    """The engine that holds a table failed after the spend was reserved; the message never says on what."""
+    """The engine that holds a table failed after the spend was reserved; the message never says on what.
+
+    Attributes
+    ----------
+    reason : the engine's own words, which may hold private values: for the log of the ledger's owner alone
+    interrupted : whether somebody stopped the engine (Ctrl-C), as DuckDB says in its own way
+    """
+
+    def __init__(self, message: str, problem: BaseException | None = None) -> None:
+        super().__init__(message)
+        self.reason = "" if problem is None else words_of(problem)
+        self.interrupted = False
+        while problem is not None and not self.interrupted:
+            self.interrupted = isinstance(problem, KeyboardInterrupt)
+            problem = problem.__cause__ or problem.__context__
+
+
+class AccountSuspended(UtmostError):
+    """No question about a data set is answered until its owner resumes the account."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(SUSPENDED if message is None else message)
 
 
 class BudgetSpent(UtmostError):
@@ -158,6 +186,15 @@ def shown(value: Any) -> str:
         return f"({listed},)" if len(value) == 1 else f"({listed})"
     name = type(value).__name__
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def words_of(problem: BaseException) -> str:
+    """What an exception says, and its type; for a log that nobody but the owner reads."""
+    try:
+        words = str(problem)
+    except Exception:
+        words = "(it cannot be shown)"
+    return f"{type(problem).__module__}.{type(problem).__qualname__}: {words}"[:MOST_WORDS]
 
 
 def _is_plain(value: Any) -> bool:

@@ -23,7 +23,7 @@ from oracles.questions import Asking, Setting
 from oracles.tables import UNITS, as_table, neighbour_of, tables
 
 import utmost as um
-from utmost.errors import EngineFailed, InvalidInput, UnsupportedLevel
+from utmost.errors import AccountSuspended, InvalidInput, UnsupportedLevel
 from utmost.mechanism.keeping import KeepLaw
 from utmost.release import engines
 from utmost.release.proof import load_answers
@@ -360,7 +360,7 @@ def test_a_failing_engine_tells_no_key(tmp_path):
     object.__setattr__(source, "rehearse", lambda trial, rows: None)
     object.__setattr__(source, "all_columns", lambda statement: (_ for _ in ()).throw(ValueError(ALONE)))
     object.__setattr__(s, "source", source)
-    with pytest.raises(EngineFailed) as failed:
+    with pytest.raises(AccountSuspended) as failed:
         s.keys("dest", LEVEL)
     assert ALONE not in str(failed.value) + repr(failed.value.__cause__) + repr(failed.value.__context__)
     found = s.plan.keys("dest", LEVEL).question

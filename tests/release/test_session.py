@@ -18,9 +18,9 @@ import utmost as um
 from utmost.accounting import account as account_module
 from utmost.accounting import ledger as ledger_module
 from utmost.errors import (
+    AccountSuspended,
     BudgetMismatch,
     BudgetSpent,
-    EngineFailed,
     InvalidInput,
     NotRowWise,
     UnsupportedLevel,
@@ -241,7 +241,7 @@ def test_no_private_value_in_any_error():
         assert junk not in answer.to_json()
     rehearsed = mock.patch.object(type(s.source), "rehearse")
     failing = mock.patch.object(type(s.source), "one_row", side_effect=RuntimeError(junk))
-    with rehearsed, failing, pytest.raises(EngineFailed) as caught:
+    with rehearsed, failing, pytest.raises(AccountSuspended) as caught:
         s.count("n > 2", 1)
     assert junk not in str(caught.value)
     chain = caught.value
@@ -435,18 +435,18 @@ def test_a_plan_or_a_mistake_opens_no_account(tmp_path):
     assert "2.5 of 3 left" in release_command(tmp_path, "--count", "age >= 70", "--privacy", 1, "--plan").stdout
 
 
-def test_an_engine_that_fails_has_an_exit_code_of_its_own(tmp_path):
-    """The spend stands, so it is neither a refusal nor wrong use; a script can tell."""
+def test_an_engine_that_fails_is_exit_code_1(tmp_path):
+    """The spend stands, and the account is suspended: the answer is no, for this question and for others."""
     asked = ("--count", "age >= 65", "--privacy", 0.5, "--budget", 1)
     with (
         mock.patch.object(DuckSource, "rehearse"),
         mock.patch.object(DuckSource, "one_row", side_effect=RuntimeError),
     ):
         failed = release_command(tmp_path, *asked)
-    assert failed.returncode == 70
-    assert failed.stderr.startswith("EngineFailed: ")
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("AccountSuspended: ")
     assert "0.5 of 1 left" in release_command(tmp_path, *asked, "--plan").stdout
-    assert release_command(tmp_path, "--count", "age >= 70", "--privacy", 1).returncode == 1
+    assert release_command(tmp_path, "--count", "age >= 70", "--privacy", 1).stderr == failed.stderr
 
 
 @pytest.mark.parametrize(

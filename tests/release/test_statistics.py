@@ -45,7 +45,7 @@ from oracles.questions import (
 from oracles.tables import UNITS, as_table, neighbour_of, session, tables
 
 import utmost as um
-from utmost.errors import BadFile, EngineFailed, InvalidInput, NotRowWise
+from utmost.errors import SUSPENDED, AccountSuspended, BadFile, InvalidInput, NotRowWise
 from utmost.release import engines
 from utmost.release.contributions import as_grid, statement, values
 from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL
@@ -55,7 +55,7 @@ from utmost.release.questions.majority import MajorityBy
 from utmost.release.questions.quantile import QuantileBy
 from utmost.release.questions.threshold import ThresholdBy
 from utmost.release.questions.top import TopDiscovered
-from utmost.release.source import FAILED, Source
+from utmost.release.source import Source
 from utmost.space.integers import Lattice
 from utmost.space.line import Line
 
@@ -501,12 +501,13 @@ def test_an_engine_that_fails_says_one_fixed_sentence(monkeypatch):
         return made
 
     monkeypatch.setattr(Source, "statement", then_closed)
-    with pytest.raises(EngineFailed) as caught:
+    with pytest.raises(AccountSuspended) as caught:
         s.count("n > 0", privacy=1)
-    assert str(caught.value) == FAILED
+    assert str(caught.value) == SUSPENDED
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     assert str(s.spent) == "epsilon 1 of 1000"
+    s.account.resume()
     with pytest.raises(InvalidInput, match="cannot be read any more"):
         s.count("n > 0", privacy=1, fresh=True)
     assert str(s.spent) == "epsilon 1 of 1000"

@@ -5,6 +5,9 @@ as spent. An account holds a privacy `Filter`, fixed when it is opened, which sa
 still fits; `filters.py` says why that is right. Its history is a chain of events, each hashed together with the one
 before, so a changed event is found; the chain's head, printed in every report, also tells a ledger from an older copy
 of it. Where the events are kept, a `Storage` knows: a file, a database, or memory.
+
+When an engine fails after a charge may depend on private rows. So the account is then *suspended*, for everybody, by an
+event of the chain: until the owner's *resumption*, which is another one, nothing is charged and no answer recorded.
 """
 
 from __future__ import annotations
@@ -12,12 +15,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,7 +31,9 @@ from utmost.accounting.costs import COSTS, NAMES, PAYS, WORDS, below, composed_c
 from utmost.accounting.declared import Schedule, counted, refusal
 from utmost.accounting.entries import Entry, LedgerState
 from utmost.accounting.storage import Book, Storage, changed
+from utmost.accounting.suspension import Mark, is_marked, left_behind, remove_mark, set_mark, write_failure
 from utmost.errors import (
+    AccountSuspended,
     BudgetSpent,
     InvalidInput,
     LedgerFailed,
@@ -47,6 +53,9 @@ LONG = 2**64
 """Whole numbers from here on may be too long for JSON's writer, which says so."""
 ZERO = Amount(Fraction(0))
 """Nothing, of any resource."""
+SUSPEND, RESUME = "suspend", "resume"
+"""The kinds of event between which an account is suspended."""
+ENDED = "the process that was answering this question ended before it had an answer"
 
 
 # ---- the rule ----
@@ -213,6 +222,11 @@ def following(last: Event, kind: str, entry: int, slot: int, body: Any) -> Event
     return event._replace(head=event.hashed(last.head))
 
 
+def may_follow(before: str, kind: str) -> bool:
+    """Whether an event of a kind may follow one: a resumption comes after a suspension, and nothing else does."""
+    return (before == SUSPEND) == (kind == RESUME)
+
+
 def question_key(question: Any) -> str:
     """What identical questions have in common: the hash of their canonical text."""
     return hashlib.sha256(canonical(plain(question, "the question"))).hexdigest()
@@ -327,6 +341,17 @@ class Account:
         """What is left now; another process may spend it before you do."""
         return Left(self.filter, self._last().spent())
 
+    @property
+    def suspended(self) -> str | None:
+        """Since when (UTC) no question is answered, because one could not be finished after its charge; else None."""
+        last = self._last()
+        return last.time if last.kind == SUSPEND else None
+
+    @property
+    def failures(self) -> Path | None:
+        """The log that says why questions have no answer, which its owner alone can read; None if there is none."""
+        return next((path for path in self._logs() if path.exists()), None)
+
     def state_after(self, entry: Entry) -> LedgerState:
         """What a report says of the ledger: the entry, and what is spent and left of the budget at one moment."""
         spent = self.spent
@@ -356,11 +381,16 @@ class Account:
         >>> account.ask(0.4, {"count": "all"}, lambda: 9, fresh=True).answer, str(account.left)
         (9, 'epsilon 0.2 of 1')
         """
+        taken = self.take(level, question, fresh)
+        return taken if isinstance(taken, Entry) else taken.complete(draw())
+
+    def take(self, level: Level | Number, question: Any, fresh: bool = False) -> Entry | Reservation:
+        """What `ask` begins with: the recorded answer to the identical question, or a charge for a new one."""
         level = as_level(level)
+        self.require_active()
         if not fresh and (known := self.find(question, level)):
             return known
-        taken = self._reserve((level,), lambda filter: filter.cost(level), question, 0, fresh)
-        return taken if isinstance(taken, Entry) else taken.complete(draw())
+        return self._reserve((level,), lambda filter: filter.cost(level), question, 0, fresh)
 
     def ask_batch(
         self,
@@ -371,11 +401,18 @@ class Account:
         fresh: bool = False,
     ) -> Entry:
         """`ask` for several releases that are declared together: `reserve_batch` says what they cost."""
+        taken = self.take_batch(levels, question, delta, fresh)
+        return taken if isinstance(taken, Entry) else taken.complete(draw())
+
+    def take_batch(
+        self, levels: Sequence[Level | Number], question: Any, delta: Number | None = None, fresh: bool = False
+    ) -> Entry | Reservation:
+        """What `ask_batch` begins with: the recorded answers to the identical batch, or a charge for new ones."""
         listed, price = _priced(levels, delta)
+        self.require_active()
         if not fresh and (known := self.find(question)):
             return known
-        taken = self._reserve(listed, price, question, 0, fresh)
-        return taken if isinstance(taken, Entry) else taken.complete(draw())
+        return self._reserve(listed, price, question, 0, fresh)
 
     def reserve(self, level: Level | Number, question: Any) -> Reservation:
         """Charge one release, durably, before its answer is drawn; `BudgetSpent` if the budget does not allow it.
@@ -443,6 +480,65 @@ class Account:
         """The schedule that is this entry, after a restart say."""
         return Schedule(self, number)
 
+    def require_active(self) -> None:
+        """Refuse with `AccountSuspended` while the account is suspended.
+
+        It is also suspended, now, if a process ended in the middle of a question (`Reservation.running`): an engine
+        that takes the process with it has failed as well.
+        """
+        with self._storage.read() as book:
+            stopped = self._last(book).kind == SUSPEND
+        if not stopped and (folder := self._folder) and is_marked(folder, self._key):
+            with self._storage.write(self.dataset) as book:
+                stopped = self._suspend_for_ended(book)
+        if stopped:
+            raise AccountSuspended
+
+    def suspend(self, entry: int, reasons: Sequence[str] = (), slot: int = 0) -> None:
+        """Answer no question any more, whoever asks, until `resume`; durable when it returns.
+
+        Parameters
+        ----------
+        entry, slot : int
+            The question that could not be finished.
+        reasons : list of str
+            Why, in the engine's own words: written to the log of failures alone.
+
+        Examples
+        --------
+        >>> import utmost as um
+        >>> account = um.Ledger(None).open("survey", 1, "rows, at most 500", "replace")
+        >>> account.suspend(account.reserve(0.1, "q").number, ["out of memory"])
+        >>> account.reserve(0.1, "another")
+        Traceback (most recent call last):
+        utmost.errors.AccountSuspended: this account is suspended: a question could not be finished ...
+        >>> account.resume() is None, account.suspended
+        (False, None)
+        """
+        with self._storage.write(self.dataset) as book:
+            last = self._last(book)
+            if last.kind != SUSPEND:
+                self._add_suspension(book, last, entry)
+        secret = self._secret.hex()  # which statements hold, and engines repeat
+        said = [reason.replace(secret, "(the secret of the account)") for reason in reasons]
+        write_failure(self._logs(), self.dataset, entry, slot, said)
+
+    def resume(self) -> str | None:
+        """Answer questions again; since when the account was suspended, or None if it was not.
+
+        For the owner, who has looked at the log of failures (`failures`).
+        """
+        with self._storage.write(self.dataset) as book:
+            self._suspend_for_ended(book)
+        with self._storage.write(self.dataset) as book:
+            last = self._last(book)
+            if last.kind != SUSPEND:
+                return None
+            book.add(following(last, RESUME, 0, 0, _sums(last)), None)
+            for mark in self._ended():
+                mark.path.unlink(missing_ok=True)
+        return last.time
+
     def entries(self) -> list[Entry]:
         """All entries, oldest first; `BadFile` if one of them was changed."""
         with self._storage.read() as book:
@@ -475,6 +571,7 @@ class Account:
         return None
 
     def _reserved(self, levels: tuple[Level, ...], price: CostOf, question: Any, slots: int) -> Reservation:
+        self.require_active()
         taken = self._reserve(levels, price, question, slots)
         assert isinstance(taken, Reservation)
         return taken
@@ -486,6 +583,7 @@ class Account:
         asked, key = plain(question, "the question"), question_key(question)
         charge = self._charging(levels, price, asked, slots)
         with self._write() as book:
+            self._require_active(book)
             if not fresh and (known := self._find(book, key, levels[0] if len(levels) == 1 else None)):
                 return known
             event = charge(book)
@@ -532,7 +630,9 @@ class Account:
 
     def _use_slot(self, number: int, question: Any) -> Reservation:
         key, asked = question_key(question), plain(question, "the question")
+        self.require_active()
         with self._storage.write(self.dataset) as book:
+            self._require_active(book)
             entry = self._folded(book, number)
             if len(entry.used) >= entry.slots:
                 raise BudgetSpent(
@@ -541,7 +641,7 @@ class Account:
                     left=Left(self.filter, self._last(book).spent()),
                 )
             last = self._last(book)
-            body = {"question": asked, "spent": last.body["spent"], "entries": last.body["entries"]}
+            body = {"question": asked, **_sums(last)}
             event = following(last, "slot", number, len(entry.used) + 1, body)
             book.add(event, key)
         return Reservation(self, number, event.slot, asked, event.head)
@@ -555,6 +655,7 @@ class Account:
             raise InvalidInput(
                 f"{problem} The charge stands, and entry {number} can still be completed with such data{again}."
             ) from None
+        self.require_active()
         try:
             with self._write() as book:
                 events = self._completed(book, reservation, recorded)
@@ -567,14 +668,62 @@ class Account:
     def _completed(self, book: Book, reservation: Reservation, answer: Any) -> list[Event]:
         """Add the answer of an entry to the book; all events of the entry."""
         number, slot = reservation.number, reservation.slot
+        self._require_active(book)
         events = book.of_entry(self.dataset, number)
         if any(event.kind == "complete" and event.slot == slot for event in events):
             raise InvalidInput(f"entry {number} is complete already; reserve again for a new answer.")
         last = self._last(book)
-        body = {"answer": answer, "spent": last.body["spent"], "entries": last.body["entries"]}
-        event = following(last, "complete", number, slot, body)
+        event = following(last, "complete", number, slot, {"answer": answer, **_sums(last)})
         book.add(event, question_key(reservation.question))
         return [*events, event]
+
+    # ---- suspended ----
+
+    def _require_active(self, book: Book) -> None:
+        if self._last(book).kind == SUSPEND:
+            raise AccountSuspended
+
+    def _add_suspension(self, book: Book, last: Event, entry: int) -> None:
+        book.add(following(last, SUSPEND, 0, 0, {"entry": entry, **_sums(last)}), None)
+
+    def _suspend_for_ended(self, book: Book) -> bool:
+        """Whether the account is suspended: already, or now, because a process ended in the middle of a question."""
+        last = self._last(book)
+        if last.kind == SUSPEND:
+            return True
+        ended = []
+        for mark in self._ended():
+            if self._has_answer(book, mark):
+                mark.path.unlink(missing_ok=True)  # it ended right after its answer was recorded
+            else:
+                ended.append(mark)
+                write_failure(self._logs(), self.dataset, mark.entry, mark.slot, [ENDED])
+        if ended:
+            self._add_suspension(book, last, ended[0].entry)
+        return bool(ended)
+
+    def _ended(self) -> list[Mark]:
+        """The marks of questions whose process ended before it removed them."""
+        folder = self._folder
+        return [] if folder is None else left_behind(folder, self._key)
+
+    def _has_answer(self, book: Book, mark: Mark) -> bool:
+        events = book.of_entry(self.dataset, mark.entry)
+        return any(event.kind == "complete" and event.slot == mark.slot for event in events)
+
+    @property
+    def _folder(self) -> Path | None:
+        """Where questions in flight have their marks; an account in memory ends with its process."""
+        return self._storage.beside(".running") if self.kept else None
+
+    @property
+    def _key(self) -> str:
+        """What the marks of this account begin with."""
+        return hashlib.sha256(self._secret + self.dataset.encode()).hexdigest()[:16]
+
+    def _logs(self) -> list[Path]:
+        places = (self._storage.beside(".failures.log"), self._storage.in_state(".failures.log"))
+        return [path for path in dict.fromkeys(places) if path is not None]
 
     def _last(self, book: Book | None = None) -> Event:
         """The latest event, which carries the sums."""
@@ -595,12 +744,37 @@ class Reservation:
 
     def __init__(self, account: Account, number: int, slot: int, question: Any, head: str) -> None:
         self._account, self.number, self.slot, self.question, self.head = account, number, slot, question, head
+        self._unsuspended = False
+        """Whether it failed, and the ledger could not be told."""
 
     def complete(self, answer: Any) -> Entry:
         """Record the answer, durably, and return the entry; `head` is then the chain's head."""
         entry = self._account._complete(self, answer)
         self.head = entry.head
         return entry
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Mark the question as being answered: if the process ends before the block does, the account is suspended.
+
+        However else the block ends, by an error or Ctrl-C, the mark is removed.
+        """
+        account, folder = self._account, self._account._folder
+        mark = folder and set_mark(folder, account._key, self.number, self.slot, account._storage.mode)
+        try:
+            yield
+        finally:
+            if mark:
+                remove_mark(mark, stays=self._unsuspended)
+
+    def suspend(self, reasons: Sequence[str]) -> None:
+        """Suspend the account because this question cannot be finished, and log why.
+
+        If the ledger cannot be written, the mark of `running` stays, and does the same when the next question comes.
+        """
+        self._unsuspended = True
+        self._account.suspend(self.number, reasons, self.slot)
+        self._unsuspended = False
 
     def __enter__(self) -> Reservation:
         return self
@@ -622,6 +796,8 @@ def fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
                 event.entry, event.time, single, cost, body["question"], None, "reserved", event.head, body["slots"]
             )
             continue
+        if event.kind in (SUSPEND, RESUME):
+            continue
         entry = entries[event.entry]
         if event.kind == "slot":
             entry = replace(entry, used=(*entry.used, (body["question"], None)))
@@ -633,6 +809,11 @@ def fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
             entry = replace(entry, answer=body["answer"], state="done")
         entries[event.entry] = replace(entry, head=event.head)
     return list(entries.values())
+
+
+def _sums(last: Event) -> dict[str, Any]:
+    """What every event carries on from the one before, if nothing is charged."""
+    return {"spent": last.body["spent"], "entries": last.body["entries"]}
 
 
 def _priced(levels: Any, delta: Number | None) -> tuple[tuple[Level, ...], CostOf]:

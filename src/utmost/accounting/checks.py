@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from utmost.accounting.account import Event, Filter, Spent, question_key
+from utmost.accounting.account import RESUME, SUSPEND, Event, Filter, Spent, may_follow, question_key
 from utmost.accounting.storage import START, changed
 from utmost.errors import UtmostError
 from utmost.exact import Amount
@@ -39,6 +40,8 @@ def check_account(
     checks = [check_chain(events)]
     if checks[0].passed:  # what a broken chain says of sums and questions means nothing
         checks += [check_sums(events, filter), check_questions(events, keys)]
+        if any(event.kind in (SUSPEND, RESUME) for event in events):
+            checks.append(check_suspensions(events))
     if head is not None:
         wanted = head.strip().lower()
         place = next((i for i, event in enumerate(events) if event.head == wanted), None)
@@ -67,6 +70,16 @@ def check_questions(events: Sequence[Event], keys: Sequence[str | None]) -> Chec
         if event.kind != "open" and key != asked.get((event.entry, event.slot)):
             return Check("questions", False, f"event {event.number} is filed under another question than its own")
     return Check("questions", True, f"{len(asked)} questions, each under its own key")
+
+
+def check_suspensions(events: Sequence[Event]) -> Check:
+    """That nothing was charged or recorded while the account was suspended, and only what was suspended was resumed."""
+    for before, event in pairwise(events):
+        if not may_follow(before.kind, event.kind):
+            return Check("suspensions", False, f"event {event.number} cannot follow the one before")
+    count = sum(event.kind == SUSPEND for event in events)
+    state = f"suspended since {events[-1].time}" if events[-1].kind == SUSPEND else "none now"
+    return Check("suspensions", True, f"{count}, with nothing charged or recorded meanwhile; {state}")
 
 
 def check_sums(events: Sequence[Event], filter: Filter) -> Check:

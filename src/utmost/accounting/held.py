@@ -81,6 +81,7 @@ class HeldAccount(Account):
         charge_own = self.own._charging(levels, price, asked, slots)
         level = levels[0] if len(levels) == 1 else None
         with self._write() as book:
+            self._require_active(book)
             if not fresh and (given := self._given(book, key, level)):
                 return given
             known = None if fresh else self._find(book, key, level)

@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from utmost.accounting.account import Event, canonical, question_key
+from utmost.accounting.account import RESUME, SUSPEND, Event, canonical, may_follow, question_key
 from utmost.accounting.storage import START, Book, Storage, changed
 from utmost.errors import BadFile, LedgerFailed
 
@@ -221,6 +221,14 @@ class File(Storage):
 
     def _failed(self, problem: OSError, recorded: str) -> LedgerFailed:
         return LedgerFailed(f"the ledger {self.where} could not be written ({problem.strerror}). {recorded}")
+
+    def beside(self, ending: str) -> Path | None:
+        path = Path(os.path.realpath(self._path))
+        return path.with_name(path.name + ending) if os.access(path.parent, os.W_OK) else self.in_state(ending)
+
+    @property
+    def mode(self) -> int:
+        return os.fstat(self._handle).st_mode & 0o666
 
     def close(self) -> None:
         handle, self._handle = self._handle, -1
@@ -419,6 +427,11 @@ class Track:
     answers: dict[str, list[int]] = field(default_factory=dict)
     last: Event | None = None
 
+    def end(self) -> tuple[int, str, str]:
+        """The number of the next event, the head before it, and the kind of the latest one."""
+        number = len(self.heads)
+        return number, self.head_before(number), "" if self.last is None else self.last.kind
+
     def head_before(self, number: int) -> str:
         """The head of the chain before an event."""
         return self.heads[number - 1].hex() if number else START
@@ -460,19 +473,22 @@ class Index:
 
 def _require_next(events: Sequence[Event], tracks: dict[str, Track]) -> None:
     """Refuse events that do not continue the chains of their accounts, one after the other, or answer nothing asked."""
-    ahead: dict[str, tuple[int, str]] = {}
+    ahead: dict[str, tuple[int, str, str]] = {}
     asked = set[tuple[str, int, int]]()
     for event in events:
         track, place = tracks[event.dataset], (event.dataset, event.entry, event.slot)
-        number, head = ahead.get(event.dataset) or (len(track.heads), track.head_before(len(track.heads)))
+        number, head, before = ahead.get(event.dataset) or track.end()
         if event.kind == "complete":
             sound = place in asked or place[1:] in track.asked
+        elif event.kind in (SUSPEND, RESUME):
+            sound = place[1:] == (0, 0)
         else:
             sound = event.kind == "open" or "question" in event.body
             asked.add(place)
+        sound = sound and may_follow(before, event.kind)
         if not sound or event.number != number or event.hashed(head) != event.head:
             raise changed(event.dataset, event.number)
-        ahead[event.dataset] = number + 1, event.head
+        ahead[event.dataset] = number + 1, event.head, event.kind
 
 
 def _file(track: Track, event: Event, place: tuple[int, int]) -> None:
@@ -480,7 +496,7 @@ def _file(track: Track, event: Event, place: tuple[int, int]) -> None:
     track.places.append(place)
     track.heads.append(bytes.fromhex(event.head))
     track.last = event
-    if event.kind == "open":
+    if event.kind in ("open", SUSPEND, RESUME):
         return
     track.entries.setdefault(event.entry, []).append(event.number)
     if event.kind == "complete":

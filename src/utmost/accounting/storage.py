@@ -7,12 +7,15 @@ added to. `ledger_file.py` keeps a book in a file, `ledger_memory.py` in memory,
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from utmost.errors import BadFile, shown
+from utmost.errors import BadFile, InvalidInput, shown
+from utmost.exact.saved import state_folder
 
 if TYPE_CHECKING:
     from utmost.accounting.account import Event
@@ -84,6 +87,22 @@ class Storage(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of the file or database."""
+
+    def beside(self, ending: str) -> Path | None:
+        """Where to write what belongs to the ledger and is not in it; None where there is no place."""
+        return self.in_state(ending)
+
+    def in_state(self, ending: str) -> Path | None:
+        """The same, among the state files of the user who runs this."""
+        try:
+            return state_folder("ledgers") / (re.sub(r"[^\w.]+", "-", self.where) + ending)
+        except InvalidInput:
+            return None
+
+    @property
+    def mode(self) -> int:
+        """Who may use the ledger, as the mode of a file."""
+        return 0o600
 
     def __del__(self) -> None:
         with suppress(Exception):  # an object that was never quite made has nothing to close

@@ -1,7 +1,7 @@
 """The `utmost` command: thin, no mathematics.
 
-Exit code 0: done; 1: the answer is no (no extension, not verified, budget spent); 2: wrong use; 70: the engine failed,
-and the spend stands; 74: what was to be printed could not be written; 130: stopped by whoever was asked.
+Exit code 0: done; 1: the answer is no (no extension, not verified, budget spent, account suspended); 2: wrong use; 74:
+what was to be printed could not be written; 130: stopped by whoever was asked.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from utmost import __version__
 from utmost.errors import (
+    AccountSuspended,
     BudgetSpent,
     CannotCertify,
-    EngineFailed,
     InvalidInput,
     NoExtension,
     NoSuchMechanism,
@@ -43,7 +43,7 @@ COMMANDS = {
     "ask": ("ask:ask", "A file of questions in, a folder of private answers out: pages, JSON, CSV."),
     "compose": ("budget:compose", "The exact privacy of several releases."),
     "reproduce": ("reproduce:reproduce", "Recompute what the five papers state."),
-    "budget": ("budget:budget", "Accounts of privacy budgets: open, show, check."),
+    "budget": ("budget:budget", "Accounts of privacy budgets: open, show, check, resume."),
     "party": ("party:app", "Several parties, one bit each, one function."),
     "serve": ("serve:serve", "Keep tables for analysts: an HTTP API and pages; `serve key NAME` makes a key."),
     "studio": ("serve:studio", "Open the pages on this machine, on the demonstration's table, without keys."),
@@ -158,12 +158,9 @@ def main() -> None:
     """The entry point: errors in words on standard error, and their exit codes."""
     try:
         app(prog_name="utmost")
-    except (BudgetSpent, CannotCertify, NoExtension, NoSuchMechanism) as reason:
+    except (AccountSuspended, BudgetSpent, CannotCertify, NoExtension, NoSuchMechanism) as reason:
         print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
         sys.exit(1)
-    except EngineFailed as reason:
-        print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
-        sys.exit(70)
     except UtmostError as reason:
         print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
         sys.exit(2)

@@ -23,7 +23,7 @@ from utmost.release.proof import confirmed, load_answers
 from utmost.release.units import as_unit
 
 budget = typer.Typer(
-    help="Accounts of privacy budgets: open, show, check.", no_args_is_help=True, rich_markup_mode=None
+    help="Accounts of privacy budgets: open, show, check, resume.", no_args_is_help=True, rich_markup_mode=None
 )
 LedgerName = Annotated[str, typer.Argument(help="A ledger: a file, or a URL postgresql://...")]
 Dataset = Annotated[str | None, typer.Argument(help="The name of a data set; all if left out.")]
@@ -155,9 +155,10 @@ def check(
                 "dataset": result.dataset,
                 "intact": bool(result),
                 "head": result.head,
+                "suspended": account.suspended,
                 "checks": checks_of(result.checks),
             }
-            for result in results
+            for account, result in zip(accounts, results, strict=True)
         ]
         told = {} if reported is None else {"confirmed": right, "report": checks_of(held)}
         print_json({"intact": all(results), **told, "accounts": checked})
@@ -166,6 +167,32 @@ def check(
         if reported is not None:
             print(f"{report}: {'confirmed by' if right else 'NOT what is in'} the ledger", *held, sep="\n  ")
     if not all(results) or not right:
+        raise typer.Exit(1)
+
+
+@budget.command()
+def resume(
+    ledger: LedgerName,
+    dataset: Annotated[str, typer.Argument(help="The name of the data set.")],
+    as_json: Json = False,
+) -> None:
+    """Answer questions again about a data set whose account is suspended because an engine failed after a charge.
+
+    Look at the log of failures first, which is on the machine where the question was asked: a row may have been the
+    reason, and then every resumption lets the next failure tell something about it. Exit code 1 if the account is not
+    suspended.
+    """
+    account = _accounts(ledger, dataset)[0]
+    since, log = account.resume(), account.failures
+    if as_json:
+        said = {"dataset": account.dataset, "resumed": since is not None, "suspended_since": since}
+        print_json({**said, "log": None if log is None else str(log)})
+    elif since is None:
+        print(f"{account.dataset}: not suspended; nothing was done")
+    else:
+        print(f"{account.dataset}: was suspended since {since}; questions are answered again")
+        print(f"  log of failures: {log or 'none on this machine, or not readable for this user'}")
+    if since is None:
         raise typer.Exit(1)
 
 
@@ -241,6 +268,9 @@ def _present(accounts: list[Account], as_json: bool, picture: Path | None, entri
         console.print(f"  left: {account.left}", markup=False)
         for tier in _tiers(account).left_of_tiers:
             console.print(f"  left of {tier}", markup=False)
+        if since := account.suspended:
+            why = account.failures or "where the question was asked"
+            console.print(f"  suspended since {since}: no question is answered; log of failures: {why}", markup=False)
         console.print(f"  head: {account.head}", markup=False)
         if entries:
             print_table(("entry", "time", "level", "cost", "state", "question"), list(map(_row, done)))
@@ -273,6 +303,7 @@ def _plain(account: Account, entries: bool) -> dict[str, Any]:
         "spent": {name: float(amount) for name, amount in spent.items()},
         "left": {name: float(f"{amount:.12g}") for name, amount in left.items()},
         "head": account.head,
+        "suspended": account.suspended,
     }
     if by_tier := _tiers(account).by_tier:
         content["tiers"] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from utmost.errors import InvalidInput
+from utmost.exact.saved import state_folder
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
@@ -140,14 +140,5 @@ def checks_of(checks: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def kept_file(kind: str, name: str) -> Path:
-    """Where something is kept for the user who runs this, whatever the files it came in are called.
-
-    The folder is UTMOST_STATE, or `utmost` among the user's state files, readable by the user alone.
-    """
-    try:
-        home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-        folder = Path(os.environ.get("UTMOST_STATE") or Path(home) / "utmost") / kind
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, RuntimeError) as problem:
-        raise InvalidInput(f"there is no folder to keep it in ({problem}); set UTMOST_STATE to one.") from None
-    return folder / f"{name}.json"
+    """Where something is kept for the user who runs this, whatever the files it came in are called."""
+    return state_folder(kind) / f"{name}.json"

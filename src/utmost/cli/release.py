@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def release(**given: Any) -> None:
     """A private answer about TABLE, with its proof; many at once: `utmost ask`.
 
-    Exit code 1: the budget does not allow it; 70: the engine failed, and the spend stands.
+    Exit code 1: the budget does not allow it, or the account is suspended because an engine failed.
 
     The identical question asked again gets the recorded answer and spends nothing. In --json, `privacy` is what the
     answer spent when it was drawn, and `ledger.spent` what the whole account has spent so far.

@@ -124,3 +124,17 @@ def require_ours(file: Path, mark: str = GENERATOR) -> None:
         if not start or mark.encode() in start:
             return
     raise InvalidInput(f"{file} is there already and not of Utmost; move it away, or name another place.")
+
+
+def state_folder(kind: str) -> Path:
+    """A folder for what is kept for the user who runs this, readable by the user alone.
+
+    It is in UTMOST_STATE, or in `utmost` among the user's state files.
+    """
+    try:
+        home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        folder = Path(os.environ.get("UTMOST_STATE") or Path(home) / "utmost") / kind
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError) as problem:
+        raise InvalidInput(f"there is no folder to keep it in ({problem}); set UTMOST_STATE to one.") from None
+    return folder

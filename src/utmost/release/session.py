@@ -3,7 +3,7 @@
 What happens to a question: it is checked and designed from public parameters (schema, unit, ranges, loss, prior,
 level), and its mechanism proved private; its spend is reserved in the ledger, durably; the engine computes a few
 integers; an exact draw is made; the answer is recorded. Everything that can fail for a public reason fails before the
-spend. After it, one fixed sentence.
+spend. What fails after it suspends the account, with one fixed sentence (`fuse.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from utmost.accounting import Account, Ledger, Price, Schedule
 from utmost.accounting.account import Left, Spent
+from utmost.accounting.entries import Entry
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational
 from utmost.privacy import Level, as_level
@@ -27,11 +28,11 @@ from utmost.release.contributions import require_id
 from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.engines import open_table
 from utmost.release.engines.embedded import Engine
+from utmost.release.fuse import answered
 from utmost.release.least_level import TRIED, least_that_suffices, with_epsilon
 from utmost.release.public_tables import with_public
 from utmost.release.questions import Question, Questions, Terms
 from utmost.release.questions.question import describe, require_releasable
-from utmost.release.source import Statement
 from utmost.release.units import Unit, require_neighbours
 from utmost.solution.card import card
 
@@ -368,6 +369,7 @@ class Session(Questions[Answer]):
         asked = [plan.question for plan in plans]
         if any(plan.source is not self.source for plan in plans):
             raise InvalidInput("a plan of the batch was made by another session; plan it with this one.")
+        self.account.require_active()
         statements = [question.statement(self.source, self.account.secret) for question in asked]
         for question in asked:
             describe(question, self.dataset)  # what fails for a public reason does so before the spend
@@ -375,16 +377,14 @@ class Session(Questions[Answer]):
             "batch": [{"privacy": str(q.privacy), **self.identity(q)} for q in asked],
             "delta": None if delta is None else str(delta),
         }
-        again, drawn = _require_fresh(fresh), list[dict[str, Any]]()
-
-        def draw() -> list[dict[str, Any]]:
-            drawn.extend(self._release(question, s) for question, s in zip(asked, statements, strict=True))
-            return drawn
-
-        entry = self.account.ask_batch([question.privacy for question in asked], public, draw, delta, fresh=again)
+        levels = [question.privacy for question in asked]
+        taken = self.account.take_batch(levels, public, delta, _require_fresh(fresh))
+        known = isinstance(taken, Entry)
+        both = list(zip(asked, statements, strict=True))
+        entry = taken if isinstance(taken, Entry) else answered(taken, self.source, both, together=True)
         state = self.account.state_after(entry)
         return [
-            Answer(question, self.dataset, released, state, not drawn, self.source)
+            Answer(question, self.dataset, released, state, known, self.source)
             for question, released in zip(asked, entry.answer, strict=True)
         ]
 
@@ -416,20 +416,13 @@ class Session(Questions[Answer]):
     def ask(self, question: Question, fresh: bool) -> Answer:
         """Answer a question: proved and described first, then charged, then read and drawn."""
         again = _require_fresh(fresh)
-        drawn: list[dict[str, Any]] = []
+        self.account.require_active()
         statement = question.statement(self.source, self.account.secret)
         describe(question, self.dataset)
-
-        def draw() -> dict[str, Any]:
-            drawn.append(self._release(question, statement))
-            return drawn[0]
-
-        entry = self.account.ask(question.privacy, self.identity(question), draw, fresh=again)
-        return Answer(question, self.dataset, entry.answer, self.account.state_after(entry), not drawn, self.source)
-
-    def _release(self, question: Question, statement: Statement) -> dict[str, Any]:
-        """What is released: integers read, placed, drawn; the private point is forgotten."""
-        return question.draw(question.point(self.source.found(statement)))
+        taken = self.account.take(question.privacy, self.identity(question), again)
+        known = isinstance(taken, Entry)
+        entry = taken if isinstance(taken, Entry) else answered(taken, self.source, [(question, statement)])
+        return Answer(question, self.dataset, entry.answer, self.account.state_after(entry), known, self.source)
 
     def identity(self, question: Question) -> dict[str, Any]:
         """Everything that defines a question about this table, as plain data: what the ledger compares."""
@@ -485,9 +478,10 @@ class Scheduled(Questions[Answer]):
         """Answer a question in the next slot."""
         session = self.session
         _require_fresh(fresh)
+        session.account.require_active()
         statement = question.statement(self.source, session.account.secret)
         describe(question, session.dataset)
-        with self._slots.slot(session.identity(question)) as slot:
-            released = session._release(question, statement)
-            entry = slot.complete(released)
+        slot = self._slots.slot(session.identity(question))
+        entry = answered(slot, self.source, [(question, statement)])
+        released = entry.used[slot.slot - 1][1]
         return Answer(question, session.dataset, released, session.account.state_after(entry), False, self.source)

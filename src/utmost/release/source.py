@@ -198,9 +198,13 @@ class Source(ABC):
             if statement.labels:
                 return self._labelled(statement)
             return self._integers(statement) if statement.keys is None else self._by_keys(statement)
-        except Exception:
-            pass
-        raise EngineFailed(FAILED)  # outside the except: no chain of causes that would repeat the engine's words
+        except Exception as problem:
+            failed = EngineFailed(FAILED, problem)
+        raise failed  # outside the except: no chain of causes that would repeat the engine's words
+
+    def reconnect(self) -> None:
+        """Make ready to run a statement once more: a connection that was lost is made again, where that is possible."""
+        return
 
     @abstractmethod
     def one_row(self, statement: Statement) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import JSONResponse
 
 from utmost import errors
-from utmost.errors import BudgetSpent, Disconnected, EngineFailed, LedgerFailed, UtmostError
+from utmost.errors import AccountSuspended, BudgetSpent, Disconnected, LedgerFailed, UtmostError
 
 NOT_YOURS = "there is nothing of this name that you may see; `GET /api/datasets` lists what you may ask about."
 """Said of what is somebody else's and of what does not exist."""
@@ -34,9 +34,9 @@ def status_of(problem: UtmostError) -> int:
     """The status that tells a program what kind of error it is."""
     if isinstance(problem, Refused):
         return problem.status
-    if isinstance(problem, BudgetSpent):
+    if isinstance(problem, AccountSuspended | BudgetSpent):
         return 409
-    return 503 if isinstance(problem, Disconnected | EngineFailed | LedgerFailed) else 422
+    return 503 if isinstance(problem, Disconnected | LedgerFailed) else 422
 
 
 def problem_response(problem: UtmostError) -> JSONResponse:

@@ -470,7 +470,7 @@ def forked(work):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_processes_get_their_own_rows(server):
+def test_processes_get_their_own_rows(server, tmp_path):
     """Two that read one socket would get each other's; the end of one does not end the other's connection."""
     import ibis
     import psycopg
@@ -494,7 +494,7 @@ def test_processes_get_their_own_rows(server):
     assert found(many) == {5}
     with psycopg.connect(url, autocommit=True) as own:
         table = ibis.postgres.from_connection(own).table("survey")
-        s = um.Session(table, "d", um.rows(at_most=9), "replace", budget=1000)
+        s = um.Session(table, "d", um.rows(at_most=9), "replace", budget=1000, ledger=tmp_path / "budget.db")
         said = forked(lambda: s.count("n = 7", privacy=50))
         assert "InvalidInput: the connection to PostgreSQL was opened in another process" in said()
         assert s.count("n = 7", privacy=50).value == 5

@@ -29,13 +29,12 @@ from oracles.served import KEYS, serving, write_settings
 from oracles.tables import UNITS, as_table
 
 import utmost as um
-from utmost.errors import BudgetSpent, EngineFailed, InvalidInput, NotRowWise
+from utmost.errors import SUSPENDED, AccountSuspended, BudgetSpent, InvalidInput, NotRowWise
 from utmost.release import engines
 from utmost.release.contributions import as_grid, distances_to_ends, ones, statement, values
 from utmost.release.engines import spark_jobs
 from utmost.release.engines.spark_columns import Spark
 from utmost.release.groups import grouped_statement
-from utmost.release.source import FAILED
 from utmost.serve.settings import read_settings
 
 pytestmark = [
@@ -420,9 +419,9 @@ def test_failures_say_one_sentence(spark, stored, tmp_path):
     pyarrow.parquet.write_table(pyarrow.table({"n": [1, 2, 3]}), path)
     s = um.Session(spark.read.parquet(str(path)), "survey", um.rows(at_most=20), "replace", budget=10)
     path.unlink()
-    with pytest.raises(EngineFailed) as failed:
+    with pytest.raises(AccountSuspended) as failed:
         s.count("n > 1", privacy=1)
-    assert str(failed.value) == FAILED
+    assert str(failed.value) == SUSPENDED
     assert failed.value.__cause__ is failed.value.__context__ is None
     assert str(s.left) == "epsilon 9 of 10"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from utmost.release.source import FAILED
+from utmost.errors import SUSPENDED
 
 pytestmark = pytest.mark.long
 WORKERS = 2
@@ -45,7 +45,7 @@ s = um.Session(big, "big", um.rows(at_most=10**12), "add-remove", budget=10, led
 print("asking", flush=True)
 try:
     answer = s.count("id > 5 AND id <> 77", privacy=1, loss="absolute").value
-except um.errors.EngineFailed as reason:
+except um.errors.AccountSuspended as reason:
     answer = str(reason)
 print(json.dumps({"answer": answer, "left": str(s.left), "entries": len(s.account.entries())}), flush=True)
 spark.stop()
@@ -121,4 +121,4 @@ def test_a_cluster_answers_also_when_a_worker_dies(cluster, tmp_path):
             program.kill()
     assert said["left"] == "epsilon 9 of 10"
     assert said["entries"] == 1
-    assert said["answer"] == FAILED or abs(said["answer"] - (4 * 10**9 - 7)) < 100
+    assert said["answer"] == SUSPENDED or abs(said["answer"] - (4 * 10**9 - 7)) < 100

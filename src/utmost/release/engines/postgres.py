@@ -143,6 +143,10 @@ class PostgresSource(SqlSource):
     dialect = POSTGRES
     engine = "PostgreSQL"
 
+    def reconnect(self) -> None:
+        """Make a lost connection again, unless it is the user's own."""
+        self.link.reconnect()
+
     def is_there(self) -> bool:
         """Whether the server answers at all."""
         try:
@@ -217,9 +221,7 @@ class Link:
         """A cursor that yields tuples, whatever the connection's own do."""
         from psycopg.rows import tuple_row
 
-        link = self._by_process.get(os.getpid())
-        if link is None or (link.closed and self._address is not None):
-            link = self._again()
+        link = self._by_process.get(os.getpid()) or self._again()
         if link.info.parameter_status("standard_conforming_strings") != "on":
             raise InvalidInput(
                 "the connection to PostgreSQL reads backslashes in texts as escapes; SET standard_conforming_strings = "
@@ -227,12 +229,18 @@ class Link:
             )
         return link.cursor(row_factory=tuple_row)
 
+    def reconnect(self) -> None:
+        """Connect anew where the connection was lost, if the address is known."""
+        lost = self._by_process.get(os.getpid())
+        if self._address is not None and lost is not None and lost.closed:
+            if self._by_process.get(os.getpid()) is lost:  # no other thread has done it
+                del self._by_process[os.getpid()]
+            self._again()
+
     def _again(self) -> Any:
         if self._address is None:
             raise InvalidInput("the connection to PostgreSQL was opened in another process; open the session again.")
-        known, made = self._by_process.get(os.getpid()), _linked(self._address)
-        if known is not None and known.closed:
-            self._by_process.pop(os.getpid(), None)
+        made = _linked(self._address)
         link = self._by_process.setdefault(os.getpid(), made)
         if link is not made:  # another thread was faster
             made.close()

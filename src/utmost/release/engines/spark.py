@@ -100,9 +100,9 @@ class SparkSource(Source):
         try:
             (found,) = rows_of(self.connection, statement.made)  # type: ignore[attr-defined]
             return {name: int(value or 0) for name, value in zip(statement.columns, found, strict=True)}
-        except Exception:
-            pass
-        raise EngineFailed(FAILED)
+        except Exception as problem:
+            failed = EngineFailed(FAILED, problem)
+        raise failed
 
     def all_rows(self, statement: Statement) -> list[npt.NDArray[np.int64]]:
         """The columns of a statement by keys, as whole numbers."""

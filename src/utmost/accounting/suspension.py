@@ -1,0 +1,143 @@
+"""What lies beside a ledger for its owner: which questions are being answered now, and why one of them was not.
+
+An engine that fails after a charge tells something about private rows, so the account is suspended (`account.py`). Two
+things about that do not belong into the ledger, which others may be shown:
+
+- *why*: the engine's own words, in a log that only the owner of the process can read;
+- *which questions are in flight*: an engine can also end the whole process (out of memory, a segmentation fault), and
+  then nobody is left to write anything. So a question has a mark, a file, that is locked (`flock`) while the question
+  is answered and removed when it is over, however it ends. A mark without a lock is of a process that ended in the
+  middle. A lock belongs to the process and not to a number of it, so neither containers nor another machine on the same
+  file system mistake a process that runs for one that ended.
+
+A mark outlives its process, not the power: it is not synced to the disk.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+NEW = ".new-"
+"""How a mark is called until it is locked."""
+ATTEMPTS = 100
+"""How often to make the folder of marks again that others remove whenever it is empty."""
+
+
+class Mark(NamedTuple):
+    """The mark of a question: which entry of the ledger, and which slot of a schedule."""
+
+    path: Path
+    handle: int
+    entry: int
+    slot: int
+
+
+def set_mark(folder: Path, key: str, entry: int, slot: int, mode: int) -> Mark | None:
+    """Say that a question is being answered; None where nothing can be written, and then nobody will know.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the marks of a ledger lie; made if it is not there.
+    key : str
+        What the marks of one account have in common.
+    entry, slot : int
+        The question's number in the ledger, and which slot of a schedule it is (0 for none).
+    mode : int
+        Who may see and remove it, as for a file: those who may use the ledger.
+    """
+    for _ in range(ATTEMPTS):
+        try:
+            return _new_mark(folder, f"{key}-{entry}-{slot}", entry, slot, mode)
+        except FileNotFoundError:  # whose folder was removed just now, with the last mark in it
+            continue
+        except OSError:
+            break
+    return None
+
+
+def _new_mark(folder: Path, name: str, entry: int, slot: int, mode: int) -> Mark:
+    with suppress(FileExistsError):
+        folder.mkdir(0o700)
+        folder.chmod(mode | (mode >> 2 & 0o111))  # who may read the ledger may look into the folder
+    handle, new = tempfile.mkstemp(dir=folder, prefix=NEW)
+    try:
+        os.fchmod(handle, mode)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # before it has the name by which others look for it
+        os.rename(new, folder / name)
+    except OSError:
+        os.unlink(new)
+        os.close(handle)
+        raise
+    return Mark(folder / name, handle, entry, slot)
+
+
+def remove_mark(mark: Mark, stays: bool = False) -> None:
+    """Say that a question is over; or, if its mark stays, that it never will be.
+
+    The name goes first, so that nobody finds the mark without its lock.
+    """
+    with suppress(OSError):
+        if not stays:
+            mark.path.unlink()
+    os.close(mark.handle)
+    with suppress(OSError):
+        mark.path.parent.rmdir()  # unless there are others
+
+
+def left_behind(folder: Path, key: str) -> list[Mark]:
+    """The marks of an account that nobody holds: their processes ended before their questions did."""
+    return [mark for name in _names(folder, key) if (mark := _unlocked(folder / name))]
+
+
+def is_marked(folder: Path, key: str) -> bool:
+    """Whether any question of an account has a mark."""
+    return bool(_names(folder, key))
+
+
+def _names(folder: Path, key: str) -> list[str]:
+    try:
+        return [name for name in os.listdir(folder) if name.startswith(f"{key}-")]
+    except OSError:
+        return []
+
+
+def _unlocked(path: Path) -> Mark | None:
+    """A mark whose lock nobody holds; None if somebody does, or if it was removed just now."""
+    try:
+        entry, slot = (int(number) for number in path.name.split("-")[1:])
+        handle = os.open(path, os.O_RDWR)
+    except (OSError, ValueError):
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        same = os.path.samestat(os.stat(path), os.fstat(handle))
+    except OSError:
+        same = False
+    finally:
+        os.close(handle)
+    return Mark(path, -1, entry, slot) if same else None
+
+
+def write_failure(places: Sequence[Path], dataset: str, entry: int, slot: int, reasons: Sequence[str]) -> None:
+    """Add to the first log that can be written why a question has no answer: a line of JSON that its owner can read."""
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    line = {"time": time, "dataset": dataset, "entry": entry, "slot": slot, "reasons": list(reasons)}
+    text = json.dumps(line).encode() + b"\n"
+    for path in places:
+        with suppress(OSError):
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                os.fchmod(handle, 0o600)  # whatever it was before
+                os.write(handle, text)
+                return
+            finally:
+                os.close(handle)
