@@ -20,7 +20,7 @@ import json
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
@@ -81,6 +81,7 @@ class Source:
     conditions : parsed conditions, by their text
     made_up : the made-up rows a statement is tried on, as SQL
     public : public Arrow tables that the table is joined with, by the names they have in statements
+    csv : the CSV file that holds the rows, if one was given: converted when a statement first reads them
     """
 
     table: Any = field(repr=False)  # an interactive Ibis would print its rows
@@ -93,6 +94,15 @@ class Source:
     conditions: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     made_up: dict[Any, str] = field(default_factory=dict, repr=False, compare=False)
     public: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    csv: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def fixed_rows(self) -> bool:
+        """Whether the number of rows cannot depend on what a row says, so that a total may be without noise.
+
+        In a CSV file it can: where the writer did not quote as it should, one entry makes one record of many.
+        """
+        return self.csv is None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -165,7 +175,7 @@ class Source:
     @property
     def _unaskable(self) -> str:
         try:
-            self.run("SELECT 1")
+            self.run("SELECT 1", rows=False)
         except Exception:
             return GONE
         return (
@@ -202,7 +212,7 @@ class Source:
         if base.namespace.database is not None:
             stand_in = base.copy(name=ROWS, namespace=operations.Namespace())
             sql = self.connection.compile(query.op().replace({base: stand_in}).to_expr())
-        self.run(with_table(ROWS, rows, sql), few)
+        self.run(with_table(ROWS, rows, sql), few, rows=False)
         if self.frame is not None:  # Arrow computes with some types in other ways than DuckDB
             with self.cursor(self.frame.slice(0, 0), few) as cursor:
                 cursor.execute(sql).fetchone()
@@ -212,7 +222,7 @@ class Source:
         if self.frame is not None and base in self.made_up:  # a frame does not change
             return self.made_up[base]
         try:
-            with self.cursor() as cursor:
+            with self.cursor(rows=False) as cursor:
                 if base.namespace.catalog:  # DESCRIBE would look into columns that are computed
                     found = cursor.execute(COLUMNS, [*base.namespace.args, base.name]).fetchall()
                 else:
@@ -292,9 +302,9 @@ class Source:
         with self.cursor() as cursor:
             return list(cursor.execute(statement.sql).to_arrow_table().columns)
 
-    def run(self, sql: str, keys: Any = None) -> Any:
-        """The first row of a statement, which nobody else can fetch."""
-        with self.cursor(keys=keys) as cursor:
+    def run(self, sql: str, keys: Any = None, rows: bool = True) -> Any:
+        """The first row of a statement, which nobody else can fetch; `rows` says if it reads those of the table."""
+        with self.cursor(keys=keys, rows=rows) as cursor:
             return cursor.execute(sql).fetchone()
 
     def all_rows(self, statement: Statement) -> list[Integers]:
@@ -306,21 +316,26 @@ class Source:
         return [np.asarray(column.cast(pyarrow.int64()).to_numpy(), dtype=np.int64) for column in found.columns]
 
     @contextmanager
-    def cursor(self, frame: Any = None, keys: Any = None) -> Iterator[Any]:
+    def cursor(self, frame: Any = None, keys: Any = None, rows: bool = True) -> Iterator[Any]:
         """A cursor for one statement, with DuckDB's own settings whatever the connection's are.
 
-        Of a frame it sees the rows, or those of another frame that is given in its place; and public keys, if there
-        are any.
+        Of a frame it sees the rows, or those of another frame that is given in its place; of a CSV file its rows, which
+        are converted now, or none if the statement does not read them; and public keys, if there are any.
 
         Where tables have their full names, nothing else is looked up in the user's schemas: a macro there that is
         called isnan, say, would take the place of DuckDB's own.
         """
-        with self.connection.con.cursor() as cursor:
+        with ExitStack() as stack:
+            cursor = stack.enter_context(self.connection.con.cursor())
             cursor.execute("SET enable_progress_bar = false; SET default_collation = ''")
             if self.places:
                 cursor.execute("SET search_path = 'temp.main'")  # which is empty for every cursor
             if self.frame is not None:
                 cursor.register(ROWS, self.frame if frame is None else frame)
+            if self.csv is not None and rows:
+                (folder,) = cursor.execute("SELECT current_setting('temp_directory')").fetchone()
+                file = stack.enter_context(self.csv.parquet(folder))
+                cursor.execute(f"CREATE TEMP VIEW {ROWS} AS {self.csv.select(file)}")
             if keys is not None:
                 cursor.register(KEYS, keys)
             for name, listed in self.public.items():

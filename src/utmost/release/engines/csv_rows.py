@@ -1,8 +1,8 @@
 """CSV files, read by one public rule under which every record is a row, whatever it holds.
 
-DuckDB's reader has no setting under which this is so: a bare carriage return, too few entries, or a line above its limit
-makes a row vanish, and then the number of rows tells what somebody's row says. Here no bytes are an error, and a record
-never depends on the one before it. The rule:
+DuckDB's reader has no setting under which this is so: a bare carriage return, too few entries, or a line above its
+limit makes a row vanish or become two, and then the number of rows tells what somebody's row says. Here no bytes are an
+error, and nothing is guessed from rows. The rule:
 
 * The first line, up to the first line feed, is the header. It decides the delimiter (the most frequent of comma,
   semicolon, tab and bar), the number of columns, and how lines end: if it ends in CR LF, a carriage return just before
@@ -39,8 +39,9 @@ import time
 import weakref
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -54,9 +55,11 @@ MOST_HEADER = 2**20
 CHUNK = 2**22
 """How many bytes are looked at together."""
 GROUP = 2**24
-"""How many bytes of the file make a row group of Parquet."""
+"""How many bytes make a row group of Parquet."""
 LONGEST = 2**26
 """How far from the start of its record an entry may end and be read."""
+GZIPPED = 10
+"""How many times larger than a gzipped file its rows are taken to be."""
 SETTLED = 2.0
 """Seconds after which a change of a file shows in the time of its last change, however coarse that is."""
 LINE_FEED, CARRIAGE_RETURN, QUOTE = 10, 13, 34
@@ -108,13 +111,22 @@ def header_of(file: Path) -> Dialect:
 class CsvFile:
     """A CSV file and its rows as Parquet, converted when they are first read, and again if the file has changed.
 
-    Threads may share it. Of several sessions on one file, each conversion serves all.
+    Threads may share it: one converts, the others wait. A Parquet file is deleted when the rows have changed and nobody
+    reads the old ones any more.
     """
 
     def __init__(self, file: Path) -> None:
         self.file, self.dialect = file, header_of(file)
         self._lock = threading.Lock()
         self._converted: _Converted | None = None
+
+    @property
+    def room(self) -> int:
+        """How many bytes the conversion may take on the disk; 0 if it is done."""
+        if self._converted is not None:
+            return 0
+        size = self.file.stat().st_size
+        return size * GZIPPED if self.file.name.lower().endswith(".gz") else size
 
     def is_unchanged(self) -> bool:
         """Whether the file is there, with the same header."""
@@ -130,9 +142,8 @@ class CsvFile:
             stamp = _stamp(self.file)
             converted = self._converted
             if converted is None or converted.stamp != stamp or not converted.path.exists():
-                start = time.time()
-                path = as_parquet(self.file, self.dialect, folder)
-                converted = _Converted(path, stamp if start - stamp[0] / 1e9 > SETTLED else ())
+                settled = time.time() - max(stamp[:2]) / 1e9 > SETTLED
+                converted = _Converted(as_parquet(self.file, self.dialect, folder), stamp if settled else ())
                 self._converted = converted
         yield converted.path
 
@@ -171,7 +182,7 @@ def _quoted_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _opened(file: Path) -> IO[bytes]:
+def _opened(file: Path) -> Any:
     return gzip.open(file, "rb") if file.name.lower().endswith(".gz") else open(file, "rb")
 
 
@@ -186,20 +197,58 @@ def as_parquet(file: Path, dialect: Dialect, folder: str | os.PathLike[str], chu
         with (
             _opened(file) as stream,
             pyarrow.parquet.ParquetWriter(name, schema, compression="lz4", write_statistics=False) as writer,
+            ThreadPoolExecutor(1) as beside,  # one group is written while the next is read
         ):
             stream.read(dialect.start)
-            group: list[Any] = []
-            for batch in batches(stream, dialect, chunk):
-                group.append(batch)
-                if sum(part.nbytes for part in group) >= GROUP:
-                    writer.write_table(pyarrow.Table.from_batches(group))
-                    group = []
-            if group:
-                writer.write_table(pyarrow.Table.from_batches(group))
+            written: Future[None] | None = None
+            for group in _groups(batches(stream, dialect, chunk)):
+                if written is not None:
+                    written.result()
+                written = beside.submit(writer.write_table, pyarrow.Table.from_batches(group))
+            if written is not None:
+                written.result()
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
     return Path(name)
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """The entries of a block that begins with a record.
+
+    Attributes
+    ----------
+    ends : where each ends: the place of a delimiter or line feed, or the length of the block
+    dropped : the places of quotes that are no data
+    owners : the number of the entry that each of these belongs to
+    cut : where the last complete record ends; 0 if there is none
+    """
+
+    ends: Integers
+    dropped: Integers
+    owners: Integers
+    cut: int
+
+    def before(self, place: int) -> _Entries:
+        """Those that end before a place, and the quotes in them."""
+        inside = int(np.searchsorted(self.dropped, place))
+        ends = self.ends[: np.searchsorted(self.ends, place)]
+        return _Entries(ends, self.dropped[:inside], self.owners[:inside], self.cut)
+
+
+def _groups(parts: Iterator[Any]) -> Iterator[list[Any]]:
+    """Batches, together as many as make a row group."""
+    group: list[Any] = []
+    size = 0
+    for part in parts:
+        group.append(part)
+        size += part.nbytes
+        if size >= GROUP:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def batches(stream: IO[bytes], dialect: Dialect, chunk: int = CHUNK) -> Iterator[Any]:
@@ -211,46 +260,47 @@ def batches(stream: IO[bytes], dialect: Dialect, chunk: int = CHUNK) -> Iterator
         if last and not data:
             return
         block = np.frombuffer(data, dtype=np.uint8)
-        ends, dropped, cut = _marks(block, dialect, last)
+        entries = _entries(block, dialect, last)
         if last:
-            yield _rows(block, ends, dropped, dialect)
+            if entries.cut < len(data):
+                entries = replace(entries, ends=np.append(entries.ends, len(data)))
+            yield _rows(block, entries, dialect)
             return
-        if cut:
-            yield _rows(block[:cut], ends, dropped, dialect)
-            rest, size = data[cut:], chunk
+        if entries.cut:
+            yield _rows(block[: entries.cut], entries.before(entries.cut), dialect)
+            rest, size = data[entries.cut :], chunk
         elif len(data) < LONGEST:
             rest, size = data, len(data)
         else:  # a record whose end is not read is a row still
-            start = int(ends[-1]) + 1 if ends.size else 0
-            yield _rows(block[:start], np.append(ends, start), dropped[dropped < start], dialect)
+            start = int(entries.ends[-1]) + 1 if entries.ends.size else 0
+            entries = entries.before(start)
+            yield _rows(block[:start], replace(entries, ends=np.append(entries.ends, start)), dialect)
             rest, size = _after_record(stream, data[start:], dialect, chunk), chunk
 
 
-def _marks(block: Any, dialect: Dialect, last: bool) -> tuple[Integers, Integers, int]:
-    """Where entries end, which quotes are no data, and where the last complete record ends, in a block of records.
+def _entries(block: Any, dialect: Dialect, last: bool) -> _Entries:
+    """Where the entries of a block end, as far as delimiters and line feeds end them.
 
-    Of the last block, the end of the file ends an entry, too. Quotes are told apart by counting them: a place is within
-    quotes if an odd number are before it. That holds where every quoted entry is written as it should be; elsewhere
-    they are gone through one by one.
+    Quotes are told apart by counting them: a place is within quotes if an odd number are before it. That holds where
+    every quoted entry is written as it should be; elsewhere they are gone through one by one.
     """
-    separators = np.flatnonzero((block == ord(dialect.delimiter)) | (block == LINE_FEED))
-    quotes = np.flatnonzero(block == QUOTE)
-    ends, dropped = separators, quotes
-    if quotes.size:
-        ends = separators[np.searchsorted(quotes, separators) % 2 == 0]
-        cut = _after_last(block, ends)
-        if _well_quoted(block, quotes if last or not cut else quotes[: np.searchsorted(quotes, cut)], dialect):
-            single = np.ones(quotes.size, dtype=bool)
-            single[1:-1:2] = quotes[2::2] != quotes[1:-1:2] + 1  # of two quotes that are one, the first is data
-            dropped = quotes[single]
-        else:
-            ends, dropped = _marks_one_by_one(block, separators, quotes)
-    cut = _after_last(block, ends)
-    if last:
-        return (ends if cut == len(block) else np.append(ends, len(block))), dropped, len(block)
-    if not cut:
-        return ends, dropped, 0
-    return ends[: np.searchsorted(ends, cut)], dropped[: np.searchsorted(dropped, cut)], cut
+    is_quote = block == QUOTE
+    marks = np.flatnonzero((block == ord(dialect.delimiter)) | (block == LINE_FEED) | is_quote)
+    quoted = is_quote[marks]
+    if not quoted.any():
+        none = np.zeros(0, dtype=np.int64)
+        return _Entries(marks, none, none, _after_last(block, marks))
+    is_end = ~quoted & (np.cumsum(quoted, dtype=np.int32) % 2 == 0)
+    ends, quotes = marks[is_end], marks[quoted]
+    cut = len(block) if last else _after_last(block, ends)
+    known = quotes[: np.searchsorted(quotes, cut)] if cut else quotes
+    if _well_quoted(block, known, dialect):
+        single = np.ones(quotes.size, dtype=bool)
+        single[1:-1:2] = quotes[2::2] != quotes[1:-1:2] + 1  # of two quotes that are one, the first is data
+        owners = np.cumsum(is_end, dtype=np.int32)[quoted][single]
+        return _Entries(ends, quotes[single], owners, _after_last(block, ends))
+    ends, dropped = _marks_one_by_one(block, marks[~quoted], quotes)
+    return _Entries(ends, dropped, np.searchsorted(ends, dropped), _after_last(block, ends))
 
 
 def _after_last(block: Any, ends: Integers) -> int:
@@ -264,19 +314,19 @@ def _after_last(block: Any, ends: Integers) -> int:
 
 def _well_quoted(block: Any, quotes: Integers, dialect: Dialect) -> bool:
     """Whether quotes that open an entry stand at its start, and those that close one at its end; in turns."""
-    around = np.full(len(block) + 3, LINE_FEED, dtype=np.uint8)  # before the block, and after it, entries end
-    around[1:-2] = block
-    before, after, next_but_one = around[quotes], around[quotes + 2], around[quotes + 3]
-    ends = np.zeros(256, dtype=bool)
-    ends[[ord(dialect.delimiter), LINE_FEED]] = True
-    adjacent = quotes[1:] == quotes[:-1] + 1
-    opens, closes = ends[before[0::2]], ends[after[1::2]]
-    if dialect.crlf:
-        closes |= (after[1::2] == CARRIAGE_RETURN) & (next_but_one[1::2] == LINE_FEED)
-    doubled = adjacent[1::2]
+    opening, closing, size = quotes[0::2], quotes[1::2], len(block)
+    doubled = opening[1:] == closing[: opening.size - 1] + 1
+    before = block[np.maximum(opening - 1, 0)]
+    opens = (before == LINE_FEED) | (before == ord(dialect.delimiter)) | (opening == 0)
     opens[1:] |= doubled
+    if not opens.all():
+        return False
+    after = block[np.minimum(closing + 1, size - 1)]
+    closes = (after == LINE_FEED) | (after == ord(dialect.delimiter)) | (closing == size - 1)
+    if dialect.crlf:
+        closes |= (after == CARRIAGE_RETURN) & (block[np.minimum(closing + 2, size - 1)] == LINE_FEED)
     closes[: doubled.size] |= doubled
-    return bool(opens.all() and closes.all())
+    return bool(closes.all())
 
 
 def _marks_one_by_one(block: Any, separators: Integers, quotes: Integers) -> tuple[Integers, Integers]:
@@ -304,39 +354,45 @@ def _marks_one_by_one(block: Any, separators: Integers, quotes: Integers) -> tup
     return separators[~inside(separators)], np.sort(dropped)
 
 
-def _rows(block: Any, ends: Integers, dropped: Integers, dialect: Dialect) -> Any:
+def _rows(block: Any, entries: _Entries, dialect: Dialect) -> Any:
     """Records as an Arrow batch; the last one ends with the block, with a line feed or without one."""
     import pyarrow
 
-    size = len(block)
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    complete = ends < size
-    is_last = ~complete
-    is_last[complete] = block[ends[complete]] == LINE_FEED
-    stops, kept = ends, np.ones(size, dtype=bool)
-    kept[ends[complete]] = False
-    kept[dropped] = False
+    ends, size = entries.ends, len(block)
+    starts = np.empty_like(ends)
+    starts[0], starts[1:] = 0, ends[:-1] + 1
+    open_end = int(ends[-1]) == size
+    within = ends[:-1] if open_end else ends
+    kept = np.ones(size, dtype=bool)
+    kept[within] = False
+    kept[entries.dropped] = False
+    last = np.flatnonzero(block[within] == LINE_FEED)
+    stops = ends
     if dialect.crlf:
-        returned = is_last & complete & (ends > starts)
-        returned[returned] = block[ends[returned] - 1] == CARRIAGE_RETURN
-        stops = ends - returned
+        returned = last[(ends[last] > starts[last]) & (block[ends[last] - 1] == CARRIAGE_RETURN)]
+        stops = ends.copy()
+        stops[returned] -= 1
         kept[stops[returned]] = False
-    raw = stops - starts
-    lengths = raw
-    if dropped.size:
-        lengths = raw - np.searchsorted(dropped, stops) + np.searchsorted(dropped, starts)
-    last = np.flatnonzero(is_last)
-    first = np.concatenate([[0], last[:-1] + 1])
+    raw = lengths = stops - starts
+    if entries.dropped.size:
+        lengths = raw - np.bincount(entries.owners, minlength=ends.size)
+    if open_end:
+        last = np.append(last, ends.size - 1)
+    first = np.empty_like(last)
+    first[0], first[1:] = 0, last[:-1] + 1
     counts = last - first + 1
     valid = lengths > 0
     if size > LONGEST:
         valid &= stops - np.repeat(starts[first], counts) <= LONGEST
     texts = _texts(block[kept], lengths, valid)
     if len(dialect.names) > 1:
-        written = (counts > 1) | (raw[first] > 0) | ~complete[last]
-        first, counts = first[written], counts[written]
+        written = (counts > 1) | (raw[first] > 0)
+        written[-1] |= open_end
+        if not written.all():
+            first, counts = first[written], counts[written]
+    least = int(counts.min(initial=len(dialect.names)))
     columns = [
-        texts.take(pyarrow.array(np.where(counts > i, first + i, 0), mask=counts <= i))
+        texts.take(pyarrow.array(first + i) if i < least else pyarrow.array(first + i, mask=counts <= i))
         for i in range(len(dialect.names))
     ]
     return pyarrow.record_batch(columns, names=[f"c{i}" for i in range(len(columns))])

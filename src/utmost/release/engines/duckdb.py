@@ -7,12 +7,9 @@ question says how to read one, and an entry that cannot be read that way counts 
 from __future__ import annotations
 
 import atexit
-import csv
-import gzip
 import os
 import shutil
 import tempfile
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -20,11 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import BadFile, InvalidInput, NotRowWise
-from utmost.release.engines.embedded import Engine
-from utmost.release.source import CHANGED, ROWS, Source, import_ibis
-
-DELIMITERS = ",;\t|"
-MOST_HEADER = 2**20
+from utmost.release.engines.csv_rows import CsvFile
+from utmost.release.engines.embedded import Engine, require_room_for
+from utmost.release.source import CHANGED, GONE, ROWS, Source, import_ibis
 
 
 def connect(file: Path | None = None) -> Any:
@@ -67,44 +62,20 @@ def _spill(process: int, within: str | None = None) -> str:
 
 
 def open_csv(file: Path) -> Source:
-    """A CSV file as text, its dialect and columns read off the header alone; rows that do not parse are dropped.
+    """A CSV file as text, its dialect and columns read off the header alone; `csv_rows` says what a row of it is."""
+    rows = CsvFile(file)
+    source = _view(connect(), rows.select_none(), str(file))
 
-    Read by one thread: several would have to guess where a row starts in the middle of the file, and then one row's
-    length decides how others are read.
-    """
-    opener = gzip.open if file.name.lower().endswith(".gz") else open
-    try:
-        with opener(file, "rb") as lines:  # in bytes, so that no other line is decoded
-            first = lines.readline(MOST_HEADER).decode("utf-8-sig")
-        if first.count('"') % 2:
-            raise csv.Error("a name goes over the end of the line")
-        delimiter = max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
-        header = next(csv.reader([first], delimiter=delimiter), [])
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error):
-        raise BadFile(
-            f"the first line of {str(file)!r} cannot be read as a CSV header; save it as UTF-8, with a first line that "
-            "names the columns."
-        ) from None
-    names = [name.strip() for name in header]
-    if not names or any(not name for name in names) or len({name.lower() for name in names}) < len(names):
-        raise BadFile(
-            f"the first line of {str(file)!r} is not a header: it must name every column once, and names must "
-            "differ in more than upper and lower case."
-        )
-    if len(names) == 1 and not first.rstrip("\r\n").endswith('"') and not first.endswith("\r\n"):
-        raise BadFile(
-            f"{str(file)!r} has one column, and its writer may not have quoted a carriage return in an entry, at which "
-            "one row would become many; quote every entry and the column's name (pandas: to_csv(quoting=1), Python: "
-            "csv.QUOTE_ALL), add a second column, or write Parquet."
-        )
-    columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
-    query = (
-        f"SELECT * FROM read_csv({_quoted(str(file))}, columns = {{{columns}}}, header = true, auto_detect = false, "
-        f"delim = {_quoted(delimiter)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true, "
-        "strict_mode = false, parallel = false)"
-    )
-    source = _view(connect(), query, str(file))
-    return replace(source, untyped=frozenset(names))
+    def require_unchanged() -> None:
+        if not file.exists():
+            raise InvalidInput(GONE)
+        if not rows.is_unchanged():
+            raise InvalidInput(CHANGED.format(str(file)))
+        with source.connection.con.cursor() as cursor:
+            (folder,) = cursor.execute("SELECT current_setting('temp_directory')").fetchone()
+        require_room_for(rows.room, folder)
+
+    return replace(source, untyped=frozenset(rows.dialect.names), csv=rows, require_unchanged=require_unchanged)
 
 
 def open_parquet(file: Path) -> Source:

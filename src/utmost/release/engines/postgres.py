@@ -73,12 +73,12 @@ class PostgresSource(Source):
         return f"SELECT {columns}" if found else None
 
     @contextmanager
-    def cursor(self, frame: Any = None, keys: Any = None) -> Iterator[Any]:
+    def cursor(self, frame: Any = None, keys: Any = None, rows: bool = True) -> Iterator[Any]:
         """A cursor for one statement."""
         with self.link.cursor() as cursor:
             yield cursor
 
-    def run(self, sql: str, keys: Any = None) -> Any:
+    def run(self, sql: str, keys: Any = None, rows: bool = True) -> Any:
         """The first row of a statement."""
         with self.cursor() as cursor:
             return _executed(cursor, sql, keys, self.public).fetchone()
