@@ -269,7 +269,7 @@ def batches(stream: IO[bytes], dialect: Dialect, chunk: int = CHUNK) -> Iterator
         if entries.cut:
             yield _rows(block[: entries.cut], entries.before(entries.cut), dialect)
             rest, size = data[entries.cut :], chunk
-        elif len(data) < LONGEST:
+        elif len(data) < LONGEST + 2:  # the last entry that is read may have CR LF behind it
             rest, size = data, len(data)
         else:  # a record whose end is not read is a row still
             start = int(entries.ends[-1]) + 1 if entries.ends.size else 0
@@ -426,8 +426,8 @@ def _texts(data: Any, lengths: Integers, valid: Any) -> Any:
 def _after_record(stream: IO[bytes], data: bytes, dialect: Dialect, chunk: int) -> bytes:
     """What was read behind the end of a record, from the start of an entry of it on; empty at the end of the file."""
     separator = re.compile(b"[" + re.escape(dialect.delimiter.encode()) + b"\n]")
-    state = "start"
-    while data:
+    state, ended = "start", False
+    while not ended:
         place = 0
         while place < len(data):
             if state == "quoted":
@@ -446,4 +446,5 @@ def _after_record(stream: IO[bytes], data: bytes, dialect: Dialect, chunk: int) 
                     return data[found.end() :]
                 place = found.end()
         data = stream.read(chunk)
+        ended = not data
     return b""
