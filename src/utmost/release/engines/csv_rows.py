@@ -52,10 +52,12 @@ from utmost.exact.arrays import Integers
 
 DELIMITERS = ",;\t|"
 MOST_HEADER = 2**20
-CHUNK = 2**22
+CHUNK = 2**21
 """How many bytes are looked at together."""
 GROUP = 2**24
 """How many bytes make a row group of Parquet."""
+DICTIONARY = 2**16
+"""Up to how many bytes of different values a column of a row group is a dictionary, which DuckDB reads fast."""
 LONGEST = 2**26
 """How far from the start of its record an entry may end and be read."""
 GZIPPED = 10
@@ -193,10 +195,11 @@ def as_parquet(file: Path, dialect: Dialect, folder: str | os.PathLike[str], chu
     handle, name = tempfile.mkstemp(suffix=".parquet", prefix="csv-", dir=folder)  # which only this user can read
     os.close(handle)
     schema = pyarrow.schema([(f"c{i}", pyarrow.string()) for i in range(len(dialect.names))])
+    settings = {"compression": "lz4", "write_statistics": False, "dictionary_pagesize_limit": DICTIONARY}
     try:
         with (
             _opened(file) as stream,
-            pyarrow.parquet.ParquetWriter(name, schema, compression="lz4", write_statistics=False) as writer,
+            pyarrow.parquet.ParquetWriter(name, schema, **settings) as writer,
             ThreadPoolExecutor(1) as beside,  # one group is written while the next is read
         ):
             stream.read(dialect.start)
@@ -290,7 +293,7 @@ def _entries(block: Any, dialect: Dialect, last: bool) -> _Entries:
     if not quoted.any():
         none = np.zeros(0, dtype=np.int64)
         return _Entries(marks, none, none, _after_last(block, marks))
-    is_end = ~quoted & (np.cumsum(quoted, dtype=np.int32) % 2 == 0)
+    is_end = ~quoted & (np.cumsum(quoted, dtype=np.int32) & 1 == 0)
     ends, quotes = marks[is_end], marks[quoted]
     cut = len(block) if last else _after_last(block, ends)
     known = quotes[: np.searchsorted(quotes, cut)] if cut else quotes
