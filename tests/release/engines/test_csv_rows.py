@@ -8,6 +8,7 @@ import os
 import random
 import stat
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -318,6 +319,9 @@ def test_nothing_is_read_before_a_statement_runs(tmp_path, monkeypatch):
 def test_threads_share_one_conversion(tmp_path, monkeypatch):
     """Many threads ask at once of a new file: it is converted once, and all see its rows."""
     monkeypatch.setattr(csv_rows, "SETTLED", -1.0)
+    conversions = []
+    real = csv_rows.as_parquet
+    monkeypatch.setattr(csv_rows, "as_parquet", lambda *given: conversions.append(given) or real(*given))
     (tmp_path / "t.csv").write_text("a,b\n" + "1,2\n" * 50_000)
     source = open_table(tmp_path / "t.csv")
     found, start = [], threading.Barrier(6)
@@ -331,7 +335,7 @@ def test_threads_share_one_conversion(tmp_path, monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [50_000] * 6
+    assert (found, len(conversions)) == ([50_000] * 6, 1)
     folder = Path(source.connection.con.execute("SELECT current_setting('temp_directory')").fetchone()[0])
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     mine = source.csv._converted.path
@@ -357,6 +361,17 @@ def test_a_changed_file_is_read_again(tmp_path):
     file.unlink()
     with pytest.raises(InvalidInput, match="still there"):
         how_many(source)
+
+
+def test_a_change_that_no_time_shows_is_seen(tmp_path, monkeypatch):
+    """A file of the same size may be changed twice within what its file system calls one moment."""
+    now = time.time_ns()
+    monkeypatch.setattr(csv_rows, "_stamp", lambda file: (now, now, 12, 1, 1))
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
+    source = open_table(tmp_path / "t.csv")
+    assert how_many(source, "a = '1'") == 1
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n1,4\n")
+    assert how_many(source, "a = '1'") == 2
 
 
 def test_rows_that_are_read_stay_while_the_file_changes(tmp_path):

@@ -316,20 +316,16 @@ def _after_last(block: Any, ends: Integers) -> int:
 
 
 def _well_quoted(block: Any, quotes: Integers, dialect: Dialect) -> bool:
-    """Whether quotes that open an entry stand at its start, and those that close one at its end; in turns."""
-    opening, closing, size = quotes[0::2], quotes[1::2], len(block)
-    doubled = opening[1:] == closing[: opening.size - 1] + 1
+    """Whether the first, third, fifth, ... quote stand at the start of an entry, or just behind the one before.
+
+    Then they are what the rule says: those at the start open an entry; of the others, each is the second of two quotes
+    that are one; and no quote stands in an entry that is not quoted, or behind the end of one that is.
+    """
+    opening, closing = quotes[0::2], quotes[1::2]
     before = block[np.maximum(opening - 1, 0)]
     opens = (before == LINE_FEED) | (before == ord(dialect.delimiter)) | (opening == 0)
-    opens[1:] |= doubled
-    if not opens.all():
-        return False
-    after = block[np.minimum(closing + 1, size - 1)]
-    closes = (after == LINE_FEED) | (after == ord(dialect.delimiter)) | (closing == size - 1)
-    if dialect.crlf:
-        closes |= (after == CARRIAGE_RETURN) & (block[np.minimum(closing + 2, size - 1)] == LINE_FEED)
-    closes[: doubled.size] |= doubled
-    return bool(closes.all())
+    opens[1:] |= opening[1:] == closing[: opening.size - 1] + 1
+    return bool(opens.all())
 
 
 def _marks_one_by_one(block: Any, separators: Integers, quotes: Integers) -> tuple[Integers, Integers]:
