@@ -76,7 +76,7 @@ class Asking(Questions[Asked]):
     """Makes questions, and asks nobody."""
 
     def __init__(self, setting):
-        self.source, self.terms = setting.source, Terms(setting.unit, setting.neighbours)
+        self.source, self.terms = setting.source, Terms(setting.unit, setting.neighbours, setting.source.fixed_rows)
 
     def ask(self, question, fresh):
         return Asked(question, self.source)

@@ -27,6 +27,7 @@ from utmost.release.conditions import where_from_text
 from utmost.release.discover import discover_again
 from utmost.release.keys import keys_again
 from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL, TIERED
+from utmost.release.questions.numbers import NOISY_TOTAL
 from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours
 from utmost.solution import Verification
@@ -165,6 +166,8 @@ def question_again(public: Mapping[str, Any], terms: Terms, level: Level, soluti
     found = isinstance(by, Mapping) and "discover" in by
     listed = BY_KEYS if "by" in public else SEVERAL if "shares" in public else QUESTIONS
     listed = TIERED if terms.unit.tiers else DISCOVERED if found else listed
+    if public.get("total") == NOISY_TOTAL["total"]:
+        terms = replace(terms, fixed_rows=False)
     kind = listed.get(str(public.get("question")))
     if kind is None:
         raise BadFile(f"the report asks {public.get('question')!r}, which this version does not know; update Utmost.")

@@ -103,7 +103,7 @@ class Session(Questions[Answer]):
         unit = unit.within(as_level(budget)) if unit.tiers else unit
         for tier in unit.tiers:
             as_where(tier.where, self.source)
-        self.terms = Terms(unit, kind)
+        self.terms = Terms(unit, kind, self.source.fixed_rows)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self.account: Account = self.ledger.open(dataset, budget, self.terms.unit_in_words, kind)
 

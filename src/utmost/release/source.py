@@ -53,6 +53,8 @@ class Statement:
     keys: Any = field(default=None, repr=False, compare=False)
     size: int = 1
     labels: tuple[str, ...] = ()
+    trial: bool = False
+    """Whether it is a rehearsal, which reads public rows only."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ class Source(ABC):
     conditions: dict[str, Expression] = field(default_factory=dict, repr=False, compare=False)
     public: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
+    fixed_rows = True
+    """Whether the number of rows cannot depend on what a row says, so that a total may be without noise."""
     engine = "an engine"
     """What the engine is called."""
 

@@ -364,47 +364,6 @@ def test_parquet_columns_of_json_are_refused_where_they_are_used(tmp_path):
             how_many(source, where)
 
 
-@pytest.mark.parametrize("writer", ["pandas", "csv"])
-def test_a_file_of_one_column_must_quote_it(writer, tmp_path):
-    """Where a carriage return is not quoted it ends a record, and one row of one column would be many."""
-    import csv
-
-    import pandas
-
-    file = tmp_path / "t.csv"
-    entries = ["\r".join("x" * 100), "x", "y\rx", "a\nx"]
-
-    def write(**options):
-        if writer == "pandas":
-            pandas.DataFrame({"a": entries}).to_csv(file, index=False, **options)
-            return
-        with file.open("w", newline="") as out:
-            csv.writer(out, **{"lineterminator": "\n", **options}).writerows([["a"], *([entry] for entry in entries)])
-
-    write()
-    with pytest.raises(BadFile, match="one column"):
-        open_table(file)
-    for options in ({"quoting": csv.QUOTE_ALL}, {"lineterminator": "\r\n"}):
-        write(**options)
-        assert (how_many(open_table(file)), how_many(open_table(file), "a = 'x'")) == (4, 1)
-
-
-def test_carriage_returns_in_files_of_several_columns(tmp_path):
-    """Writers do not quote them where lines end in a line feed; each row is one row still, or none."""
-    import pandas
-
-    values = ["x", "a\rb", "\r\rx\r", "\r", "x\r"]
-    for columns in (2, 3):
-        for i, entry in enumerate(values):
-            for place in range(columns):
-                rows = [["x"] * columns for _ in range(3)]
-                rows[1][place] = entry
-                pandas.DataFrame(rows, columns=list("abc"[:columns])).to_csv(tmp_path / f"{i}.csv", index=False)
-                source = open_table(tmp_path / f"{i}.csv")
-                assert how_many(source) in (2, 3)
-                assert how_many(source, "a = 'x'") <= 3
-
-
 def test_parsed_conditions_are_kept_with_their_table():
     """The same text on another table, or on one with other types, is another condition."""
     first = open_table(pyarrow.table({"a": ["1", "1.0"]}))

@@ -11,15 +11,12 @@ its own, too, and sees no temporary tables or views.
 from __future__ import annotations
 
 import atexit
-import csv
-import gzip
 import os
 import re
 import shutil
 import tempfile
-import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -29,17 +26,16 @@ import numpy as np
 
 from utmost.errors import BadFile, InvalidInput, NotRowWise, UtmostError
 from utmost.exact.arrays import Integers
-from utmost.release.engines.embedded import Engine
+from utmost.release.engines.csv_rows import CsvFile
+from utmost.release.engines.embedded import Engine, require_room_for
 from utmost.release.engines.rehearsal import EXTREMES, LONG
 from utmost.release.engines.sql_source import ROWS, Column, SqlSource
 from utmost.release.expressions.relations import Rows
 from utmost.release.expressions.sql import Dialect, quoted, quoted_name, within_dates
 from utmost.release.expressions.types import BOOLEAN, DATE, FLOAT, INSTANT, TEXT, TIMESTAMP, Type, integer
 from utmost.release.expressions.values import Expression, decimal
-from utmost.release.source import CHANGED, KEYS, Statement
+from utmost.release.source import CHANGED, GONE, KEYS, Statement
 
-DELIMITERS = ",;\t|"
-MOST_HEADER = 2**20
 OPTIMISERS = "join_filter_pushdown"
 """DuckDB would hand private values of a join to the scan of an Arrow table, where pyarrow fails on some of them."""
 
@@ -130,32 +126,43 @@ class DuckSource(SqlSource):
     connection : DuckDBPyConnection
     frame : pyarrow.Table
         The rows, if a frame was given.
+    csv : CsvFile
+        The CSV file that holds the rows, if one was given: converted when a statement first reads them.
     own : bool
         Whether the table is one of the user's, in the user's connection or file, and not a view of ours.
     """
 
     connection: Any = field(default=None, repr=False, compare=False)
     frame: Any = field(default=None, repr=False, compare=False)
+    csv: CsvFile | None = field(default=None, repr=False, compare=False)
     own: bool = False
     extreme_frame: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     dialect = DUCKDB
     engine = "DuckDB"
 
+    @property
+    def fixed_rows(self) -> bool:  # type: ignore[override]
+        """Whether the number of rows cannot depend on what a row says, so that a total may be without noise.
+
+        In a CSV file it can: where the writer did not quote as it should, one entry makes one record of many.
+        """
+        return self.csv is None
+
     def is_there(self) -> bool:
         """Whether the engine answers at all."""
         try:
-            with self.cursor() as cursor:
+            with self.cursor(rows=False) as cursor:
                 return bool(cursor.execute("SELECT 1").fetchone())
         except Exception:
             return False
 
     def stored_as_opened(self) -> bool:
         """Whether the table is there; that a table of the user's is the same, `require_unchanged` says."""
-        if self.frame is not None or self.own:  # a frame does not change
+        if self.frame is not None or self.own or self.csv is not None:  # a frame does not change
             return True
         try:
-            with self.cursor() as cursor:
+            with self.cursor(rows=False) as cursor:
                 return described(cursor, ROWS) == {name: one.kind for name, one in self.stored.items()}
         except Exception:
             return False
@@ -186,37 +193,42 @@ class DuckSource(SqlSource):
 
     def one_row(self, statement: Statement) -> tuple[Any, ...]:
         """The one row of an aggregation."""
-        with self.cursor(keys=statement.keys) as cursor:
+        with self.cursor(keys=statement.keys, rows=not statement.trial) as cursor:
             row: tuple[Any, ...] = cursor.execute(statement.asked).fetchone()
         return row
 
     def all_rows(self, statement: Statement) -> list[Integers]:
         """The columns of an aggregation by keys, as whole numbers."""
-        with self.cursor(keys=statement.keys) as cursor:
+        with self.cursor(keys=statement.keys, rows=not statement.trial) as cursor:
             found = cursor.execute(statement.asked).fetchnumpy()
         return [np.asarray(found[name], dtype=np.int64) for name in statement.columns]
 
     def all_columns(self, statement: Statement) -> list[Any]:
         """The columns of a statement whose rows have labels, as Arrow's."""
-        with self.cursor(keys=statement.keys) as cursor:
+        with self.cursor(keys=statement.keys, rows=not statement.trial) as cursor:
             return list(cursor.execute(statement.asked).to_arrow_table().columns)
 
     @contextmanager
-    def cursor(self, frame: Any = None, keys: Any = None) -> Iterator[Any]:
+    def cursor(self, frame: Any = None, keys: Any = None, rows: bool = True) -> Iterator[Any]:
         """A cursor for one statement, with DuckDB's own settings whatever the connection's are.
 
-        Of a frame it sees the rows, or those of another frame that is given in its place; and public keys, as tables
-        of DuckDB's own: a scan of an Arrow table would be handed private values of a join, and fail on some.
+        Of a frame it sees the rows, or those of another frame that is given in its place; of a CSV file its rows, which
+        are converted now, or none if the statement does not read them; and public keys, as tables of DuckDB's own: a
+        scan of an Arrow table would be handed private values of a join, and fail on some.
 
         Where tables have their full names, nothing else is looked up in the user's schemas: a macro there that is
         called isnan, say, would take the place of DuckDB's own.
         """
-        with self.connection.cursor() as cursor:
+        with ExitStack() as stack:
+            cursor = stack.enter_context(self.connection.cursor())
             cursor.execute("SET enable_progress_bar = false; SET default_collation = ''")
             if self.own:
                 cursor.execute("SET search_path = 'temp.main'")  # which is empty for every cursor
             if self.frame is not None:
                 cursor.register(ROWS, self.frame if frame is None else frame)
+            if self.csv is not None and rows:
+                file = stack.enter_context(self.csv.parquet(_spill_of(self.connection)))
+                cursor.execute(f"CREATE TEMP VIEW {ROWS} AS {self.csv.select(file)}")
             for name, listed in {**self.public, **({} if keys is None else {KEYS: keys})}.items():
                 _put(cursor, name, listed)
             yield cursor
@@ -325,43 +337,25 @@ def _spill(process: int, within: str | None = None) -> str:
 
 
 def open_csv(file: Path) -> DuckSource:
-    """A CSV file as text, its dialect and columns read off the header alone; rows that do not parse are dropped.
+    """A CSV file as text, its dialect and columns read off the header alone; `csv_rows` says what a row of it is."""
+    rows = CsvFile(file)
+    source = _view(connect(), rows.select_none(), str(file), frozenset(rows.dialect.names))
 
-    Read by one thread: several would have to guess where a row starts in the middle of the file, and then one row's
-    length decides how others are read.
-    """
-    opener = gzip.open if file.name.lower().endswith(".gz") else open
-    try:
-        with opener(file, "rb") as lines:  # in bytes, so that no other line is decoded
-            first = lines.readline(MOST_HEADER).decode("utf-8-sig")
-        if first.count('"') % 2:
-            raise csv.Error("a name goes over the end of the line")
-        delimiter = max(DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
-        header = next(csv.reader([first], delimiter=delimiter), [])
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error):
-        raise BadFile(
-            f"the first line of {str(file)!r} cannot be read as a CSV header; save it as UTF-8, with a first line that "
-            "names the columns."
-        ) from None
-    names = [name.strip() for name in header]
-    if not names or any(not name for name in names) or len({name.lower() for name in names}) < len(names):
-        raise BadFile(
-            f"the first line of {str(file)!r} is not a header: it must name every column once, and names must "
-            "differ in more than upper and lower case."
-        )
-    if len(names) == 1 and not first.rstrip("\r\n").endswith('"') and not first.endswith("\r\n"):
-        raise BadFile(
-            f"{str(file)!r} has one column, and its writer may not have quoted a carriage return in an entry, at which "
-            "one row would become many; quote every entry and the column's name (pandas: to_csv(quoting=1), Python: "
-            "csv.QUOTE_ALL), add a second column, or write Parquet."
-        )
-    columns = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in names)
-    query = (
-        f"SELECT * FROM read_csv({quoted(str(file))}, columns = {{{columns}}}, header = true, auto_detect = false, "
-        f"delim = {quoted(delimiter)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true, "
-        "strict_mode = false, parallel = false)"
-    )
-    return _view(connect(), query, str(file), frozenset(names))
+    def require_unchanged() -> None:
+        if not file.exists():
+            raise InvalidInput(GONE)
+        if not rows.is_unchanged():
+            raise InvalidInput(CHANGED.format(str(file)))
+        require_room_for(rows.room, _spill_of(source.connection))
+
+    return replace(source, csv=rows, require_unchanged=require_unchanged)
+
+
+def _spill_of(connection: Any) -> str:
+    """Where a connection puts rows that do not fit into memory, and those of CSV files."""
+    with connection.cursor() as cursor:
+        (folder,) = cursor.execute("SELECT current_setting('temp_directory')").fetchone()
+    return str(folder)
 
 
 def open_parquet(file: Path) -> DuckSource:

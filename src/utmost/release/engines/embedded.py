@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,10 +44,11 @@ def engine(memory: str | int | None = None, threads: int | None = None, spill: A
         How much memory DuckDB may take, such as "4GB" or "1500 MiB", or a number of bytes; at least 128 MB, and 32
         MB for each thread. What does not fit is written to `spill` meanwhile. 80 % of the machine's without it.
     threads : int, optional
-        How many threads it may use; as many as the machine has without it. CSV files are read by one.
+        How many threads it may use; as many as the machine has without it.
     spill : path, optional
         A folder that exists, on a disk with room for the table. In it the engine makes a folder of its own that nobody
-        else can look into (0700), which is deleted when the process ends. The system's temporary folder without it.
+        else can look into (0700), which is deleted when the process ends; a CSV file is converted to Parquet there. The
+        system's temporary folder without it.
 
     Returns
     -------
@@ -84,6 +86,19 @@ def require_room(engine: Engine, file: Path) -> None:
             f"the file has {size // 10**6} MB, the engine may take {engine.memory // 10**6} MB of memory, and where "
             f"rows are put meanwhile {room // 10**6} MB are free: a question may fail after its spend. Name another "
             "folder as spill=, or allow more memory."
+        )
+
+
+def require_room_for(size: int, folder: str) -> None:
+    """Refuse a question about a CSV file where its rows, converted, do not fit on the disk: it would fail later."""
+    try:
+        room = shutil.disk_usage(folder).free
+    except OSError:
+        return
+    if size > room:
+        raise InvalidInput(
+            f"the rows of the CSV file are converted when they are first read, which may take {size // 10**6} MB where "
+            f"{room // 10**6} MB are free; name a folder on another disk: engine=um.engine(spill=...)."
         )
 
 

@@ -97,7 +97,7 @@ class SqlSource(Source):
 
     def rehearse(self, trial: Statement, rows: str) -> None:
         """Run a statement on made-up rows, under the name `ROWS`, as it will be run on the others."""
-        trial = replace(trial, asked=with_table(ROWS, rows, trial.asked))
+        trial = replace(trial, asked=with_table(ROWS, rows, trial.asked), trial=True)
         if trial.labels:
             self._labelled(trial)
         elif trial.keys is not None:

@@ -19,6 +19,7 @@ from utmost.release.conditions.relations import OVERLAPPING, Relation, relation
 from utmost.release.contributions import ones, statement
 from utmost.release.options import CONDITIONS, OF
 from utmost.release.questions.nested import Chained
+from utmost.release.questions.numbers import TOTAL_NOTE
 from utmost.release.questions.question import Asks, Made, as_loss, as_of
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice
@@ -59,7 +60,8 @@ class Counts(Chained):
     @property
     def public(self) -> dict[str, Any]:
         texts = {name: where.text for name, where in self.conditions.items()}
-        return {"question": self.name, "conditions": texts, "of": self.of, "loss": self.loss, "prior": "uniform"}
+        asked = {"question": self.name, "conditions": texts, "of": self.of, "loss": self.loss, "prior": "uniform"}
+        return {**asked, **self.noisy_total}
 
     @cached_property
     def relation(self) -> Relation:
@@ -75,26 +77,27 @@ class Counts(Chained):
     def flat(self) -> Lattice:
         disjoint, replaced = self.between, self.terms.neighbours == "replace"
         if self.relation.kind == "disjoint":
-            return replace(disjoint, moves="sum-zero") if self._complete else disjoint
+            return replace(disjoint, moves="sum-zero") if self.same_total else disjoint
         return replace(disjoint, moves="cube" if replaced else "one-way")
 
     @property
     def notes(self) -> tuple[str, ...]:
         if self.relation.kind != "disjoint":
             return super().notes
-        return (DISJOINT, COMPLETE) if self._complete else (DISJOINT,)
+        if self.noisy_total:
+            return (DISJOINT, TOTAL_NOTE)
+        return (DISJOINT, COMPLETE) if self.same_total else (DISJOINT,)
 
     @property
-    def _complete(self) -> bool:
-        """Whether a replaced row leaves one count for another: each row has a condition, and none is left out."""
-        return self.relation.complete and self.terms.neighbours == "replace" and self.terms.unit.id is None
+    def holds_every_row(self) -> bool:
+        return self.relation.complete
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         if self.relation.kind == "overlapping":
             rows = {f"c{i}": ones(source, where.given) for i, where in enumerate(self.conditions.values())}
             return statement(source, self.terms.unit, self.rows_each, rows, secret)
         wheres = [self.conditions[name].given for name in self.chain or self.names]
-        cells = condition_cells(source, wheres, self._complete)
+        cells = condition_cells(source, wheres, self.same_total)
         return tally_statement(source, self.terms.unit, self.rows_each, cells, None, secret)
 
 

@@ -14,7 +14,7 @@ from utmost.release.bins import Bins, as_bins, labels_of, public_of
 from utmost.release.cells import as_categories, category_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
-from utmost.release.questions.numbers import Vector
+from utmost.release.questions.numbers import TOTAL_NOTE, Vector
 from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Moves
@@ -84,20 +84,23 @@ class Histogram(Vector):
             "of": self.of,
             "loss": self.loss,
             "prior": "uniform",
+            **self.noisy_total,
         }
 
     @property
+    def holds_every_row(self) -> bool:
+        return self.other is not None and not self.where and len(self.names) > 1
+
+    @property
     def space(self) -> Lattice:
-        replaced = self.terms.neighbours == "replace"
-        complete = replaced and self.terms.unit.id is None and self.other is not None and not self.where
-        moves: Moves = "sum-zero" if complete and len(self.names) > 1 else "exchange" if replaced else "any"
+        moves: Moves = "sum-zero" if self.same_total else self.terms.moves
         return Lattice(len(self.names), moves, min(self.rows_each, self.most_rows), 0, self.most_rows)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        if self.space.moves == "sum-zero":
+        if self.same_total:
             return ("the cells hold every row, so their sum, how many rows there are, is published with them",)
-        return ()
+        return (TOTAL_NOTE,) if self.noisy_total else ()
 
     def design(self) -> Solution:
         from utmost.design.noise.vectors import best_vector

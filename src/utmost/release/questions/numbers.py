@@ -363,9 +363,34 @@ class Parts(Adds, OneNoise):
         return {name: int(x) for name, x in zip(self.names, drawn, strict=True)}
 
 
+NOISY_TOTAL = {"total": "noisy"}
+TOTAL_NOTE = (
+    "the counts hold every row, and their sum has noise, too: how many rows a CSV file has may depend on what one of "
+    "them says; of Parquet, a frame or a database it would be published as it is, with less noise on each count"
+)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Vector(Numbers):
     """Several integers with one vector of noise; the answer is a dict."""
+
+    @property
+    def holds_every_row(self) -> bool:
+        """Whether every row counts for exactly one of the integers, as the question is written."""
+        return False
+
+    @property
+    def same_total(self) -> bool:
+        """Whether the integers add up to the same on both of two neighbours, so that no noise is needed on that."""
+        return self.holds_every_row and self.terms.same_total and self.terms.fixed_rows
+
+    @property
+    def noisy_total(self) -> dict[str, str]:
+        """Of `public`: that the total has noise because of the kind of table; where it would have it anyway, nothing.
+
+        Without it the total has none: so it is in reports and ledgers of versions that did not know of it.
+        """
+        return NOISY_TOTAL if self.holds_every_row and self.terms.same_total and not self.terms.fixed_rows else {}
 
     @property
     def space(self) -> Lattice:

@@ -52,15 +52,28 @@ SHOWN = ("absolute", "squared", "zero-one")
 
 @dataclass(frozen=True)
 class Terms:
-    """What every question about a table shares: whose data are protected, and who neighbours whom."""
+    """What every question about a table shares: whose data are protected, and who neighbours whom.
+
+    Attributes
+    ----------
+    unit : whose data are protected
+    neighbours : "replace" or "add-remove"
+    fixed_rows : whether the number of rows cannot depend on what a row says: see `Source.fixed_rows`
+    """
 
     unit: Unit
     neighbours: Neighbours
+    fixed_rows: bool = True
 
     @cached_property
     def unit_in_words(self) -> str:
         """The unit as reports and ledgers write it: worked out once, when a session opens."""
         return str(self.unit)
+
+    @property
+    def same_total(self) -> bool:
+        """Whether neighbours have equally many rows, if none is misread: rows are replaced, and each is a unit."""
+        return self.neighbours == "replace" and self.unit.id is None
 
     @property
     def moves(self) -> Moves:
