@@ -24,12 +24,20 @@ def session(table, neighbours="add-remove", unit=None):
     return um.Session(table, "d", unit or um.rows(at_most=200), neighbours, budget=BUDGET)
 
 
-def alike(healthy, ill, ask, **options):
-    """Ask of both tables: the same comes of it, and nothing fails."""
+def telling(healthy, ill, questions, **options):
+    """The names of questions of which something else comes for the two tables, or that fail."""
+    tables, sessions, found = (healthy, ill), {}, []
     with Channels() as channels:
-        found = [outcome(session(table, **options), ask, channels) for table in (healthy, ill)]
-    assert found[0] == found[1]
-    assert found[1].kind != "failed", found[1].words
+        for name, ask in questions.items():
+            outcomes = []
+            for i, table in enumerate(tables):
+                sessions[i] = sessions.get(i) or session(table, **options)
+                outcomes.append(outcome(sessions[i], ask, channels))
+                if outcomes[i].kind == "failed":
+                    del sessions[i]
+            if outcomes[0] != outcomes[1] or outcomes[1].kind == "failed":
+                found.append(f"{name}: {outcomes[0].kind} {outcomes[0].said} and {outcomes[1].kind} {outcomes[1].said}")
+    return found
 
 
 def people(kind, value, ill):
@@ -49,15 +57,20 @@ def people(kind, value, ill):
 
 NARROW = [("int8", 100, -100, 100), ("int16", 30_000, 0, 30_000), ("int32", 100_000, 0, 100_000)]
 NARROW += [("uint8", 200, 0, 250), ("uint16", 60_000, 0, 60_000), ("uint32", 100_000, 0, 100_000)]
-OF_NUMBERS = {
-    "mean": lambda s, low, high: s.mean("x", low, high, SMALL, where=ONE),
-    "variance": lambda s, low, high: s.variance("x", low, high, SMALL, where=ONE),
-    "covariance": lambda s, low, high: s.covariance("x", "x", (low, high), (low, high), SMALL, where=ONE),
-    "mean by keys": lambda s, low, high: s.mean("x", low, high, SMALL, where=ONE, by=um.keys(town=["Ash", "Elm"])),
-    "variance by keys": lambda s, low, high: s.variance("x", low, high, SMALL, where=ONE, by=um.keys(town=["Ash"])),
-    "mean by found keys": lambda s, low, high: s.mean("x", low, high, FOUND, where=ONE, by=um.discover("town")),
-    "sum": lambda s, low, high: s.sum("x", low, high, SMALL, where=ONE),
-}
+
+
+def of_numbers(low, high):
+    """Every question that adds or multiplies a column's numbers, about one person."""
+    both, towns = ((low, high), (low, high)), um.keys(town=["Ash", "Elm"])
+    return {
+        "mean": lambda s: s.mean("x", low, high, SMALL, where=ONE),
+        "variance": lambda s: s.variance("x", low, high, SMALL, where=ONE),
+        "covariance": lambda s: s.covariance("x", "x", *both, SMALL, where=ONE),
+        "mean by keys": lambda s: s.mean("x", low, high, SMALL, where=ONE, by=towns),
+        "variance by keys": lambda s: s.variance("x", low, high, SMALL, where=ONE, by=towns),
+        "mean by found keys": lambda s: s.mean("x", low, high, FOUND, where=ONE, by=um.discover("town")),
+        "sum": lambda s: s.sum("x", low, high, SMALL, where=ONE),
+    }
 
 
 def as_arrow(table, folder):
@@ -81,19 +94,19 @@ def as_duckdb(table, folder):
     return f"{path}#t"
 
 
-@pytest.mark.parametrize("asked", OF_NUMBERS)
 @pytest.mark.parametrize(("kind", "value", "low", "high"), NARROW, ids=[kind for kind, *_ in NARROW])
 @pytest.mark.parametrize("stored", [as_arrow, as_parquet, as_pandas, as_duckdb], ids=lambda made: made.__name__[3:])
-def test_narrow_integers_do_not_overflow(stored, kind, value, low, high, asked, tmp_path):
+def test_narrow_integers_do_not_overflow(stored, kind, value, low, high, tmp_path):
     """A variance of an int32 column failed exactly if person 17 was ill, at an epsilon of a millionth."""
     tables = [stored(people(getattr(pyarrow, kind)(), value, ill), tmp_path) for ill in (False, True)]
-    alike(*tables, lambda s: OF_NUMBERS[asked](s, low, high))
+    asked = of_numbers(low, high)
+    assert telling(*tables, asked if stored is as_arrow else {"variance": asked["variance"]}) == []
 
 
 def test_a_mean_of_int8_does_not_tell_who_has_28_or_more():
     """Without any condition: the value less the lower end of the range did not fit into the column's type."""
     tables = [pyarrow.table({"x": pyarrow.array([1, most], pyarrow.int8())}) for most in (27, 28)]
-    alike(*tables, lambda s: s.mean("x", -100, 100, SMALL))
+    assert telling(*tables, {"mean": lambda s: s.mean("x", -100, 100, SMALL)}) == []
     assert session(tables[1]).mean("x", -100, 100, LEVEL).released == {"above_lower": 229, "below_upper": 171}
 
 
@@ -119,38 +132,41 @@ def public(keys):
     return pyarrow.table({"x": keys, "region": ["north", "south"]})
 
 
-BY_KEYS = {
-    "count by keys": lambda s, keys: s.count(ONE, SMALL, by=um.keys(x=keys)),
-    "count by two keys": lambda s, keys: s.count(ONE, SMALL, by=um.keys(x=keys, town=["Ash", "Elm"])),
-    "sum by keys": lambda s, keys: s.sum("id", 0, 99, SMALL, where=ONE, by=um.keys(x=keys)),
-    "marginals": lambda s, keys: s.marginals(um.keys(x=keys, town=["Ash", "Elm"]), 2, SMALL, where=ONE),
-    "hierarchy": lambda s, keys: s.hierarchy(["x", "town"], um.keys(x=keys, town=["Ash", "Elm"]), SMALL, where=ONE),
-    "public table": lambda s, keys: s.with_public(public(keys), on="x").count(f"{ONE} AND region = 'north'", SMALL),
-    "public keys": lambda s, keys: s.with_public(public(keys), on="x").count(
-        ONE, SMALL, by=um.keys(region=["north", "south"])
-    ),
-    "top": lambda s, keys: s.top("x", 1, keys, SMALL, where=ONE),
-    "top found": lambda s, keys: s.top("x", 1, privacy=FOUND, where=ONE),
-    "keys": lambda s, keys: s.keys("x", FOUND, where=ONE),
-    "count by found keys": lambda s, keys: s.count(ONE, FOUND, by=um.discover("x")),
-    "histogram": lambda s, keys: s.histogram("x", keys, SMALL, other="rest", where=ONE),
-    "plurality": lambda s, keys: s.plurality("x", keys, SMALL, where=ONE),
-}
+def by_keys(keys):
+    """Every question that compares a column with public values, about one person and those with lower numbers."""
+    some, two = f"{ONE} OR id < 17", um.keys(x=keys, town=["Ash", "Elm"])
+    return {
+        "count by keys": lambda s: s.count(some, SMALL, by=um.keys(x=keys)),
+        "count by two keys": lambda s: s.count(some, SMALL, by=two),
+        "sum by keys": lambda s: s.sum("id", 0, 99, SMALL, where=some, by=um.keys(x=keys)),
+        "marginals": lambda s: s.marginals(two, 2, SMALL, where=some),
+        "hierarchy": lambda s: s.hierarchy(["x", "town"], two, SMALL, where=some),
+        "public": lambda s: s.with_public(public(keys), on="x").count(f"({some}) AND region IS NULL", SMALL),
+        "public by keys": lambda s: s.with_public(public(keys), on="x").count(
+            some, SMALL, by=um.keys(region=["north", "south"])
+        ),
+        "top": lambda s: s.top("x", 1, keys, SMALL, where=some),
+        "top found": lambda s: s.top("x", 1, privacy=FOUND, where=some),
+        "keys": lambda s: s.keys("x", FOUND, where=some),
+        "count by found keys": lambda s: s.count(some, FOUND, by=um.discover("x")),
+        "histogram": lambda s: s.histogram("x", keys, SMALL, other="rest", where=some),
+        "plurality": lambda s: s.plurality("x", keys, SMALL, where=some),
+    }
 
 
-@pytest.mark.parametrize("asked", BY_KEYS)
 @pytest.mark.parametrize("which", FAR)
 @pytest.mark.parametrize("stored", [as_arrow, as_parquet, as_duckdb], ids=lambda made: made.__name__[3:])
-def test_values_that_are_no_public_key_do_not_fail(stored, which, asked, tmp_path):
+def test_values_that_are_no_public_key_do_not_fail(stored, which, tmp_path):
     """DuckDB looks up private values in the public table: beyond 2^63, and after the year 9999, that raised."""
     far, near, keys = FAR[which]
-    rows = pyarrow.table({"id": [16, 18] * 20, "ill": [False] * 40, "town": ["Ash"] * 40, "x": [near[0].as_py()] * 40})
-    rows = rows.set_column(3, "x", pyarrow.concat_arrays([near] * 40))
     tables = []
     for ill in (False, True):
-        one = pyarrow.table({"id": [17], "ill": [ill], "town": ["Ash"], "x": far})
-        tables.append(stored(pyarrow.concat_tables([rows, one]), tmp_path))
-    alike(*tables, lambda s: BY_KEYS[asked](s, keys))
+        rows = {"id": [1, 17, 1, 1], "ill": [False, ill, False, False], "town": ["Ash"] * 4}
+        tables.append(stored(pyarrow.table({**rows, "x": pyarrow.concat_arrays([near, far, near, near])}), tmp_path))
+    asked = by_keys(keys)
+    if stored is not as_arrow:
+        asked = {name: asked[name] for name in ("count by keys", "marginals", "public by keys")}
+    assert telling(*tables, asked) == []
 
 
 # ---- numbers of 128 bits ----
@@ -166,24 +182,20 @@ OF_HUGE = {
     "histogram": lambda s: s.histogram("x", [1, 2], SMALL),
     "keys": lambda s: s.count(None, SMALL, by=um.keys(x=[1, 2])),
     "found keys": lambda s: s.keys("x", FOUND),
-    "people": lambda s: s.count(None, SMALL),
 }
 
 
-@pytest.mark.parametrize("asked", OF_HUGE)
-@pytest.mark.parametrize("kind", ["HUGEINT", "UHUGEINT"])
-def test_numbers_beyond_38_digits(kind, asked, tmp_path):
+@pytest.mark.parametrize("far", [2**127 - 1, -(2**127), 10**38, -(10**38), 2**128 - 1])
+def test_numbers_beyond_38_digits(far, tmp_path):
     """TRY_CAST of HUGEINT beyond 10^38 to TEXT or DECIMAL stopped DuckDB."""
-    most = 2**127 - 1 if kind == "HUGEINT" else 2**128 - 1
-    for far in (most, -most if kind == "HUGEINT" else 10**38):
-        tables = []
-        for value in (1, far):
-            path = tmp_path / f"{value}-{len(list(tmp_path.iterdir()))}.duckdb"
-            with duckdb.connect(path) as connection:
-                connection.execute(f"CREATE TABLE t (x {kind}); INSERT INTO t VALUES (1), (2), ('{value}'::{kind})")
-            tables.append(f"{path}#t")
-        unit = um.people("x", rows_each=1, at_most=9) if asked == "people" else um.rows(at_most=9)
-        alike(*tables, OF_HUGE[asked], unit=unit)
+    kind = "HUGEINT" if far < 2**127 else "UHUGEINT"
+    tables = []
+    for name, value in (("near", 1), ("far", far)):
+        with duckdb.connect(tmp_path / f"{name}.duckdb") as connection:
+            connection.execute(f"CREATE TABLE t (x {kind}); INSERT INTO t VALUES (1), (2), ('{value}'::{kind})")
+        tables.append(f"{tmp_path / name}.duckdb#t")
+    assert telling(*tables, OF_HUGE) == []
+    assert telling(*tables, {"people": lambda s: s.count(None, SMALL)}, unit=um.people("x", 1, 9)) == []
 
 
 # ---- rows of a CSV file that vanish ----
@@ -221,19 +233,14 @@ def test_no_row_of_a_csv_file_vanishes(entry, write, neighbours, tmp_path):
     for name, value in (("harmless", "a"), ("odd", HIDING[entry])):
         (tmp_path / f"{name}.csv").write_bytes(write(["a", "b", value, "c"]).encode())
         tables.append(tmp_path / f"{name}.csv")
-    with Channels() as channels:
-        outcomes = [
-            [outcome(session(table, neighbours), ask, channels) for table in tables]
-            for ask in (
-                lambda s: s.count(None, LEVEL),
-                lambda s: s.histogram("x", ["a", "b", "c"], LEVEL, other="rest"),
-                lambda s: s.count("y = 'end'", LEVEL),
-            )
-        ]
-    for harmless, odd in outcomes:
-        assert harmless == odd
-        assert harmless.kind == "answered"
-        assert sum(harmless.released.values()) == sum(odd.released.values()) == 4
+    asked = {
+        "count": lambda s: s.count(None, LEVEL),
+        "histogram": lambda s: s.histogram("x", ["a", "b", "c"], LEVEL, other="rest"),
+        "last column": lambda s: s.count("y = 'end'", LEVEL),
+    }
+    assert telling(*tables, asked, neighbours=neighbours) == []
+    odd = session(tables[1], neighbours)
+    assert {name: sum(ask(odd).released.values()) for name, ask in asked.items()} == dict.fromkeys(asked, 4)
 
 
 @pytest.mark.parametrize("entry", ["a\rb", "x" * 2_100_000], ids=["carriage return", "two megabytes"])
@@ -260,9 +267,8 @@ OF_TEXT = {
 }
 
 
-@pytest.mark.parametrize("asked", OF_TEXT)
 @pytest.mark.parametrize("kind", ["string", "large_string", "dictionary"])
-def test_text_in_parquet_that_is_not_utf8(kind, asked, tmp_path):
+def test_text_in_parquet_that_is_not_utf8(kind, tmp_path):
     """DuckDB stops at it, so that any question about the column told whether there is such an entry."""
     tables = []
     for name, odd in (("plain", b"a"), ("broken", b"\xff\xfe")):
@@ -272,16 +278,16 @@ def test_text_in_parquet_that_is_not_utf8(kind, asked, tmp_path):
         rows = pyarrow.table({"id": [17] * 6, "ill": [False] * 6, "x": column})
         parquet.write_table(rows, tmp_path / f"{name}.parquet")
         tables.append(tmp_path / f"{name}.parquet")
-    alike(*tables, OF_TEXT[asked])
+    assert telling(*tables, OF_TEXT) == []
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
-@pytest.mark.parametrize("where", ["x IS NULL", "x IS NOT NULL AND id > 3", "id > 3"])
-def test_milliseconds_in_parquet_that_are_too_many_for_microseconds(zone, where, tmp_path):
+def test_milliseconds_in_parquet_that_are_too_many_for_microseconds(zone, tmp_path):
     """DuckDB stops where a time in milliseconds does not fit into 64 bits of microseconds."""
     tables = []
     for name, odd in (("plain", 5), ("far", 2**62)):
         times = pyarrow.array([1, 2, odd], pyarrow.int64()).view(pyarrow.timestamp("ms", zone))
         parquet.write_table(pyarrow.table({"id": [1, 2, 17], "x": times}), tmp_path / f"{name}.parquet")
         tables.append(tmp_path / f"{name}.parquet")
-    alike(*tables, lambda s: s.count(where, SMALL))
+    listed = ("x IS NULL", "x IS NOT NULL AND id > 3", "id > 3")
+    assert telling(*tables, {where: lambda s, where=where: s.count(where, SMALL) for where in listed}) == []
