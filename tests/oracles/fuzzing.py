@@ -450,3 +450,30 @@ def context(rows: int) -> dict[str, list[Any]]:
         "town": ["ab"[i % 2] for i in range(rows)],
         "who": [i // 2 for i in range(rows)],
     }
+
+
+def require_alike(tables: Any, questions: dict[str, Callable[[um.Session], Any]], **options: Any) -> None:
+    """Fail with a line for each question of which something else comes for two tables, or that fails.
+
+    Parameters
+    ----------
+    tables : pair
+        What sessions open: two tables that differ in one row, or in what one row says.
+    questions : mapping
+        How to ask, by name.
+    options : Any
+        `neighbours` and `unit` of the sessions.
+    """
+    unit = options.get("unit") or um.rows(at_most=100)
+    kind, sessions, found = options.get("neighbours", "add-remove"), dict[int, um.Session](), []
+    with Channels() as channels:
+        for name, ask in questions.items():
+            outcomes = []
+            for i, table in enumerate(tables):
+                sessions[i] = sessions.get(i) or um.Session(table, "d", unit, kind, budget=BUDGET)
+                outcomes.append(outcome(sessions[i], ask, channels))
+                if outcomes[i].kind == "failed":
+                    del sessions[i]
+            if outcomes[0] != outcomes[1] or outcomes[1].kind == "failed":
+                found.append(f"{name}: {outcomes[0].kind} {outcomes[0].said} and {outcomes[1].kind} {outcomes[1].said}")
+    assert not found, f"{len(found)} questions tell:\n" + "\n".join(found)
