@@ -474,20 +474,7 @@ POSTGRES_TYPES = {"text_alike": "text COLLATE alike"}
 
 # ---- Spark: Parquet files that pyarrow writes ----
 
-SPARK = (
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "float32",
-    "float64",
-    "bool",
-    "date32",
-    "string",
-)
-SPARK += ("decimal128(12,3)", "decimal128(38,0)", "binary", "timestamp[us]", "timestamp[us, UTC]", "timestamp[ns]")
-SPARK += ("timestamp[ms]", "list", "struct", "map", "time32[ms]", "time64[us]")
+SPARK = ("int8", "int16", "int32", "int64", "uint32", "float32", "float64", "bool", "date32", "string")
+SPARK += ("decimal128(12,3)", "decimal128(38,0)", "binary", "timestamp[us]", "timestamp[us, UTC]")
+SPARK += ("timestamp[ms]", "list", "struct", "map")
 """Arrow types that Spark reads from a Parquet file."""

@@ -425,7 +425,8 @@ class Trial:
             self.session("extreme", c)
         except UtmostError:  # a table that is not opened was asked about above
             return found
-        return found + self.condition_problems(c, conditions(c, column.kind)[first % step :: step], step == 1)
+        few = max(1, step // 5)  # conditions are asked together, so they cost less
+        return found + self.condition_problems(c, conditions(c, column.kind)[first % few :: few], step == 1)
 
 
 def _refusal(session: um.Session, where: str) -> str | None:
@@ -470,7 +471,11 @@ def require_alike(tables: Any, questions: dict[str, Callable[[um.Session], Any]]
         for name, ask in questions.items():
             outcomes = []
             for i, table in enumerate(tables):
-                sessions[i] = sessions.get(i) or um.Session(table, "d", unit, kind, budget=BUDGET)
+                try:
+                    sessions[i] = sessions.get(i) or um.Session(table, "d", unit, kind, budget=BUDGET)
+                except UtmostError as reason:
+                    outcomes.append(Outcome("refused", str(reason), channels.said()))
+                    continue
                 outcomes.append(outcome(sessions[i], ask, channels))
                 if outcomes[i].kind == "failed":
                     del sessions[i]
