@@ -340,12 +340,15 @@ class Trial:
         more rows.
     rows : int
         How many rows the extreme one has.
+    types : mapping, optional
+        How columns of text are read.
     """
 
     extreme: Any
     harmless: Any
     rows: int
     channels: Channels
+    types: dict[str, Any] | None = None
     _sessions: dict[Any, um.Session] = field(default_factory=dict)
 
     def session(self, which: str, c: str, unit: str = "rows", neighbours: str = "add-remove") -> um.Session:
@@ -356,7 +359,8 @@ class Trial:
             person = {"people": "who", "typed": c}.get(unit)
             whose = um.people(person, rows_each=2, at_most=most) if person else um.rows(at_most=most)
             table = self.extreme if which == "extreme" else self.harmless
-            self._sessions[known] = um.Session(table, "d", whose, neighbours, budget=BUDGET)
+            self._sessions[known] = um.Session(table, "d", whose, neighbours, budget=BUDGET, types=self.types)
+            self.channels.said()  # what opening says is about the type; a test of its own compares it
         return self._sessions[known]
 
     def forget(self) -> None:
@@ -425,7 +429,7 @@ class Trial:
             self.session("extreme", c)
         except UtmostError:  # a table that is not opened was asked about above
             return found
-        few = max(1, step // 5)  # conditions are asked together, so they cost less
+        few = max(1, step // 2)  # conditions are asked together, so they cost less
         return found + self.condition_problems(c, conditions(c, column.kind)[first % few :: few], step == 1)
 
 

@@ -9,7 +9,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from oracles.extremes import DUCKDB_TYPES, arrow_columns, duckdb_columns, pandas_columns, polars_columns
+from oracles.extremes import DUCKDB_TYPES, TEXTS, Column, arrow_columns, duckdb_columns, pandas_columns, polars_columns
 from oracles.fuzzing import HARMLESS, Channels, Trial, context, rows_of
 from pyarrow import parquet
 
@@ -56,10 +56,10 @@ def in_duckdb(name, column, path, rows=None):
     return f"{path}#t"
 
 
-def examine(name, column, extreme, harmless, step, first):
+def examine(name, column, extreme, harmless, step, first, types=None):
     """Fails with a line for every question that tells about the extreme rows."""
     with Channels() as channels:
-        trial = Trial(extreme, harmless, HARMLESS + 1 + len(column.extremes), channels)
+        trial = Trial(extreme, harmless, HARMLESS + 1 + len(column.extremes), channels, types)
         ranges = ranges_of(name, column) if step > 1 or column.kind != "number" else EVERY
         found = trial.problems("c", column, ranges, step, first)
     assert not found, f"{len(found)} questions about {name}:\n" + "\n".join(found)
@@ -77,13 +77,13 @@ def test_arrow(name, i):
 @pytest.mark.parametrize(("name", "i"), numbered(PANDAS))
 def test_pandas(name, i):
     make = frame(pandas)
-    examine(name, PANDAS[name], make(PANDAS[name]), make(PANDAS[name], HARMLESS), 16, i)
+    examine(name, PANDAS[name], make(PANDAS[name]), make(PANDAS[name], HARMLESS), 32, i)
 
 
 @pytest.mark.parametrize(("name", "i"), numbered(POLARS))
 def test_polars(name, i):
     make = frame(polars)
-    examine(name, POLARS[name], make(POLARS[name]), make(POLARS[name], HARMLESS), 16, i)
+    examine(name, POLARS[name], make(POLARS[name]), make(POLARS[name], HARMLESS), 32, i)
 
 
 def stored(column, path):
@@ -98,13 +98,39 @@ def stored(column, path):
 
 @pytest.mark.parametrize(("name", "i"), numbered(ARROW))
 def test_parquet(name, i, tmp_path):
-    examine(name, ARROW[name], *stored(ARROW[name], tmp_path), 16, i)
+    examine(name, ARROW[name], *stored(ARROW[name], tmp_path), 32, i)
 
 
 @pytest.mark.parametrize(("name", "i"), numbered(DUCKDB))
 def test_files_of_duckdb(name, i, tmp_path):
     tables = [in_duckdb(name, DUCKDB[name], tmp_path / f"{rows}.duckdb", rows) for rows in (None, HARMLESS)]
     examine(name, DUCKDB[name], *tables, 8, i)
+
+
+ENTRIES = [text for text in TEXTS if len(text) < 1000] + ["1e400", "-1e400", "127", "128", "32768", "2147483648"]
+ENTRIES += ["9223372036854775808", "9" * 39, "0.1e-400", "+1", "1e18", "0001-01-01", "10000-01-01", "-0001-01-01"]
+ENTRIES += ["290309-12-22 (BC) 00:00:00", "294247-01-10 04:00:54.775807", "24:00:00", "2020-02-30", "epoch", "t", "yes"]
+READ_AS = {"text": None, "number": int, "float": float, "day": "date", "moment": "timestamp", "truth": bool}
+READ_AS |= {"int8": "int8", "int16": "int16", "int32": "int32", "uint64": "uint64", "float32": "float32"}
+READ_AS |= {"decimal": "decimal(38, 4)", "zoned": "timestamp('UTC')"}
+KINDS = {"float": "number", "decimal": "number", "float32": "number", "uint64": "number"}
+KINDS |= {"int8": "number", "int16": "number", "int32": "number"}
+
+
+def in_csv(path, entries, rows=None):
+    """A file as pandas writes it with every entry in quotes."""
+    column = Column("text", "1", entries)
+    listed = {name: values[:rows] for name, values in rows_of(column).items()}
+    pandas.DataFrame(listed).to_csv(path, index=False, quoting=1)
+    return path
+
+
+@pytest.mark.parametrize(("name", "i"), numbered(READ_AS))
+def test_csv(name, i, tmp_path):
+    """Entries that are read as every type."""
+    tables = [in_csv(tmp_path / f"{rows}.csv", ENTRIES, rows) for rows in (None, HARMLESS)]
+    types = {"id": int, "who": int, "ill": bool} | ({"c": READ_AS[name]} if READ_AS[name] else {})
+    examine(name, Column(KINDS.get(name, name), "1", ENTRIES), *tables, 8, i, types)
 
 
 @pytest.mark.long

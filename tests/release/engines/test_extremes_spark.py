@@ -60,7 +60,7 @@ def examine(trial, name, step, first):
 
 @pytest.mark.parametrize(("name", "i"), numbered())
 def test_every_type(trial, name, i):
-    """Every 40th question, and every eighth condition, others of each type: one takes a second."""
+    """Every 40th question, and every 20th condition, others of each type: one takes a second."""
     examine(trial, name, 40, 7 * i)
 
 

@@ -275,3 +275,30 @@ def test_milliseconds_in_parquet_that_are_too_many_for_microseconds(zone, tmp_pa
         tables.append(tmp_path / f"{name}.parquet")
     listed = ("x IS NULL", "x IS NOT NULL AND id > 3", "id > 3")
     require_alike(tables, {where: lambda s, where=where: s.count(where, SMALL) for where in listed})
+
+
+# ---- decimal numbers with more digits than their type has ----
+
+
+def decimals(kind, units):
+    """Decimal numbers from their stored integers, without a look at how many digits they have."""
+    stored = b"".join(unit.to_bytes(kind.bit_width // 8, "little", signed=True) for unit in units)
+    return pyarrow.Array.from_buffers(kind, len(units), [None, pyarrow.py_buffer(stored)])
+
+
+@pytest.mark.parametrize(
+    "kind", [pyarrow.decimal128(12, 3), pyarrow.decimal128(4, 1), pyarrow.decimal128(9, 0)], ids=str
+)
+@pytest.mark.parametrize("stored", [as_arrow, as_parquet], ids=["arrow", "parquet"])
+def test_a_decimal_number_with_too_many_digits_is_not_another_rows(kind, stored, tmp_path):
+    """DuckDB left in its place what stood there before: a row of the block before, which so counted many times."""
+    moved = {}
+    for value in (0, 1):
+        units = [0] * 8 * 2048
+        units[5] = value
+        units[2048 + 5 :: 2048] = [2**120] * 7
+        table = pyarrow.table({"x": decimals(kind, units), "id": list(range(len(units)))})
+        s = um.Session(stored(table, tmp_path), "d", um.rows(at_most=20_000), "replace", budget=BUDGET)
+        moved[value] = (s.count("x > 0", LEVEL).value, s.count("x = 0", LEVEL).value)
+    assert abs(moved[1][0] - moved[0][0]) <= 1
+    assert abs(moved[1][1] - moved[0][1]) <= 1

@@ -2,7 +2,8 @@
 
 Many pairs fit into one table: each has cells of its own, which are public keys, and a question by these keys is asked
 of all of them in one statement. A cell holds a few base rows; two others the same and one more row, so that a pair is
-also two tables that differ in one row replaced. `UTMOST_PAIRS` says how many pairs there are, `UTMOST_SEED` where to begin.
+also two tables that differ in one row replaced. `UTMOST_PAIRS` says how many pairs there are, `UTMOST_SEED` where the
+search begins.
 """
 
 import os
