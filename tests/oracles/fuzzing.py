@@ -46,6 +46,7 @@ class Channels:
         self._lines: list[str] = []
         self._log = logging.Handler(logging.INFO)
         self._log.emit = lambda record: self._lines.append(record.getMessage())  # type: ignore[method-assign]
+        self._log.addFilter(lambda record: not record.name.startswith("py4j") or record.levelno > logging.INFO)
         root = logging.getLogger()
         level = root.level
         root.addHandler(self._log)
