@@ -13,7 +13,7 @@ import pytest
 from oracles.questions import Setting, count, majority, mean, total
 
 import utmost as um
-from utmost.errors import BadFile, InvalidInput, NotRowWise
+from utmost.errors import InvalidInput, NotRowWise
 from utmost.release.conditions.python import Row
 from utmost.release.engines import open_table
 from utmost.release.proof import load_answers

@@ -39,7 +39,7 @@ from utmost.release.expressions.types import (
 )
 
 LARGEST, SMALLEST = 1e18, 1e-18
-"""In arithmetic that people write, floats are cut to the one in size, and are 0 where they are smaller than the other."""
+"""In arithmetic that people write, floats are cut to the one in size, and are 0 where they are below the other."""
 FLOAT_DIGITS = 17
 PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
 PART_RANGES = {
