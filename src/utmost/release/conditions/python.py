@@ -174,7 +174,7 @@ class Term:
 
     def between(self, low: Any, high: Any) -> Term:
         """Whether it lies between two values, ends included."""
-        return (self >= low) & (self <= high)
+        return self._made("GTE", low)._made("And", self._made("LTE", high))
 
     def like(self, pattern: str) -> Term:
         """Whether a text has a pattern, in which % stands for any characters and _ for one."""

@@ -141,7 +141,7 @@ class CsvFile:
     def parquet(self, folder: str | os.PathLike[str]) -> Iterator[Path]:
         """The rows as a Parquet file in a private folder, which stays as it is while this lasts."""
         with self._lock:  # others wait for the conversion
-            stamp = _stamp(self.file)
+            stamp = stamp_of(self.file)
             converted = self._converted
             if converted is None or converted.stamp != stamp or not converted.path.exists():
                 settled = time.time() - max(stamp[:2]) / 1e9 > SETTLED
@@ -174,7 +174,7 @@ def _delete(path: Path, process: int) -> None:
         path.unlink(missing_ok=True)
 
 
-def _stamp(file: Path) -> tuple[int, ...]:
+def stamp_of(file: Path) -> tuple[int, ...]:
     """What changes with a file: when it was last changed, its size, and which file it is."""
     found = file.stat()
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)

@@ -26,8 +26,9 @@ import numpy as np
 
 from utmost.errors import BadFile, InvalidInput, NotRowWise, UtmostError
 from utmost.exact.arrays import Integers
-from utmost.release.engines.csv_rows import CsvFile
+from utmost.release.engines.csv_rows import CsvFile, stamp_of
 from utmost.release.engines.embedded import Engine, require_room_for
+from utmost.release.engines.readable import repaired
 from utmost.release.engines.rehearsal import EXTREMES, LONG
 from utmost.release.engines.sql_source import ROWS, Column, SqlSource
 from utmost.release.expressions.relations import Rows
@@ -126,6 +127,10 @@ class DuckSource(SqlSource):
     connection : DuckDBPyConnection
     frame : pyarrow.Table
         The rows, if a frame was given.
+    parquet : Path
+        The Parquet file that holds the rows, if one was given.
+    repairs : dict
+        Copies of it that are read in its place, once DuckDB has failed to read it, by the stamp of the file.
     csv : CsvFile
         The CSV file that holds the rows, if one was given: converted when a statement first reads them.
     own : bool
@@ -134,6 +139,8 @@ class DuckSource(SqlSource):
 
     connection: Any = field(default=None, repr=False, compare=False)
     frame: Any = field(default=None, repr=False, compare=False)
+    parquet: Path | None = field(default=None, repr=False, compare=False)
+    repairs: dict[tuple[int, ...], Path] = field(default_factory=dict, repr=False, compare=False)
     csv: CsvFile | None = field(default=None, repr=False, compare=False)
     own: bool = False
     extreme_frame: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -148,6 +155,16 @@ class DuckSource(SqlSource):
         In a CSV file it can: where the writer did not quote as it should, one entry makes one record of many.
         """
         return self.csv is None
+
+    def reconnect(self) -> None:
+        """After a failure, read a Parquet file by way of a copy: DuckDB stops at values that its writer got wrong.
+
+        These are texts that are not UTF-8, and times in milliseconds that do not fit 64 bits in microseconds.
+        """
+        if self.parquet is not None:
+            stamp = stamp_of(self.parquet)
+            if stamp not in self.repairs:
+                self.repairs[stamp] = repaired(self.parquet, _spill_of(self.connection))
 
     def is_there(self) -> bool:
         """Whether the engine answers at all."""
@@ -229,6 +246,9 @@ class DuckSource(SqlSource):
             if self.csv is not None and rows:
                 file = stack.enter_context(self.csv.parquet(_spill_of(self.connection)))
                 cursor.execute(f"CREATE TEMP VIEW {ROWS} AS {self.csv.select(file)}")
+            if self.repairs and rows and self.parquet is not None:
+                file = self.repairs.get(stamp_of(self.parquet), self.parquet)
+                cursor.execute(f"CREATE TEMP VIEW {ROWS} AS {_parquet_rows(file)}")
             for name, listed in {**self.public, **({} if keys is None else {KEYS: keys})}.items():
                 _put(cursor, name, listed)
             yield cursor
@@ -360,10 +380,14 @@ def _spill_of(connection: Any) -> str:
 
 def open_parquet(file: Path) -> DuckSource:
     """A Parquet file, unread; a column that is marked as JSON cannot be used, for DuckDB stops at a malformed entry."""
-    source = _view(connect(), f"SELECT * FROM read_parquet({quoted(str(file))})", str(file))
+    source = _view(connect(), _parquet_rows(file), str(file))
     marked = [name for name, column in source.stored.items() if column.kind == "JSON"]
     why = "is marked as JSON, where an entry that is not JSON stops DuckDB; write the file with a column of plain text"
-    return replace(source, refused=dict.fromkeys(marked, why))
+    return replace(source, refused=dict.fromkeys(marked, why), parquet=file)
+
+
+def _parquet_rows(file: Path) -> str:
+    return f"SELECT * FROM read_parquet({quoted(str(file))}, hive_partitioning = false)"
 
 
 def _view(connection: Any, query: str, name: str, untyped: frozenset[str] = frozenset()) -> DuckSource:

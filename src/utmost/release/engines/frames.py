@@ -10,9 +10,8 @@ from typing import Any
 
 from utmost.errors import InvalidInput, NotRowWise
 from utmost.release.engines.duckdb import DuckSource, connect, view_source
+from utmost.release.engines.readable import readable
 from utmost.release.engines.sql_source import ROWS
-
-KNOWN_EXTENSIONS = ("arrow.uuid",)
 
 
 def package_of(value: Any) -> str:
@@ -79,7 +78,7 @@ def _open_arrow(table: Any, untyped: frozenset[str] = frozenset()) -> DuckSource
     _require_names(table.column_names)
     for i, name in enumerate(table.column_names):
         try:
-            plain = _plain(table.column(i))
+            plain = readable(table.column(i))
         except Exception:
             plain = None
         if plain is None:
@@ -92,69 +91,6 @@ def _open_arrow(table: Any, untyped: frozenset[str] = frozenset()) -> DuckSource
     except Exception:
         pass
     raise InvalidInput("a column is of a type that DuckDB does not know, such as float16 or decimal256; cast it first.")
-
-
-def _plain(column: Any) -> Any:
-    """An Arrow column in a type DuckDB reads without fail; which type depends on the column's type alone.
-
-    A dictionary and runs become their values (which there are is private); times and durations are counted in
-    microseconds, and what does not fit is null; so is text that is not UTF-8. Of lists, structures and the like, which
-    may hold any of these, only whether there is one can be asked: each becomes an empty value.
-    """
-    import pyarrow
-    import pyarrow.compute
-
-    known = pyarrow.types
-    if getattr(column.type, "extension_name", "") == "arrow.bool8":  # Arrow itself cannot compare it with true
-        return pyarrow.compute.not_equal(column.cast(pyarrow.int8()), 0)
-    if isinstance(column.type, pyarrow.BaseExtensionType) and column.type.extension_name not in KNOWN_EXTENSIONS:
-        column = column.cast(column.type.storage_type)
-    if known.is_run_end_encoded(column.type):
-        column = pyarrow.compute.run_end_decode(column)
-    if known.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if known.is_nested(column.type):
-        empty, none = (pyarrow.scalar(x, pyarrow.binary()) for x in (b"", None))
-        return pyarrow.compute.if_else(column.is_valid(), empty, none)
-    if known.is_timestamp(column.type) and column.type.unit in ("s", "ms"):
-        return _fitting(column).cast(pyarrow.timestamp("us", column.type.tz))
-    if known.is_duration(column.type) and column.type.unit in ("s", "ms"):
-        return _fitting(column).cast(pyarrow.duration("us"))
-    if known.is_string(column.type) or known.is_large_string(column.type) or known.is_string_view(column.type):
-        return pyarrow.chunked_array([_valid_text(chunk) for chunk in column.chunks], type=column.type)
-    return column
-
-
-def _fitting(column: Any) -> Any:
-    """Times or durations in seconds or milliseconds, null where microseconds do not fit into 64 bits."""
-    import pyarrow
-    import pyarrow.compute
-
-    most = (2**63 - 2) // {"s": 10**6, "ms": 10**3}[column.type.unit]
-    number = column.cast(pyarrow.int64())
-    fits = pyarrow.compute.less_equal(pyarrow.compute.abs(number), most)  # of -2^63 it is negative
-    fits = pyarrow.compute.and_(fits, pyarrow.compute.greater_equal(number, -most))
-    return pyarrow.compute.if_else(fits, number, pyarrow.scalar(None, pyarrow.int64())).cast(column.type)
-
-
-def _valid_text(chunk: Any) -> Any:
-    import pyarrow
-
-    try:
-        chunk.validate(full=True)
-        return chunk
-    except pyarrow.ArrowInvalid:
-        pass
-    binary = pyarrow.large_binary() if pyarrow.types.is_large_string(chunk.type) else pyarrow.binary()
-    raw = chunk.cast(pyarrow.binary_view() if pyarrow.types.is_string_view(chunk.type) else binary).to_pylist()
-    return pyarrow.array([None if x is None else _decoded(x) for x in raw], type=chunk.type)
-
-
-def _decoded(value: bytes) -> str | None:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _as_text(value: Any) -> str | None:

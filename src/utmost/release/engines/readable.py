@@ -1,0 +1,118 @@
+"""Arrow columns in types, and with values, that DuckDB reads without fail.
+
+What becomes of a column depends on its type alone; what a value cannot be read as is null, and never an error.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+KNOWN_EXTENSIONS = ("arrow.uuid",)
+BATCH = 2**16
+"""Rows of a file that are looked at together."""
+
+
+def readable(column: Any) -> Any:
+    """An Arrow column in a type DuckDB reads without fail; which type depends on the column's type alone.
+
+    A dictionary and runs become their values (which there are is private); times and durations are counted in
+    microseconds, and what does not fit is null; so is text that is not UTF-8. Of lists, structures and the like, which
+    may hold any of these, only whether there is one can be asked: each becomes an empty value.
+    """
+    import pyarrow
+    import pyarrow.compute
+
+    known = pyarrow.types
+    if getattr(column.type, "extension_name", "") == "arrow.bool8":  # Arrow itself cannot compare it with true
+        return pyarrow.compute.not_equal(column.cast(pyarrow.int8()), 0)
+    if isinstance(column.type, pyarrow.BaseExtensionType) and column.type.extension_name not in KNOWN_EXTENSIONS:
+        column = column.cast(column.type.storage_type)
+    if known.is_run_end_encoded(column.type):
+        column = pyarrow.compute.run_end_decode(column)
+    if known.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if known.is_nested(column.type):
+        empty, none = (pyarrow.scalar(x, pyarrow.binary()) for x in (b"", None))
+        return pyarrow.compute.if_else(column.is_valid(), empty, none)
+    if known.is_timestamp(column.type) and column.type.unit in ("s", "ms"):
+        return _fitting(column).cast(pyarrow.timestamp("us", column.type.tz))
+    if known.is_duration(column.type) and column.type.unit in ("s", "ms"):
+        return _fitting(column).cast(pyarrow.duration("us"))
+    if known.is_string(column.type) or known.is_large_string(column.type) or known.is_string_view(column.type):
+        return pyarrow.chunked_array([_valid_text(chunk) for chunk in column.chunks], type=column.type)
+    if known.is_decimal(column.type):
+        return pyarrow.chunked_array([_valid_decimals(chunk) for chunk in column.chunks], type=column.type)
+    return column
+
+
+def _fitting(column: Any) -> Any:
+    """Times or durations in seconds or milliseconds, null where microseconds do not fit into 64 bits."""
+    import pyarrow
+    import pyarrow.compute
+
+    most = (2**63 - 2) // {"s": 10**6, "ms": 10**3}[column.type.unit]
+    number = column.cast(pyarrow.int64())
+    fits = pyarrow.compute.less_equal(pyarrow.compute.abs(number), most)  # of -2^63 it is negative
+    fits = pyarrow.compute.and_(fits, pyarrow.compute.greater_equal(number, -most))
+    return pyarrow.compute.if_else(fits, number, pyarrow.scalar(None, pyarrow.int64())).cast(column.type)
+
+
+def _valid_text(chunk: Any) -> Any:
+    import pyarrow
+
+    try:
+        chunk.validate(full=True)
+        return chunk
+    except pyarrow.ArrowInvalid:
+        pass
+    binary = pyarrow.large_binary() if pyarrow.types.is_large_string(chunk.type) else pyarrow.binary()
+    raw = chunk.cast(pyarrow.binary_view() if pyarrow.types.is_string_view(chunk.type) else binary).to_pylist()
+    return pyarrow.array([None if x is None else _decoded(x) for x in raw], type=chunk.type)
+
+
+def _valid_decimals(chunk: Any) -> Any:
+    """Decimal numbers, null where one has more digits than its type: DuckDB would take another row's in its place."""
+    import pyarrow
+
+    try:
+        chunk.validate(full=True)
+        return chunk
+    except pyarrow.ArrowInvalid:
+        pass
+    width, most = chunk.type.bit_width // 8, 10**chunk.type.precision
+    _, stored = chunk.buffers()
+    units = (stored[i * width : (i + 1) * width] for i in range(chunk.offset, chunk.offset + len(chunk)))
+    fits = [abs(int.from_bytes(bytes(unit), "little", signed=True)) < most for unit in units]
+    return pyarrow.compute.if_else(pyarrow.array(fits), chunk, pyarrow.scalar(None, chunk.type))
+
+
+def _decoded(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def repaired(file: Path, folder: str) -> Path:
+    """A copy of a Parquet file, in a private folder, of which DuckDB can read every value; others are null."""
+    import pyarrow
+    import pyarrow.parquet
+
+    handle, name = tempfile.mkstemp(suffix=".parquet", prefix="repaired-", dir=folder)  # which only this user can read
+    os.close(handle)
+    writer = None
+    try:
+        with pyarrow.parquet.ParquetFile(file) as stored:
+            for batch in stored.iter_batches(BATCH):
+                table = pyarrow.Table.from_batches([batch])
+                columns = [readable(table.column(i)) for i in range(table.num_columns)]
+                table = pyarrow.table(columns, names=table.column_names)
+                writer = writer or pyarrow.parquet.ParquetWriter(name, table.schema, write_statistics=False)
+                writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+    return Path(name)
