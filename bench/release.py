@@ -33,7 +33,7 @@ def main():
         make(path)
         rows = um.Session(f"{path}#t", "bench", um.rows(at_most=2 * ROWS), "add-remove", budget=10**6)
         people = um.Session(f"{path}#t", "people", um.people("person", 3, 4_000_000), "add-remove", budget=10**6)
-        bare = rows.source.connection.con
+        bare = rows.source.connection
 
         def run(sql):
             return lambda: bare.execute(sql).fetchone()

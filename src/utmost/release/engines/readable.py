@@ -86,7 +86,9 @@ def _valid_decimals(chunk: Any) -> Any:
     _, stored = chunk.buffers()
     units = (stored[i * width : (i + 1) * width] for i in range(chunk.offset, chunk.offset + len(chunk)))
     fits = [abs(int.from_bytes(bytes(unit), "little", signed=True)) < most for unit in units]
-    return pyarrow.compute.if_else(pyarrow.array(fits), chunk, pyarrow.scalar(None, chunk.type))
+    known = [one and there for one, there in zip(fits, chunk.is_valid().to_pylist(), strict=True)]
+    _, bits = pyarrow.array(known, pyarrow.bool_()).buffers()
+    return pyarrow.Array.from_buffers(chunk.type, len(chunk), [bits, stored.slice(chunk.offset * width)])
 
 
 def _decoded(value: bytes) -> str | None:
