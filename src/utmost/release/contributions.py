@@ -190,11 +190,13 @@ def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     if value.type.kind == "integer" and grid.step == 1:
         steps = value
     else:  # what is far below a step is 0 before it is divided, and rounded to 0 all the same
-        fine = made.without_dust(made.to_float(value), float(grid.step) * 1e-6)
+        fine = made.to_float(value)
+        fine = fine if grid.step.numerator == 1 else made.without_dust(fine, float(grid.step) * 1e-6)
         half = made.arithmetic("add", made.scaled(fine, 1 / grid.step), literal(0.5))
         steps = made.to_integer(made.floor(half))
     least, most = int(grid.lower / grid.step), int(grid.upper / grid.step)
-    steps = made.greatest(made.least(steps, literal(most)), literal(least))  # were it rounded beyond the ends
+    if not (least <= steps.type.low and steps.type.high <= most):  # it is rounded, perhaps beyond the ends
+        steps = made.greatest(made.least(steps, literal(most)), literal(least))
     offset = int(grid.origin / grid.step)
     steps = steps - offset if offset else steps
     taking_part = present if where is None else as_condition(where, source) & present

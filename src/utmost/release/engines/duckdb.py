@@ -68,7 +68,7 @@ DUCKDB = Dialect(
         **{"integer": "BIGINT", "wide": "HUGEINT", "float": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN"},
         **{"date": "DATE", "timestamp": "TIMESTAMP", "instant": "TIMESTAMP WITH TIME ZONE", "opaque": "BOOLEAN"},
     },
-    {"read": _read, "decimal": _as_decimal},
+    {"read": _read, "decimal": _as_decimal, "infinite": lambda value, number: f"isinf({number})"},
 )
 SIZES = {
     **{"TINYINT": "int8", "SMALLINT": "int16", "INTEGER": "int32", "BIGINT": "int64"},

@@ -548,12 +548,15 @@ def _corners(op: str, left: Type, right: Type) -> list[Any]:
 def arithmetic(op: str, left: Expression, right: Expression) -> Expression:
     """A sum, difference or product of floats that neither overflows nor underflows; `NotRowWise` if it might.
 
-    Operands of unknown size are cut to 1e18, and to 0 below 1e-18, first.
+    Operands of unknown size are cut to 1e18 first; factors also to 0 below 1e-18, for only a product becomes too small.
     """
-    left, right = _computable(left), _computable(right)
+    if op == "multiply" and left.is_literal and not right.is_literal:
+        left, right = right, left
+    grows = op != "multiply" or (right.is_literal and abs(right.value) >= 1)
+    left, right = _computable(left, grows), _computable(right, grows)
     (large, fine), (others, finer) = left.type.digits, right.type.digits
     if op == "multiply":
-        digits, multiple = large + others, fine + finer
+        digits, multiple = large + others, fine if grows else fine + finer
     else:
         digits, multiple = max(large, others) + 0.31, min(fine, finer)
     found = _corners(op, left.type, right.type)
@@ -562,8 +565,9 @@ def arithmetic(op: str, left: Expression, right: Expression) -> Expression:
 
 def divide(value: Expression, by: Expression | float) -> Expression:
     """A float divided by a number that is written, or by one that is 1 or more."""
-    value = _computable(value)
     by = to_float(by if isinstance(by, Expression) else literal(float(by)))
+    grows = by.is_literal and abs(by.value) <= 1
+    value = _computable(value, grows)
     if by.is_literal and not 1e-18 <= abs(by.value) <= 1e300:
         raise NotRowWise("a division is by a number from 1e-18 to 1e18, and not by 0.")
     if not by.is_literal and not by.type.low >= 1:
@@ -575,14 +579,14 @@ def divide(value: Expression, by: Expression | float) -> Expression:
         "divide",
         (value, by),
         large - math.log10(abs(smallest)),
-        fine - math.log10(abs(most)) - FLOAT_DIGITS,
+        fine if grows else fine - math.log10(abs(most)) - FLOAT_DIGITS,
         min(found),
         max(found),
     )
 
 
 def _sized(op: str, parts: tuple[Expression, ...], digits: float, fine: float, low: float, high: float) -> Expression:
-    if digits > MOST_DIGITS or fine < -MOST_DIGITS:
+    if digits > MOST_DIGITS or -math.inf < fine < -MOST_DIGITS:
         raise NotRowWise(
             "this many factors may be too large or too small for a floating-point number; multiply fewer of them."
         )
@@ -591,13 +595,13 @@ def _sized(op: str, parts: tuple[Expression, ...], digits: float, fine: float, l
 
 def negated(value: Expression) -> Expression:
     """A float with the other sign."""
-    value = _computable(value)
+    value = _computable(value, grows=True)
     return Expression("negate", real(-value.type.high, -value.type.low, value.type.fine), (value,))
 
 
 def absolute(value: Expression) -> Expression:
     """The size of a float."""
-    value = _computable(value)
+    value = _computable(value, grows=True)
     high = max(abs(value.type.low), abs(value.type.high))
     return Expression("absolute", real(0.0, high, value.type.fine), (value,))
 
@@ -626,16 +630,14 @@ def without_dust(value: Expression, least_size: float) -> Expression:
     return Expression(made.op, kind, made.parts)
 
 
-def _computable(value: Expression) -> Expression:
-    """An operand of arithmetic: a float, cut unless its size is known."""
+def _computable(value: Expression, grows: bool) -> Expression:
+    """An operand of arithmetic: a float, cut unless its size is known; of what does not grow, without tiny values."""
     if not value.type.is_number:
         raise NotRowWise("arithmetic is done with numbers; use TRY_CAST(... AS DOUBLE) first.")
     value = to_float(value)
-    if all(map(math.isfinite, (*value.type.digits, value.type.low, value.type.high))) or value.is_literal:
-        return value
-    if value.type.low == value.type.high == 0:
-        return value
-    return without_dust(clamp(value, -LARGEST, LARGEST), SMALLEST)
+    if not (math.isfinite(value.type.low) and math.isfinite(value.type.high)) or value.type.high > 1e300:
+        value = clamp(value, -LARGEST, LARGEST)
+    return value if grows or value.is_literal else without_dust(value, SMALLEST)
 
 
 # ---- dates and texts ----
