@@ -236,6 +236,8 @@ def _put(cursor: Any, name: str, listed: Any) -> None:
 def _made_up(name: str, column: Column) -> str:
     if column.type.kind == "opaque" and column.kind not in NAMES:  # of nested types there is none but null
         return f"CAST(NULL AS {column.kind}) AS {quoted_name(name)}"
+    if column.kind == "TIMESTAMP WITH TIME ZONE":  # whose TRY_CAST stops at some texts
+        return f"make_timestamptz(epoch_us(TRY_CAST(made_up AS TIMESTAMP))) AS {quoted_name(name)}"
     return f"TRY_CAST(made_up AS {column.kind}) AS {quoted_name(name)}"
 
 
