@@ -236,6 +236,7 @@ def test_parts_of_dates_and_times(both):
 def test_casts_between_numbers_round_and_fit_as_in_duckdb(both, ansi):
     """DuckDB rounds halves to even, and what does not fit is null; Spark cuts off, and raises or wraps."""
     kinds = {"x": ("TINYINT", "INT", "BIGINT"), "f": ("INT", "BIGINT"), "k": ("BIGINT", "DOUBLE"), "d": ("DOUBLE",)}
+    kinds |= {"n": ("TINYINT", "INT")}
     casts = [
         f"TRY_CAST({name} AS {kind}) {rule}"
         for name, several in kinds.items()
@@ -243,6 +244,7 @@ def test_casts_between_numbers_round_and_fit_as_in_duckdb(both, ansi):
         for rule in ("IS NULL", "= 2", "<= 0")
     ]
     casts += ["TRY_CAST(n AS TEXT) LIKE '%7%'", "TRY_CAST(t AS DATE) >= '2020-01-01'", "TRY_CAST(ok AS INT) = 1"]
+    casts += ["TRY_CAST(day AS TIMESTAMP) >= '2020-01-01 00:00:00'", "TRY_CAST(day AS TIMESTAMP) > '0001-01-01'"]
     wanted = counted(both[0], casts)
     for on in (True, False):
         ansi(on)
@@ -287,9 +289,8 @@ REFUSED = (
     ("TRY_CAST(s AS BIGINT) > 5", "'1e3'"),
     ("TRY_CAST(s AS DOUBLE) > 5", "store a column"),
     ("TRY_CAST(s AS DATE) > '2020-01-01'", "store a column"),
-    ("TRY_CAST(n AS TINYINT) <= 0", "also one that does not fit"),
     ("TRY_CAST(x AS TEXT) = '1'", "write numbers and dates differently"),
-    ("TRY_CAST(day AS TIMESTAMP) > '2020-01-01'", "a cast from date"),
+    ("TRY_CAST(day AS TEXT) = '2020-01-01'", "write numbers and dates differently"),
     ("TRY_CAST(x AS DECIMAL(9, 2)) > 1", "rounds in another way"),
     ("s ILIKE 'a%'", "ILIKE"),
     ("s > 5", "convert rows"),
@@ -412,10 +413,10 @@ def test_a_session_on_spark(spark, stored):
     )
     assert "nothing was read" in str(s.plan.count("n > 1", privacy=50))
     assert s.count("n > 1", privacy=50).value == 5
-    assert s.count(lambda t: t.n > 1, privacy=50).value == 5
+    assert s.count(lambda t: t.n > 1, privacy=50).value == 5  # the same question, which is paid for
     assert s.sum("x", 0, 4, privacy=50).value == 15
     assert s.count("n > 0", privacy=50, by=um.keys(id=["a", "b", "c"])).value == {"a": 5, "b": 5, "c": 0}
-    assert str(s.left) == "epsilon 100 of 300"
+    assert str(s.left) == "epsilon 150 of 300"
 
 
 def test_failures_say_one_sentence(spark, stored, tmp_path):
@@ -497,6 +498,7 @@ def either(spark, request):
 def test_an_interrupt_ends_the_job_and_the_spend_stands(spark, either, client):
     """A count that would take hours, classic and through Connect: the server, whose jobs are seen, ends it."""
     s = um.Session(either(client).range(10**13), "survey", um.rows(at_most=20), "replace", budget=10)
+    s.plan.count("id > 5", privacy=1).question.statement(s.source, SECRET)  # rehearsed: that is another job
     active, here = spark.sparkContext.statusTracker().getActiveJobsIds, ctypes.c_ulong(threading.get_ident())
 
     def interrupt():  # without a signal, at which PySpark itself would cancel every job
@@ -725,7 +727,7 @@ def test_a_server_for_analysts(spark, connect, agreed, tmp_path):
             with pytest.raises(BudgetSpent, match="your own budget"):
                 client.count("n > 3", privacy=290)
             with pytest.raises(NotRowWise):
-                client.count("TRY_CAST(n AS TINYINT) > 3", privacy=1)
+                client.count("TRY_CAST(id AS BIGINT) > 3", privacy=1)
             client.close()
 
 
