@@ -146,7 +146,7 @@ def as_built(source, condition):
 
 def counted(source, conditions):
     """How many rows have each of some conditions, and how many have neither it nor its contrary, as questions ask."""
-    number = source.table["number"] * 1009 + 1
+    number = made.clamp(source.table["number"], 0, 999) * 1009 + 1
     columns = {}
     for i, given in enumerate(conditions):
         condition = as_built(source, given)
