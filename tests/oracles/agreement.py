@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow
 
 from utmost.release.conditions import as_condition
+from utmost.release.expressions import values as made
+from utmost.release.expressions.values import Expression
 
 UTC = datetime.UTC
 TYPES = {
@@ -137,17 +139,27 @@ def as_frame(rows, types=TYPES):
     return pyarrow.table([pyarrow.array(range(len(rows)), pyarrow.int32()), *arrays], names=["number", *types])
 
 
+def as_built(source, condition):
+    """A condition that is given as text, or built already."""
+    return condition if isinstance(condition, Expression) else as_condition(condition, source)
+
+
 def counted(source, conditions):
     """How many rows have each of some conditions, and how many have neither it nor its contrary, as questions ask."""
-    import ibis
-
-    made = [as_condition(where, source) for where in conditions]
+    number = made.clamp(source.table["number"], 0, 999) * 1009 + 1
     columns = {}
-    for i, condition in enumerate(made):
-        columns[f"a{i}"] = ibis.ifelse(condition, source.table.number.cast("int64") * 1009 + 1, 0).cast("int64")
-        columns[f"b{i}"] = ibis.ifelse(~condition, source.table.number.cast("int64") * 1009 + 1, 0).cast("int64")
+    for i, given in enumerate(conditions):
+        condition = as_built(source, given)
+        columns[f"a{i}"] = made.where(condition, number, made.literal(0))
+        columns[f"b{i}"] = made.where(~condition, number, made.literal(0))
+    return totals(source, columns)
+
+
+def totals(source, columns):
+    """The sums of some columns over all rows."""
     table = source.table.select(**columns)
-    return source.integers(source.statement(table.aggregate(**{name: table[name].sum() for name in columns})))
+    query = table.aggregate(**{name: made.total(table[name]) for name in columns})
+    return source.found(source.statement(query))
 
 
 def differing(both, seed, many, at_once=20, types=TYPES, make=random_condition):
@@ -164,9 +176,6 @@ def differing(both, seed, many, at_once=20, types=TYPES, make=random_condition):
 
 def how_many(source, conditions):
     """How many rows have each condition, in one statement."""
-    import ibis
-
-    columns = {f"c{i}": ibis.ifelse(as_condition(where, source), 1, 0) for i, where in enumerate(conditions)}
-    table = source.table.select(**columns)
-    found = source.integers(source.statement(table.aggregate(**{name: table[name].sum() for name in columns})))
-    return dict(zip(conditions, found.values(), strict=True))
+    built = [as_built(source, condition) for condition in conditions]
+    columns = {f"c{i}": made.where(one, made.literal(1), made.literal(0)) for i, one in enumerate(built)}
+    return dict(zip(conditions, totals(source, columns).values(), strict=True))

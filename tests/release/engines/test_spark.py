@@ -1,7 +1,7 @@
 """Spark: the same questions have the same points as on DuckDB; what could differ or fail is refused.
 
 Covers `release/engines/spark_plans`, `release/engines/spark_columns`, `release/engines/spark_frames`,
-`release/engines/spark_jobs`.
+`release/engines/spark_jobs`, `release/engines/spark_types`.
 """
 
 import ctypes
@@ -34,6 +34,7 @@ from utmost.release import engines
 from utmost.release.contributions import as_grid, distances_to_ends, ones, statement, values
 from utmost.release.engines import spark_jobs
 from utmost.release.engines.spark_columns import Spark
+from utmost.release.expressions import values as made_of
 from utmost.release.groups import grouped_statement
 from utmost.serve.settings import read_settings
 
@@ -132,19 +133,21 @@ def test_thousands_of_random_conditions(both, ansi):
 
 
 def test_infinities_nan_and_null(both):
-    """Ibis' own compiler makes isinf FALSE; Spark's isnan of null is false, and its NaN equals NaN and is above all."""
-    conditions = {
-        "infinite": lambda t: t.x.isinf(),
-        "finite": lambda t: ~t.x.isinf(),
-        "nan": lambda t: t.x.isnan(),
-        "not nan": lambda t: ~t.x.isnan(),
-        "itself": "x = x",
-        "huge": "x >= 1e299",
-        "unlike": "x <> 0.5",
-    }
-    here, there = (how_many(source, list(conditions.values())) for source in both)
-    assert list(here.values()) == list(there.values())
-    found = dict(zip(conditions, there.values(), strict=True))
+    """Spark's isnan of null is false, and its NaN equals NaN and is above all."""
+    sums = []
+    for source in both:
+        infinite = made_of.is_infinite(source.column("x"))
+        conditions = {
+            "infinite": infinite,
+            "finite": ~infinite,
+            "nan": ~made_of.compare("=", source.column("x"), source.column("x")),
+            "itself": "x = x",
+            "huge": "x >= 1e299",
+            "unlike": "x <> 0.5",
+        }
+        sums.append(dict(zip(conditions, how_many(source, conditions.values()).values(), strict=True)))
+    assert sums[0] == sums[1]
+    found = sums[1]
     known = [row for row in random_rows(SHARED) if row[1] is not None]
     assert found["infinite"] == sum(math.isinf(row[1]) for row in known) > 0
     assert found["nan"] == 0
@@ -172,7 +175,7 @@ def test_sums_beyond_64_bits_are_exact(spark, ansi, on):
     source = engines.open_table(spark.range(2**50, 2**50 + 70_000))
     asked = total(Setting(source, um.rows(at_most=10**6), "replace"), "id", 0, 2**47, 1, None, 1)
     made = asked.statement(SECRET)
-    assert list(source.integers(made).values()) == [70_000 * 2**47] != [0]
+    assert list(source.found(made).values()) == [70_000 * 2**47] != [0]
     assert 70_000 * 2**47 > 2**63
 
 
@@ -189,7 +192,7 @@ def test_sums_in_one_part_in_two_and_in_three(stored, ansi, on):
     wanted = {f"s{i}": sum(min(max(n, low), high) for n in numbers) for i, (low, high) in enumerate(ends)}
     wanted["above"] = sum(min(max(n, -9), 2**21 - 1) + 9 for n in numbers)
     wanted["below"] = len(numbers) * (2**21 + 8) - wanted["above"]
-    assert source.integers(statement(source, um.rows(at_most=99), 1, parts, SECRET)) == wanted
+    assert source.found(statement(source, um.rows(at_most=99), 1, parts, SECRET)) == wanted
 
 
 @pytest.mark.parametrize("on", [True, False])
@@ -200,7 +203,7 @@ def test_nan_and_infinities_add_nothing(stored, ansi, on):
     source = engines.open_table(stored(table))
     contribution = values(source, "x", as_grid(1, 10, "0.5"), None)
     made = statement(source, um.rows(at_most=9), 1, {"sum": contribution}, SECRET)
-    assert source.integers(made) == {"sum": 20 + 15 + 4}
+    assert source.found(made) == {"sum": 20 + 15 + 4}
 
 
 def test_times_do_not_depend_on_the_zone_of_the_session(spark, both):
@@ -232,6 +235,7 @@ def test_parts_of_dates_and_times(both):
 def test_casts_between_numbers_round_and_fit_as_in_duckdb(both, ansi):
     """DuckDB rounds halves to even, and what does not fit is null; Spark cuts off, and raises or wraps."""
     kinds = {"x": ("TINYINT", "INT", "BIGINT"), "f": ("INT", "BIGINT"), "k": ("BIGINT", "DOUBLE"), "d": ("DOUBLE",)}
+    kinds |= {"n": ("TINYINT", "INT")}
     casts = [
         f"TRY_CAST({name} AS {kind}) {rule}"
         for name, several in kinds.items()
@@ -239,6 +243,7 @@ def test_casts_between_numbers_round_and_fit_as_in_duckdb(both, ansi):
         for rule in ("IS NULL", "= 2", "<= 0")
     ]
     casts += ["TRY_CAST(n AS TEXT) LIKE '%7%'", "TRY_CAST(t AS DATE) >= '2020-01-01'", "TRY_CAST(ok AS INT) = 1"]
+    casts += ["TRY_CAST(day AS TIMESTAMP) >= '2020-01-01 00:00:00'", "TRY_CAST(day AS TIMESTAMP) > '0001-01-01'"]
     wanted = counted(both[0], casts)
     for on in (True, False):
         ansi(on)
@@ -283,9 +288,8 @@ REFUSED = (
     ("TRY_CAST(s AS BIGINT) > 5", "'1e3'"),
     ("TRY_CAST(s AS DOUBLE) > 5", "store a column"),
     ("TRY_CAST(s AS DATE) > '2020-01-01'", "store a column"),
-    ("TRY_CAST(n AS TINYINT) <= 0", "also one that does not fit"),
     ("TRY_CAST(x AS TEXT) = '1'", "write numbers and dates differently"),
-    ("TRY_CAST(day AS TIMESTAMP) > '2020-01-01'", "a cast from date"),
+    ("TRY_CAST(day AS TEXT) = '2020-01-01'", "write numbers and dates differently"),
     ("TRY_CAST(x AS DECIMAL(9, 2)) > 1", "rounds in another way"),
     ("s ILIKE 'a%'", "ILIKE"),
     ("s > 5", "convert rows"),
@@ -408,10 +412,10 @@ def test_a_session_on_spark(spark, stored):
     )
     assert "nothing was read" in str(s.plan.count("n > 1", privacy=50))
     assert s.count("n > 1", privacy=50).value == 5
-    assert s.count(lambda t: t.n > 1, privacy=50).value == 5
+    assert s.count(lambda t: t.n > 1, privacy=50).value == 5  # the same question, which is paid for
     assert s.sum("x", 0, 4, privacy=50).value == 15
     assert s.count("n > 0", privacy=50, by=um.keys(id=["a", "b", "c"])).value == {"a": 5, "b": 5, "c": 0}
-    assert str(s.left) == "epsilon 100 of 300"
+    assert str(s.left) == "epsilon 150 of 300"
 
 
 def test_failures_say_one_sentence(spark, stored, tmp_path):
@@ -493,6 +497,7 @@ def either(spark, request):
 def test_an_interrupt_ends_the_job_and_the_spend_stands(spark, either, client):
     """A count that would take hours, classic and through Connect: the server, whose jobs are seen, ends it."""
     s = um.Session(either(client).range(10**13), "survey", um.rows(at_most=20), "replace", budget=10)
+    s.plan.count("id > 5", privacy=1).question.statement(s.source, SECRET)  # rehearsed: that is another job
     active, here = spark.sparkContext.statusTracker().getActiveJobsIds, ctypes.c_ulong(threading.get_ident())
 
     def interrupt():  # without a signal, at which PySpark itself would cancel every job
@@ -540,7 +545,7 @@ def test_a_bar_on_a_terminal_and_none_elsewhere(either, monkeypatch, client):
     monkeypatch.setattr(spark_jobs, "LOOK", 0.01)
     for stream in [Terminal(), io.StringIO()][: 1 if client else 2]:
         monkeypatch.setattr("sys.stderr", stream)
-        assert source.integers(asked) == {"c": many - 6}
+        assert source.found(asked) == {"c": many - 6}
         assert bool(re.search(r"Spark \[[# ]*\] [0-9]+ of [1-9][0-9]* tasks", stream.getvalue())) == stream.isatty()
         assert stream.getvalue().rpartition("\r")[2] == ""  # nothing is left on the line
 
@@ -721,7 +726,7 @@ def test_a_server_for_analysts(spark, connect, agreed, tmp_path):
             with pytest.raises(BudgetSpent, match="your own budget"):
                 client.count("n > 3", privacy=290)
             with pytest.raises(NotRowWise):
-                client.count("TRY_CAST(n AS TINYINT) > 3", privacy=1)
+                client.count("TRY_CAST(id AS BIGINT) > 3", privacy=1)
             client.close()
 
 

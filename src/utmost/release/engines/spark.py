@@ -1,40 +1,38 @@
 """Spark: a DataFrame, classic or of Spark Connect, asked like any other table.
 
-Questions reach Spark as the same expressions that DuckDB and PostgreSQL are asked with, made into calls of PySpark by
-`spark_columns` and `spark_frames`: no SQL text, no Python functions in the cluster, no rows collected. What leaves the
-cluster is the result of one aggregation: a few integers.
+Questions reach Spark as the typed expressions that DuckDB and PostgreSQL are asked with, too, made into calls of PySpark
+by `spark_columns` and `spark_frames`: no Python functions in the cluster, no rows collected, and no SQL text, because
+settings of the user's session (ANSI mode, escapes, what double quotes mean) change how Spark reads text. What leaves
+the cluster is the result of one aggregation: a few integers.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
-import numpy.typing as npt
 
-from utmost.errors import Disconnected, EngineFailed, InvalidInput, UtmostError
-from utmost.release.engines.spark_columns import MOST_DIGITS, Spark, quoted, require_same_meaning
-from utmost.release.engines.spark_frames import Frames
+from utmost.errors import Disconnected, InvalidInput, UtmostError
+from utmost.exact.arrays import Integers
+from utmost.release.engines.rehearsal import extreme_keys
+from utmost.release.engines.spark_columns import Columns, Spark, require_same_meaning
+from utmost.release.engines.spark_frames import Frames, assumes, digest
 from utmost.release.engines.spark_jobs import rows_of, unlogged
 from utmost.release.engines.spark_plans import row_wise_plan
-from utmost.release.source import CHANGED, FAILED, GONE, Source, Statement
+from utmost.release.engines.spark_types import KINDS, MOST_DIGITS, Column, extreme_rows, quoted, stored_column
+from utmost.release.engines.sql_source import MOST_REHEARSED
+from utmost.release.expressions.relations import Relation, Rows, needed, walk
+from utmost.release.expressions.values import Expression
+from utmost.release.source import CHANGED, GONE, KEYS, Source, Statement
 
 SCHEME, PORT = "sc://", 15002
-KINDS = {
-    **{"byte": "int8", "short": "int16", "integer": "int32", "long": "int64", "float": "float32", "double": "float64"},
-    **{"string": "string", "boolean": "boolean", "date": "date"},
-    **{"timestamp": "timestamp('UTC', 6)", "timestamp_ntz": "timestamp(6)"},
-}
-"""Types of Spark that every question can use, as Ibis names them; a TIMESTAMP is an instant."""
-
+ANSI = "spark.sql.ansi.enabled"
 REBASED = (
     "holds dates or times, and this session of Spark stops at those before 1582 in old files, which would tell that "
     "there is one; set spark.sql.parquet.datetimeRebaseModeInRead and spark.sql.parquet.int96RebaseModeInRead to "
@@ -43,81 +41,107 @@ REBASED = (
 
 
 @dataclass(frozen=True)
-class SparkStatement(Statement):
-    """An aggregation in Spark that nobody has run yet."""
-
-    made: Any = field(default=None, repr=False, compare=False)
-
-
-@dataclass(frozen=True)
 class SparkSource(Source):
-    """A DataFrame of Spark."""
+    """A DataFrame of Spark.
 
+    Attributes
+    ----------
+    spark : Spark
+        Where it lives.
+    rows : DataFrame
+    stored : mapping of str to Column
+        The columns as Spark has them.
+    rehearsed : set of str
+        Hashes of the queries that have passed their rehearsal.
+    """
+
+    spark: Any = field(default=None, repr=False, compare=False)
     rows: Any = field(default=None, repr=False, compare=False)
-    said: tuple[str, ...] = ()
-    """The conditions and computed columns of the DataFrame."""
+    stored: Mapping[str, Column] = field(default_factory=dict, repr=False)
+    rehearsed: set[str] = field(default_factory=set, repr=False, compare=False)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of what is asked about, as for every table, and of what the DataFrame itself says about its rows."""
-        known = super().fingerprint
-        return hashlib.sha256(json.dumps([known, *self.said]).encode()).hexdigest()[:32] if self.said else known
+    engine = "Spark"
 
-    def statement(self, query: Any, keys: Any = None, size: int = 1, labels: tuple[str, ...] = ()) -> Statement:
-        """An aggregation as a frame that Spark has analysed: what fails here fails whatever the rows."""
-        self.require_unchanged()
+    def prepared(self, query: Relation, keys: Any, size: int, labels: tuple[str, ...]) -> Statement:
+        """A query as a frame that Spark has analysed, and that has run on public rows of extreme values.
+
+        They are asked once for a query, as it is and with conditions taken as true, in one job.
+        """
+        columns, tables = Columns(self.spark), {**self.public, **({} if keys is None else {KEYS: keys})}
+        with unlogged():
+            public = {name: self.spark.frame(table) for name, table in tables.items()}
+            made = self._frame(Frames(query, columns, self.rows, self.stored, public), query)
+            if list(made.columns) != list(query.columns):  # Connect analyses now
+                raise InvalidInput(self._unaskable)
+            known = digest(query, self.spark.session.conf.get(ANSI))
+        statement = Statement(made, tuple(query.columns), keys, size, labels)
+        if known not in self.rehearsed:
+            self._rehearse(statement, query, columns, {name: extreme_keys(table) for name, table in tables.items()})
+            if len(self.rehearsed) >= MOST_REHEARSED:
+                self.rehearsed.clear()
+            self.rehearsed.add(known)
+        return statement
+
+    def _frame(self, frames: Frames, query: Relation) -> Any:
+        named = [self.spark.functions.col(quoted(name)) for name in query.columns]
+        return frames.frame(query).select(*named)
+
+    def _rehearse(self, statement: Statement, query: Relation, columns: Columns, tables: Mapping[str, Any]) -> None:
+        """Run a query on extreme rows and keys, in the way it will be run on the others."""
+        used = needed(query)
+        names = {name for one in walk(query) if isinstance(one, Rows) for name in used[id(one)]}
+        with unlogged():
+            stored = {name: column for name, column in self.stored.items() if name in names}
+            rows = extreme_rows(self.spark.session, self.spark.functions, stored)
+            public = {name: self.spark.frame(table) for name, table in tables.items()}
+            frames = Frames(query, columns, rows, stored, public, trial=True)
+            trial = self._frame(frames, query)
+            if assumes(query):
+                others = Frames(query, Columns(self.spark, columns), rows, stored, public, trial=True)
+                trial = frames.joined(trial, self._frame(others, query))
+        asked = replace(statement, asked=trial)
+        if statement.labels:
+            self._labelled(asked)
+        elif statement.keys is not None:
+            self.all_rows(asked)
+        else:
+            for row in rows_of(self.spark, trial):
+                _ = [int(value or 0) for value in row]
+
+    def is_there(self) -> bool:
+        """Whether the session answers at all."""
         try:
-            with unlogged():
-                made = Frames(self.connection, self.rows, keys, self.public).frame(query.op())
-                sound = list(made.columns) == list(query.columns)  # Connect analyses now
-            if sound:
-                return SparkStatement("", tuple(query.columns), keys, size, labels, made)
-        except UtmostError:
-            raise
-        except Exception:  # Spark's words would show the query, and with it the secret
-            pass
-        raise InvalidInput(self._unaskable)
-
-    @property
-    def _unaskable(self) -> str:
-        try:
-            self.connection.session.range(1).schema  # noqa: B018
+            return bool(self.spark.session.range(1).schema)
         except Exception:
-            return GONE
-        return (
-            "Spark cannot be asked this question, whatever the rows; compare columns with values of their own type and "
-            "range, or ask it of a table with plainer types."
-        )
+            return False
 
-    def adapted(self, condition: Any) -> Any:
-        """A condition that means the same here as in DuckDB, or `NotRowWise`."""
-        for node in condition.op().find(import_ibis().expr.operations.Value):
-            require_same_meaning(node)
-        return condition
+    def require_same_meaning(self, node: Expression) -> None:
+        """Refuse what Spark computes in another way than DuckDB."""
+        require_same_meaning(node)
 
-    def integers(self, statement: Statement) -> dict[str, int]:
-        """The one row of an aggregation, as integers; nothing is 0."""
-        try:
-            (found,) = rows_of(self.connection, statement.made)  # type: ignore[attr-defined]
-            return {name: int(value or 0) for name, value in zip(statement.columns, found, strict=True)}
-        except Exception as problem:
-            failed = EngineFailed(FAILED, problem)
-        raise failed
+    def one_row(self, statement: Statement) -> tuple[Any, ...]:
+        """The one row of an aggregation."""
+        (row,) = rows_of(self.spark, statement.asked)
+        return tuple(row)
 
-    def all_rows(self, statement: Statement) -> list[npt.NDArray[np.int64]]:
-        """The columns of a statement by keys, as whole numbers."""
-        names = [self.connection.functions.col(quoted(name)).cast("bigint") for name in statement.columns]
-        made = statement.made.select(*names)  # type: ignore[attr-defined]
-        found = np.array([tuple(row) for row in rows_of(self.connection, made)], dtype=np.int64)  # a Row is slow
+    def all_rows(self, statement: Statement) -> list[Integers]:
+        """The columns of an aggregation by keys, as whole numbers."""
+        names = [self.spark.functions.col(quoted(name)).cast("bigint") for name in statement.columns]
+        rows = rows_of(self.spark, statement.asked.select(*names))
+        found = np.array([tuple(row) for row in rows], dtype=np.int64)  # a Row is slow
         return list(found.reshape(-1, len(statement.columns)).T)
 
     def all_columns(self, statement: Statement) -> list[Any]:
         """The columns of a statement whose rows have labels, as lists of one list."""
-        column, labels = self.connection.functions.col, len(statement.labels)
+        column, labels = self.spark.functions.col, statement.labels
         named = [column(quoted(name)) for name in statement.columns]
-        made = statement.made.select(*named[:labels], *(one.cast("bigint") for one in named[labels:]))  # type: ignore[attr-defined]
-        rows = rows_of(self.connection, made)
-        return [[[row[i] for row in rows]] for i in range(len(named))]
+        numbers = [one.cast("bigint") for one in named[len(labels) :]]
+        rows = rows_of(self.spark, statement.asked.select(*named[: len(labels)], *numbers))
+        found = [[row[i] for row in rows] for i in range(len(named))]
+        for i, kind in enumerate(labels):
+            if kind == "uint64":  # decimal numbers in Spark
+                found[i] = [None if value is None else int(value) for value in found[i]]
+        return [[values] for values in found]
 
 
 def open_address(url: str, types: Mapping[str, Any] | None = None) -> Source:
@@ -154,7 +178,6 @@ def _require_answering(host: str) -> None:
 
 def open_spark(frame: Any, types: Mapping[str, Any] | None = None) -> Source:
     """A DataFrame of PySpark, if each of its rows stems from one row of a table."""
-    ibis = import_ibis()
     if types:
         raise InvalidInput(
             f"types names {min(map(str, types))!r}, but columns of Spark have types, and Spark reads text in other "
@@ -168,19 +191,20 @@ def open_spark(frame: Any, types: Mapping[str, Any] | None = None) -> Source:
     spark = _spark(frame, connect)
     with unlogged():
         said = row_wise_plan(frame, connect)
-    kinds, odd = _kinds(frame.schema)
+    _require_names([one.name for one in frame.schema.fields])
+    odd = {one.name: reason for one in frame.schema.fields if (reason := _odd(one, one.dataType.typeName()))}
+    stored = {one.name: stored_column(one.dataType, one.name in odd) for one in frame.schema.fields}
     if _rebased(spark.session):
-        dated = {name for name, kind in kinds.items() if kind.startswith(("date", "timestamp"))}
-        odd = {**odd, **dict.fromkeys(dated, REBASED)}
-    table = ibis.expr.operations.DatabaseTable(name=ROWS, schema=ibis.schema(kinds), source=spark)
+        dated = {name for name, one in stored.items() if one.type.kind in ("date", "timestamp", "instant")}
+        odd |= dict.fromkeys(dated, REBASED)
     return SparkSource(
-        table.to_expr(),
-        frozenset(),
-        spark,
+        Rows({name: one.type for name, one in stored.items()}),
         require_unchanged=partial(_require_unchanged, frame, said) if connect else lambda: None,
         refused=odd,
-        rows=frame,
         said=tuple(said),
+        spark=spark,
+        rows=frame,
+        stored=stored,
     )
 
 
@@ -229,23 +253,12 @@ def _rebased(session: Any) -> bool:
     return any(session.conf.get(f"spark.sql.parquet.{name}").upper() == "EXCEPTION" for name in settings)
 
 
-def _kinds(schema: Any) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """The columns with their types as Ibis names them, and those that no question may use, with the reason."""
-    names = [one.name for one in schema.fields]
+def _require_names(names: list[str]) -> None:
+    """Refuse columns that Spark cannot tell apart by their names."""
     if not names or len({name.lower() for name in names}) < len(names) or not all(names):
         raise InvalidInput(
             "two columns of the DataFrame differ in upper and lower case only, or have no name; rename one."
         )
-    kinds, odd = {}, {}
-    for one in schema.fields:
-        name = one.dataType.typeName()
-        kinds[one.name] = KINDS.get(name, "binary")
-        if name == "decimal":
-            kinds[one.name] = f"decimal({one.dataType.precision}, {one.dataType.scale})"
-        reason = _odd(one, name)
-        if reason:
-            odd[one.name] = reason
-    return kinds, odd
 
 
 def _odd(column: Any, name: str) -> str | None:

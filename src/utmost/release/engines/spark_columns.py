@@ -1,11 +1,16 @@
-"""Values of Ibis as PySpark columns that mean what they mean in DuckDB, with Spark's ANSI rules and without them.
+"""Typed expressions as PySpark columns that mean what they mean in DuckDB, with Spark's ANSI rules and without them.
 
-No text is parsed by Spark and no Python runs in the cluster: every operation of the allow-list becomes a call of
-PySpark. Where Spark differs from DuckDB the difference is written out here:
+No text is parsed by Spark and no Python runs in the cluster: every operation becomes a call of PySpark. SQL text would
+not do: settings of the user's session change how Spark reads it, such as ANSI mode and its reserved words, escapes in
+texts, and whether double quotes are around a name or a text; a tree of calls has one meaning. Where Spark differs from
+DuckDB, or fails, the difference is written out here:
 
-* a cast that does not fit raises under ANSI rules and gives 0, or wraps, without: values are cut to null beforehand;
-* NaN equals NaN and lies above everything: conditions see none, for it is null there, and so is `isnan` of null;
-* sums of BIGINT raise or wrap: they are added in parts, and put together as DECIMAL(38, 0), which no table fills;
+* whole numbers that overflow raise under ANSI rules and wrap without: BIGINT computes what provably fits by the ranges
+  of types, DECIMAL(38, 0) the rest;
+* a cast that does not fit raises, or gives another number: only what provably fits is cast;
+* NaN equals NaN and lies above everything: it is null when a column enters (`spark_types`);
+* sums of BIGINT raise or wrap: they are added in parts that fit whatever the rows;
+* FLOOR of a DOUBLE is a BIGINT, and no other number beyond its ends: those have no fraction, and stay as they are;
 * row numbers are INT, and overflow: rows are counted instead;
 * times are compared without a zone (TIMESTAMP_NTZ), or as instants; a literal never goes through the session's zone.
 
@@ -14,34 +19,32 @@ What could not mean the same is refused by `require_same_meaning` before anythin
 
 from __future__ import annotations
 
-import datetime
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, NoReturn
 
 from utmost.errors import NotRowWise
-from utmost.release.engines.spark_bounds import Bounds
+from utmost.release.engines.spark_types import EXACT, WIDE, literal, quoted, type_name
+from utmost.release.expressions.types import MOST_ROWS, WIDEST, Type
+from utmost.release.expressions.values import Expression
 
-WHOLE = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"}
-TYPES = {**WHOLE, "float32": "float", "float64": "double", "boolean": "boolean", "string": "string", "date": "date"}
-PARTS = {
-    "Day": "dayofmonth",
-    **{part: part.lower() for part in ("Year", "Quarter", "Month", "Hour", "Minute", "Second")},
+PARTS = {"day": "dayofmonth"}
+"""Parts of dates whose function has another name."""
+ARROW = {
+    **{"string": "string", "bool": "boolean", "date32[day]": "date", "int64": "bigint", "double": "double"},
+    "decimal128(38, 0)": WIDE,
 }
-ARROW = {"string": "string", "bool": "boolean", "date32[day]": "date", "int64": "bigint", "double": "double"}
 """Types of keys, as Arrow and Spark name them."""
-EXACT_DIGITS = 15
-"""Decimal numbers of this many digits become floats by one rounding, in every engine."""
-MOST_DIGITS = 18
-"""DuckDB keeps decimal numbers of this many digits in 64 bits; of more it converts in ways of its own."""
-EXACT = 2**53
-PART = 21
-"""Bits of a part of a number that is added: 2^41 of them, and the difference of two such totals, fit 64 bits."""
-HUGE = 2.0**62
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-MICROSECOND = datetime.timedelta(microseconds=1)
+PART = 63 - (MOST_ROWS.bit_length() - 1)
+"""Bits of a part of a number that is added: a sum of these over all rows fits 64 bits."""
+SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    **{"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
+    **{"add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv},
+    **{"and": operator.and_, "or": operator.or_},
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,28 +53,25 @@ class Spark:
 
     Attributes
     ----------
-    session : the SparkSession
-    functions : `pyspark.sql.functions`, or Connect's
-    window : `pyspark.sql.Window`, or Connect's
-    connect : whether it is a client of Spark Connect
+    session : SparkSession
+    functions : module
+        `pyspark.sql.functions`, or Connect's.
+    window : type
+        `pyspark.sql.Window`, or Connect's.
+    connect : bool
+        Whether it is a client of Spark Connect.
     """
 
     session: Any = field(repr=False)
     functions: Any = field(repr=False)
     window: Any = field(repr=False)
     connect: bool = False
-    name = "spark"
-
-    def compile(self, query: Any) -> str:
-        """A query in the words of DuckDB: how conditions are shown, and compared in the ledger; Spark sees no text."""
-        import ibis
-
-        return str(ibis.to_sql(query, dialect="duckdb", pretty=False))
 
     def frame(self, table: Any) -> Any:
         """A public Arrow table as a frame."""
         import pyspark
 
+        table = _signed(table)
         kinds = ", ".join(f"{quoted(one.name)} {ARROW[str(one.type)]}" for one in table.schema)
         if int(pyspark.__version__.partition(".")[0]) < 4:  # which takes no Arrow table; a server may be newer
             rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
@@ -79,338 +79,294 @@ class Spark:
         return self.session.createDataFrame(table, kinds)
 
 
+def _signed(table: Any) -> Any:
+    """An Arrow table whose whole numbers without a sign, which Spark has not, are decimal numbers."""
+    import pyarrow
+
+    wide = pyarrow.decimal128(38, 0)
+    kinds = [one.with_type(wide) if pyarrow.types.is_uint64(one.type) else one for one in table.schema]
+    return table.cast(pyarrow.schema(kinds))
+
+
 class Columns:
-    """Makes columns of Ibis values, each once.
+    """Makes columns of expressions, each once.
 
     Parameters
     ----------
-    spark : whose functions make them
+    spark : Spark
+        Whose functions make them.
+    plain : Columns, optional
+        Makes columns of expressions as they are. Where it is given, conditions that somebody wrote are taken as true
+        here, and all branches of what they guard are computed: how a statement is rehearsed.
     """
 
-    def __init__(self, spark: Spark) -> None:
-        self.spark, self.functions, self._made = spark, spark.functions, dict[Any, Any]()
-        self._bounds = Bounds()
+    def __init__(self, spark: Spark, plain: Columns | None = None) -> None:
+        self.spark, self.functions, self.plain = spark, spark.functions, plain
+        self._made: dict[Expression, Any] = {}
+        self._conditional: dict[Expression, bool] = {}
 
-    def column(self, node: Any) -> Any:
-        """The PySpark column of a value; its fields are columns of the frame it is used in."""
-        if node not in self._made:
-            name = type(node).__name__
-            require_same_meaning(node)
-            if name.startswith("Extract"):
-                self._made[node] = getattr(self.functions, PARTS[name.removeprefix("Extract")])(self.column(node.arg))
-            elif getattr(node, "__func_name__", None) == "md5":
-                self._made[node] = self.functions.md5(self.column(node.text).cast("binary"))
-            else:
-                self._made[node] = getattr(self, f"_{name.lower()}", _unknown)(node)
-        return self._made[node]
+    def column(self, value: Expression) -> Any:
+        """The PySpark column of an expression, whose type is Spark's for its own: see `type_name`."""
+        if value not in self._made:
+            if self.plain is not None and not self._has_condition(value):
+                return self.plain.column(value)
+            make = getattr(self, f"_{value.op}", None)
+            if make is None:
+                _refuse(value.op, "how Spark computes it is not known here")
+            self._made[value] = make(value)
+        return self._made[value]
 
-    # ---- what is given ----
+    def _has_condition(self, value: Expression) -> bool:
+        """Whether a condition that somebody wrote is part of an expression."""
+        if value not in self._conditional:
+            below = [self._has_condition(part) for part in value.parts]
+            self._conditional[value] = value.op == "condition" or any(below)
+        return self._conditional[value]
 
-    def _field(self, node: Any) -> Any:
-        return self.functions.col(quoted(field_name(node.rel, node.name)))
+    def cast(self, value: Expression, name: str) -> Any:
+        """An expression as a type of Spark's that holds it."""
+        made = self.column(value)
+        return made if type_name(value.type) == name else made.cast(name)
 
-    def _literal(self, node: Any) -> Any:
-        value, kind, lit = node.value, node.dtype, self.functions.lit
-        if value is None:
-            return lit(None).cast(type_name(kind))
-        if kind.is_integer():
-            return lit(int(value)).cast("bigint")
-        if kind.is_floating():
-            return lit(float(value) + 0.0)  # one 0 of two
-        if kind.is_timestamp() and kind.timezone is not None:
-            return self.functions.timestamp_micros(lit((value - EPOCH) // MICROSECOND).cast("bigint"))
-        if kind.is_decimal() or kind.is_date() or kind.is_timestamp():
-            return lit(str(value)).cast(type_name(kind))
-        return lit(bool(value) if kind.is_boolean() else str(value))
+    def _alike(self, *values: Expression) -> list[Any]:
+        """Whole numbers of different widths as the widest; other values as they are."""
+        wide = any(value.type.is_wide for value in values)
+        return [self.cast(value, WIDE) if wide else self.column(value) for value in values]
+
+    def _narrowed(self, found: Any, kind: Type, parts: tuple[Expression, ...]) -> Any:
+        """What was computed of wide numbers, in the type of the result."""
+        return found.cast("bigint") if any(part.type.is_wide for part in parts) and not kind.is_wide else found
+
+    def _column(self, value: Expression) -> Any:
+        return self.functions.col(quoted(value.value))
+
+    def _literal(self, value: Expression) -> Any:
+        return literal(self.functions, value.value, value.type)
 
     # ---- conditions ----
 
-    def _and(self, node: Any) -> Any:
-        return self.column(node.left) & self.column(node.right)
+    def _condition(self, value: Expression) -> Any:
+        return self.column(value.parts[0]) if self.plain is None else self.functions.lit(True)
 
-    def _or(self, node: Any) -> Any:
-        return self.column(node.left) | self.column(node.right)
+    def _and(self, value: Expression) -> Any:
+        return reduce(SIGNS[value.op], map(self.column, value.parts))
 
-    def _not(self, node: Any) -> Any:
-        return ~self.column(node.arg)
+    _or = _and
 
-    def _isnull(self, node: Any) -> Any:
-        return self.column(node.arg).isNull()
+    def _not(self, value: Expression) -> Any:
+        return ~self.column(value.parts[0])
 
-    def _notnull(self, node: Any) -> Any:
-        return self.column(node.arg).isNotNull()
+    def _is_null(self, value: Expression) -> Any:
+        return self.column(value.parts[0]).isNull()
 
-    def _equals(self, node: Any) -> Any:
-        return self.column(node.left) == self.column(node.right)
+    def _not_null(self, value: Expression) -> Any:
+        return self.column(value.parts[0]).isNotNull()
 
-    def _notequals(self, node: Any) -> Any:
-        return self.column(node.left) != self.column(node.right)
+    def _infinite(self, value: Expression) -> Any:
+        this = self.column(value.parts[0])
+        return (this == math.inf) | (this == -math.inf)
 
-    def _greater(self, node: Any) -> Any:
-        return self.column(node.left) > self.column(node.right)
+    def _compare(self, value: Expression) -> Any:
+        left, right = self._alike(*value.parts)
+        return left.eqNullSafe(right) if value.value == "same" else SIGNS[value.value](left, right)
 
-    def _greaterequal(self, node: Any) -> Any:
-        return self.column(node.left) >= self.column(node.right)
+    def _in(self, value: Expression) -> Any:
+        this, *options = self._alike(*value.parts)
+        if value.parts[0].type.kind == "float":
+            this = this + 0.0  # of many options Spark makes a set, in which -0.0 is not 0.0
+        return this.isin(options)
 
-    def _less(self, node: Any) -> Any:
-        return self.column(node.left) < self.column(node.right)
+    def _like(self, value: Expression) -> Any:
+        return self.column(value.parts[0]).like(value.value)
 
-    def _lessequal(self, node: Any) -> Any:
-        return self.column(node.left) <= self.column(node.right)
+    def _starts_with(self, value: Expression) -> Any:
+        this, part = map(self.column, value.parts)
+        return this.startswith(part)
 
-    def _identicalto(self, node: Any) -> Any:
-        return self.column(node.left).eqNullSafe(self.column(node.right))
+    def _ends_with(self, value: Expression) -> Any:
+        this, part = map(self.column, value.parts)
+        return this.endswith(part)
 
-    def _between(self, node: Any) -> Any:
-        value = self.column(node.arg)
-        return (value >= self.column(node.lower_bound)) & (value <= self.column(node.upper_bound))
+    def _contains(self, value: Expression) -> Any:
+        this, part = map(self.column, value.parts)
+        return this.contains(part)
 
-    def _invalues(self, node: Any) -> Any:
-        value = self.column(node.value)
-        if node.value.dtype.is_floating():
-            value = value + 0.0  # of many options Spark makes a set, in which -0.0 is not 0.0
-        return value.isin([self.column(option) for option in node.options])
+    # ---- one of several values ----
 
-    def _stringsqllike(self, node: Any) -> Any:
-        return self.column(node.arg).like(node.pattern.value)
-
-    def _startswith(self, node: Any) -> Any:
-        return self.column(node.arg).startswith(self.column(node.start))
-
-    def _endswith(self, node: Any) -> Any:
-        return self.column(node.arg).endswith(self.column(node.end))
-
-    def _stringcontains(self, node: Any) -> Any:
-        return self.column(node.haystack).contains(self.column(node.needle))
-
-    def _isnan(self, node: Any) -> Any:
-        value = self.column(node.arg)
-        return self.functions.when(value.isNotNull(), self.functions.isnan(value))
-
-    def _isinf(self, node: Any) -> Any:
-        value = self.column(node.arg)
-        return (value == math.inf) | (value == -math.inf)
-
-    def _ifelse(self, node: Any) -> Any:
-        chosen = self.functions.when(self.column(node.bool_expr), self.column(node.true_expr))
-        return chosen.otherwise(self.column(node.false_null_expr))
-
-    def _searchedcase(self, node: Any) -> Any:
+    def _case(self, value: Expression) -> Any:
+        *pairs, default = value.parts
+        name = type_name(value.type)
+        results = [self.cast(result, name) for result in (*pairs[1::2], default)]
+        if self.plain is not None and pairs[0].op == "condition":
+            return self.functions.least(*results) if value.type.is_number else results[0]
         chosen = self.functions
-        for case, result in zip(node.cases, node.results, strict=True):
-            chosen = chosen.when(self.column(case), self.column(result))
-        return chosen.otherwise(self.column(node.default))
+        for condition, result in zip(pairs[::2], results, strict=False):
+            chosen = chosen.when(self.column(condition), result)
+        return chosen.otherwise(results[-1])
 
-    def _coalesce(self, node: Any) -> Any:
-        return self.functions.coalesce(*map(self.column, node.arg))
+    def _coalesce(self, value: Expression) -> Any:
+        return self.functions.coalesce(*(self.cast(part, type_name(value.type)) for part in value.parts))
 
-    # ---- arithmetic, of numbers whose bounds are known ----
+    def _least(self, value: Expression) -> Any:
+        """In the widest type, and then in that of the result, which a literal may bound."""
+        parts = self._alike(*value.parts)
+        found = getattr(self.functions, value.op)(*parts) if len(parts) > 1 else parts[0]
+        return self._narrowed(found, value.type, value.parts)
 
-    def _add(self, node: Any) -> Any:
-        return self.column(node.left) + self.column(node.right)
+    _greatest = _least
 
-    def _subtract(self, node: Any) -> Any:
-        return self.column(node.left) - self.column(node.right)
+    def _clamp(self, value: Expression) -> Any:
+        this, low, high = self._alike(*value.parts)
+        found = self.functions.when(this < low, low).when(this > high, high).otherwise(this)
+        return self._narrowed(found, value.type, value.parts)
 
-    def _multiply(self, node: Any) -> Any:
-        return self.column(node.left) * self.column(node.right)
+    # ---- numbers ----
 
-    def _divide(self, node: Any) -> Any:
-        return self.column(node.left) / self.column(node.right)
+    def _arithmetic(self, value: Expression) -> Any:
+        if value.type.kind == "integer":
+            wide = value.type.is_wide or any(part.type.is_wide for part in value.parts)
+            left, right = (self.cast(part, WIDE if wide else "bigint") for part in value.parts)
+            found = SIGNS[value.op](left, right)
+            return found.cast(type_name(value.type)) if wide else found  # of DECIMAL: Spark chooses the digits
+        left, right = map(self.column, value.parts)
+        return SIGNS[value.op](left, right)
 
-    def _negate(self, node: Any) -> Any:
-        return -self.column(node.arg)
+    _add = _subtract = _multiply = _divide = _arithmetic
 
-    def _abs(self, node: Any) -> Any:
-        return self.functions.abs(self.column(node.arg))
+    def _negate(self, value: Expression) -> Any:
+        return -self.column(value.parts[0])
 
-    def _least(self, node: Any) -> Any:
-        return self.functions.least(*map(self.column, node.arg))
+    def _absolute(self, value: Expression) -> Any:
+        return self.functions.abs(self.column(value.parts[0]))
 
-    def _greatest(self, node: Any) -> Any:
-        return self.functions.greatest(*map(self.column, node.arg))
+    def _floor(self, value: Expression) -> Any:
+        this, kind = self.column(value.parts[0]), value.type
+        whole = self.functions.floor(this).cast("double")
+        if kind.low >= -EXACT and kind.high <= EXACT:
+            return whole
+        return self.functions.when((this > -EXACT) & (this < EXACT), whole).otherwise(this)
 
-    def _datedelta(self, node: Any) -> Any:
-        return self.functions.datediff(self.column(node.left), self.column(node.right)).cast("bigint")
+    def _round_even(self, value: Expression) -> Any:
+        return self.functions.rint(self.column(value.parts[0]))
 
-    def _translate(self, node: Any) -> Any:
-        return self.functions.translate(self.column(node.arg), node.from_str.value, node.to_str.value)
+    def _converted(self, value: Expression) -> Any:
+        return self.column(value.parts[0]).cast(type_name(value.type))
 
-    def _substring(self, node: Any) -> Any:
-        return self.functions.substring(self.column(node.arg), node.start.value + 1, node.length.value)
+    _to_float = _to_text = _to_date = _to_timestamp = _widen = _converted
 
-    def _stringfind(self, node: Any) -> Any:
-        found = self.functions.position(self.column(node.substr), self.column(node.arg))
-        return (found - 1).cast("bigint")  # Ibis counts from 0
+    def _to_integer(self, value: Expression) -> Any:
+        part = value.parts[0]
+        if part.op == "floor":  # a BIGINT already, which holds all of its range
+            return self.functions.floor(self.column(part.parts[0]))
+        return self.column(part).cast("bigint")
 
-    def _floor(self, node: Any) -> Any:
-        return self.functions.floor(self._within(self.column(node.arg), -HUGE, HUGE))
+    # ---- dates and texts ----
 
-    def _stringconcat(self, node: Any) -> Any:
-        return self.functions.concat(*map(self.column, node.arg))
+    def _part(self, value: Expression) -> Any:
+        function = getattr(self.functions, PARTS.get(value.value, value.value))
+        return function(self.column(value.parts[0])).cast("bigint")
 
-    def _cast(self, node: Any) -> Any:
-        return self._converted(self.column(node.arg), node.arg.dtype, node.to)
+    def _days(self, value: Expression) -> Any:
+        left, right = map(self.column, value.parts)
+        return self.functions.datediff(left, right).cast("bigint")
 
-    def _trycast(self, node: Any) -> Any:
-        return self._cast(node)
+    def _letters(self, value: Expression) -> Any:
+        return self.functions.translate(self.column(value.parts[0]), *value.value)
 
-    def _converted(self, value: Any, source: Any, target: Any) -> Any:
-        """A value in another type, null where it does not fit."""
-        name = type_name(target)
-        if source.is_decimal() and target.is_float64():
-            return self._decimal_as_double(value, source)
-        if not target.is_integer() or source.is_boolean() or source.is_null():
-            return value.cast(name)
-        if source.is_floating():  # rounded as DuckDB does, halves to even; Spark would cut off
-            half = 2.0 ** (8 * target.nbytes - 1)
-            return self._within(self.functions.rint(value.cast("double")), -half, half, True).cast(name)
-        return value.cast(name)
+    def _substring(self, value: Expression) -> Any:
+        return self.functions.substring(self.column(value.parts[0]), *value.value)
 
-    def _decimal_as_double(self, value: Any, kind: Any) -> Any:
-        """A decimal number as DuckDB converts it: its units divided, or in two parts where they are too many."""
-        if kind.precision <= EXACT_DIGITS or not kind.scale:
-            return value.cast("double")
-        ten = self.functions.lit(10**kind.scale).cast("bigint")
-        whole = value.cast("bigint")  # cut off
-        units = (value * ten.cast(f"decimal({kind.scale + 1},0)")).cast("bigint")
-        parts = whole.cast("double") + (units - whole * ten).cast("double") / ten.cast("double")
-        exact = (units >= -EXACT) & (units <= EXACT)
-        return self.functions.when(exact, units.cast("double") / ten.cast("double")).otherwise(parts)
+    def _concat(self, value: Expression) -> Any:
+        return self.functions.concat(*map(self.column, value.parts))
 
-    def _within(self, value: Any, low: Any, high: Any, below: bool = False) -> Any:
-        """A number, null where it is not in a range; so is NaN, which lies above everything."""
-        fits = (value >= low) & ((value < high) if below else (value <= high))
-        return self.functions.when(fits, value)
+    def _md5(self, value: Expression) -> Any:
+        return self.functions.md5(self.column(value.parts[0]).cast("binary"))
 
-    # ---- over many rows, in the aggregations that questions make ----
+    def _place_in(self, value: Expression) -> Any:
+        found = self.functions.position(self.column(value.parts[0]), self.functions.lit(value.value))
+        return found.cast("bigint")
 
-    def _sum(self, node: Any) -> Any:
-        """A sum of whole numbers, exact for tables of up to 2^41 rows: in parts of 21 bits, each added in 64.
+    # ---- over many rows ----
 
-        There are as many parts as the range of the numbers needs: one, if they are clamped below 2^21. A total of a
-        part is less than 2^62 in size, so that the difference of two totals is a whole number of 64 bits, too.
+    def _sum(self, value: Expression) -> Any:
+        """A sum of whole numbers, exact for tables of up to 2^48 rows: in parts of 15 bits, each added in 64.
+
+        There are as many parts as the range of the numbers needs: one, if they are clamped below 2^15. A sum of sums
+        is no larger than the sum of all rows, and added in the type that holds this.
         """
-        value = self._chosen(node)
-        if _is_total(node.arg):
-            return self.functions.sum(value.cast("decimal(38,0)"))
-        value, (low, high) = value.cast("bigint"), self._bounds.of(node.arg)
-        several = next((n for n in (1, 2) if -(2 ** (PART * n)) <= low and high < 2 ** (PART * n)), 3)
-        if several == 1:
-            return self.functions.sum(value)
-        mask, shift = self.functions.lit(2**PART - 1).cast("bigint"), self.functions.shiftright
-        parts = [value, *(shift(value, PART * i) for i in range(1, several))]
-        parts[:-1] = [part.bitwiseAND(mask) for part in parts[:-1]]
-        whole = self.functions.sum(parts[0]).cast("decimal(19,0)")
-        for i, part in enumerate(parts[1:], 1):
-            scale = self.functions.lit(2 ** (PART * i)).cast("bigint").cast("decimal(14,0)")
-            whole = whole + self.functions.sum(part).cast("decimal(19,0)") * scale
+        part = value.parts[0]
+        if max(-value.type.low, value.type.high) > WIDEST:
+            raise NotRowWise("this sum may not fit 38 digits; choose a coarser grid or a narrower range.")
+        if not value.type.is_wide:
+            return self.functions.sum(self.column(part))
+        if part.type.total or part.type.is_wide:
+            return self.functions.sum(self.cast(part, WIDE)).cast(WIDE)
+        bits = max(int(part.type.high), -int(part.type.low) - 1).bit_length()
+        this, mask = self.column(part), self.functions.lit(2**PART - 1).cast("bigint")
+        last = (bits - 1) // PART * PART
+        whole = self._scaled(self.functions.sum(self.functions.shiftright(this, last)), last)
+        for start in range(0, last, PART):
+            low = self.functions.shiftright(this, start) if start else this
+            whole = (whole + self._scaled(self.functions.sum(low.bitwiseAND(mask)), start)).cast(WIDE)
         return whole
 
-    def _count(self, node: Any) -> Any:
-        return self.functions.count(self._chosen(node))
+    def _scaled(self, total: Any, bits: int) -> Any:
+        """A whole number of 64 bits, shifted by some, in the type of the wide ones."""
+        power = self.functions.lit(str(2**bits)).cast(WIDE)
+        return (total.cast(WIDE) * power).cast(WIDE) if bits else total.cast(WIDE)
 
-    def _countstar(self, node: Any) -> Any:
-        one = self.functions.lit(1)
-        return self.functions.count(one if node.where is None else self.functions.when(self.column(node.where), one))
+    def _count(self, value: Expression) -> Any:
+        return self.functions.count(self.column(value.parts[0]) if value.parts else self.functions.lit(1))
 
-    def _chosen(self, node: Any) -> Any:
-        value = self.column(node.arg)
-        return value if node.where is None else self.functions.when(self.column(node.where), value)
+    def _over(self, value: Expression, operands: int) -> Any:
+        """The rows that have the same values, up to this one in an order or all."""
+        several, ordered = value.value
+        rest = [self.column(part) for part in value.parts[operands:]]
+        window, over = self.spark.window, self.spark.window.partitionBy(*rest[:several])
+        if not ordered and value.op != "over_number":
+            return over
+        order = [key.asc_nulls_last() for key in rest[several:]] or [self.functions.lit(1)]
+        return over.orderBy(*order).rowsBetween(window.unboundedPreceding, window.currentRow)
 
-    def _windowfunction(self, node: Any) -> Any:
-        """A count, a sum of counts or the least number of one person's rows: up to this one in an order, or of all."""
-        window, one = self.spark.window, self.functions.lit(1)
-        over, kind = window.partitionBy(*map(self.column, node.group_by)), type(node.func).__name__
-        if kind == "RowNumber" or (node.order_by and node.end is not None):
-            keys = [self.column(key.arg).asc_nulls_last() for key in node.order_by] or [one]
-            over = over.orderBy(*keys).rowsBetween(window.unboundedPreceding, window.currentRow)
-        if kind in ("Sum", "Min"):
-            added = self.functions.sum if kind == "Sum" else self.functions.min
-            return added(self.column(node.func.arg).cast("bigint")).over(over)
-        counted = self.functions.count(one).over(over)
-        return counted - 1 if kind == "RowNumber" else counted  # Ibis counts from 0
+    def _over_sum(self, value: Expression) -> Any:
+        return self.functions.sum(self.column(value.parts[0])).over(self._over(value, 1))
 
+    def _over_min(self, value: Expression) -> Any:
+        return self.functions.min(self.column(value.parts[0])).over(self._over(value, 1))
 
-def _is_total(node: Any) -> bool:
-    """Whether a value is a sum already, of which Spark makes a decimal number."""
-    if type(node).__name__ != "Field":
-        if type(node).__name__ == "WindowFunction":  # of counts
-            return False
-        return type(node).__name__ == "Sum" or any(_is_total(part) for part in node.args if hasattr(part, "dtype"))
-    relation = node.rel
-    while type(relation).__name__ in ("Filter", "JoinReference", "Union"):
-        relation = relation.left if type(relation).__name__ == "Union" else relation.parent
-    if type(relation).__name__ == "Aggregate":
-        return _is_total({**relation.groups, **relation.metrics}[node.name])
-    return type(relation).__name__ != "DatabaseTable" and _is_total(relation.values[node.name])
+    def _over_number(self, value: Expression) -> Any:
+        return self.functions.count(self.functions.lit(1)).over(self._over(value, 0))
 
 
-def require_same_meaning(node: Any) -> None:
-    """Refuse what Spark computes in another way than DuckDB, or fails in on some row."""
-    name = type(node).__name__
-    if name == "StringSQLILike":
+def grouped_by(window: Expression) -> list[Expression]:
+    """The values by which a value over several rows is computed."""
+    operands = 0 if window.op == "over_number" else 1
+    return list(window.parts[operands : operands + window.value[0]])
+
+
+def require_same_meaning(node: Expression) -> None:
+    """Refuse what Spark computes in another way than DuckDB."""
+    source = node.parts[0].type if node.parts else node.type
+    if node.op == "ilike":
         _refuse("ILIKE", "Spark and DuckDB change the case of some letters differently; use LIKE")
-    if name not in ("Cast", "TryCast"):
-        return
-    source, target = node.arg.dtype, node.to
-    if source.is_string() and not target.is_string():
+    if node.op == "read":
         _refuse(
-            f"a cast from text to {target}",
+            f"a cast from text to {node.type}",
             "Spark reads '1e3' as no whole number and '1d' as a number, and DuckDB the other way round; store a column "
             "of that type",
         )
-    if target.is_string() and not (source.is_integer() or source.is_string() or source.is_boolean()):
+    if node.op == "to_text" and source.kind not in ("integer", "text", "boolean"):
         _refuse("a cast to text", "engines write numbers and dates differently; compare the value itself")
-    if source.is_integer() and target.is_integer() and source.nbytes > target.nbytes:
+    if node.op == "decimal":
         _refuse(
-            f"a cast from {source} to {target}",
-            "DuckDB compares the number as it was, also one that does not fit; compare the column itself",
+            f"a cast from {source} to {node.type}",
+            "Spark fails in it, or rounds in another way; compare the value itself",
         )
-    fits = {
-        "to a float": target.is_float64() and (source.is_numeric() or source.is_boolean()),
-        "to a whole number": target.is_integer()
-        and (source.is_integer() or source.is_floating() or source.is_boolean()),
-        "to text": target.is_string(),
-        "of a time": target.is_date() and source.is_timestamp() and source.timezone is None,
-        "of nothing": source.is_null() or source(nullable=True) == target(nullable=True),
-        "of times": target.is_timestamp() and source.is_timestamp() and target.timezone == source.timezone,
-    }
-    if not any(fits.values()):
-        _refuse(
-            f"a cast from {source} to {target}", "Spark fails in it, or rounds in another way; compare the value itself"
-        )
-
-
-def type_name(kind: Any) -> str:
-    """An Ibis type as Spark names it."""
-    if kind.is_null():
-        return "void"
-    if kind.is_decimal():
-        return f"decimal({kind.precision},{kind.scale})"
-    if kind.is_timestamp():
-        return "timestamp_ntz" if kind.timezone is None else "timestamp"
-    return TYPES[str(kind(nullable=True))]
-
-
-def field_name(relation: Any, name: str) -> str:
-    """What a column is called in a frame: in a join, with the number of the table it comes from."""
-    return f"{relation.identifier}.{name}" if type(relation).__name__ == "JoinReference" else name
-
-
-def quoted(name: str) -> str:
-    """A name as PySpark takes it, whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def all_true(conditions: list[Any]) -> Any:
     """That all of some conditions hold."""
-    both: Callable[[Any, Any], Any] = lambda one, other: one & other  # noqa: E731
-    return reduce(both, conditions)
-
-
-def _unknown(node: Any) -> NoReturn:
-    _refuse(type(node).__name__, "how Spark computes it is not known here")
+    return reduce(operator.and_, conditions)
 
 
 def _refuse(what: str, why: str) -> NoReturn:

@@ -1,90 +1,139 @@
-"""Queries of Ibis as PySpark frames: the aggregations that questions make, from the rows to a few integers."""
+"""Relations as PySpark frames: the aggregations that questions make, from the rows to a few integers."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from utmost.errors import NotRowWise
-from utmost.release.engines.spark_columns import Columns, Spark, all_true, field_name
-from utmost.release.source import KEYS
+from utmost.release.engines.spark_columns import Columns, all_true, grouped_by
+from utmost.release.engines.spark_types import Column, entering, quoted, type_name
+from utmost.release.expressions import relations as rel
+from utmost.release.expressions.values import Expression
 
 
 class Frames:
-    """Makes frames of Ibis queries; one that is used twice is made once.
+    """Makes frames of one query; a relation that is used twice is made once.
 
     Parameters
     ----------
-    spark : where they live
-    rows : the frame of the private table
-    keys : the public keys that a query joins under the name `KEYS`, as an Arrow table
-    public : the public tables that columns are taken from, by the names a query joins them under
+    query : Relation
+    columns : Columns
+        Makes the columns.
+    rows : DataFrame
+        The private table, or rows of a rehearsal.
+    stored : mapping of str to Column
+        The columns of the rows.
+    public : mapping of str to DataFrame
+        The public tables, by the names that the query joins them under.
+    trial : bool
+        Whether the rows are those of a rehearsal, a few in one part: then nothing is moved between workers.
     """
 
-    def __init__(self, spark: Spark, rows: Any, keys: Any = None, public: Mapping[str, Any] | None = None) -> None:
-        self.spark, self.rows, self.keys, self.public, self.columns = spark, rows, keys, public or {}, Columns(spark)
-        self._made: dict[Any, Any] = {}
+    def __init__(
+        self,
+        query: rel.Relation,
+        columns: Columns,
+        rows: Any,
+        stored: Mapping[str, Column],
+        public: Mapping[str, Any],
+        trial: bool = False,
+    ) -> None:
+        self.columns, self.rows, self.stored, self.public, self.trial = columns, rows, stored, public, trial
+        self.functions, self.needed = columns.functions, rel.needed(query)
+        self._made: dict[rel.Relation, Any] = {}
 
-    def frame(self, node: Any) -> Any:
-        """The frame of a relation."""
-        if node not in self._made:
-            make = getattr(self, f"_{type(node).__name__.lower()}", None)
-            if make is None:
-                raise NotRowWise(f"{type(node).__name__} is not a query that Spark is asked; give the base table.")
-            self._made[node] = make(node)
-        return self._made[node]
+    @property
+    def _one(self) -> Any:
+        """A column for rows that are counted only."""
+        return self.functions.lit(1).alias("one")
 
-    def _databasetable(self, node: Any) -> Any:
-        if node.name != KEYS and node.name not in self.public:
-            return self.rows
-        listed = self.keys if node.name == KEYS else self.public[node.name]
-        return self.spark.functions.broadcast(self.spark.frame(listed))  # to every worker, rather than rows to a key
+    def frame(self, one: rel.Relation) -> Any:
+        """The frame of a relation, with the columns that the query uses."""
+        if one not in self._made:
+            used = [name for name in one.columns if name in self.needed[id(one)]]
+            self._made[one] = getattr(self, f"_{type(one).__name__.lower()}")(one, used)
+        return self._made[one]
 
-    def _project(self, node: Any) -> Any:
-        below = self.frame(node.parent)
-        operations = import_ibis().expr.operations
-        windows = [
-            window
-            for value in node.values.values()
-            for window in value.find(operations.WindowFunction, filter=operations.Value)
-        ]
-        if windows:  # once by what all of them are by, and not once for each of them
-            common = set.intersection(*(set(window.group_by) for window in windows))
+    def _rows(self, one: rel.Rows, used: list[str]) -> Any:
+        entered = [entering(self.functions, name, self.stored[name]).alias(name) for name in used]
+        return self.rows.select(*(entered or [self._one]))
+
+    def _public(self, one: rel.Public, used: list[str]) -> Any:
+        return self.functions.broadcast(self.public[one.name])  # to every worker, rather than rows to a key
+
+    def _select(self, one: rel.Select, used: list[str]) -> Any:
+        below, values = self.frame(one.parent), {name: one.values[name] for name in used}
+        windows = [part for value in values.values() for part in value.walk() if part.op.startswith("over_")]
+        if windows and not self.trial:  # once by what all of them are by, and not once for each of them
+            by = [[part.value for part in grouped_by(window) if part.op == "column"] for window in windows]
+            common = [name for name in by[0] if all(name in names for names in by)]
             if common:
-                below = below.repartition(
-                    *(self.columns.column(value) for value in windows[0].group_by if value in common)
-                )
-        return below.select(*self._named(node.values))
+                below = below.repartition(*(self.functions.col(quoted(name)) for name in common))
+        return below.select(*(self._named(values) or [self._one]))
 
-    def _filter(self, node: Any) -> Any:
-        return self.frame(node.parent).filter(all_true([self.columns.column(part) for part in node.predicates]))
+    def _filter(self, one: rel.Filter, used: list[str]) -> Any:
+        return self.frame(one.parent).filter(all_true([self.columns.column(part) for part in one.conditions]))
 
-    def _aggregate(self, node: Any) -> Any:
-        return self.frame(node.parent).groupBy(*self._named(node.groups)).agg(*self._named(node.metrics))
+    def _aggregate(self, one: rel.Aggregate, used: list[str]) -> Any:
+        numbers = {name: one.numbers[name] for name in used if name in one.numbers}
+        made = self._named(numbers) or [self.functions.count(self.functions.lit(1)).alias("one")]
+        return self.frame(one.parent).groupBy(*(quoted(name) for name in one.by)).agg(*made)
 
-    def _joinchain(self, node: Any) -> Any:
-        joined = self._renamed(node.first)
-        for link in node.rest:
-            other = self._renamed(link.table)
-            if link.how == "cross":
-                joined = joined.crossJoin(other)
-            else:
-                joined = joined.join(other, all_true([self.columns.column(part) for part in link.predicates]), link.how)
-        return joined.select(*self._named(node.values))
+    def _join(self, one: rel.Join, used: list[str]) -> Any:
+        on = all_true([self.columns.column(part) for part in one.on])
+        return self.frame(one.left).join(self.frame(one.right), on, one.how)
 
-    def _renamed(self, reference: Any) -> Any:
-        """A table of a join, with names of columns that no other has."""
-        names = (field_name(reference, name) for name in reference.parent.schema.names)
-        return self.frame(reference.parent).toDF(*names)
+    def _union(self, one: rel.Union, used: list[str]) -> Any:
+        sides = ((self.frame(side), self._widened(one, side, used)) for side in (one.left, one.right))
+        return self.joined(*(frame.select(*(widened or [self._one])) for frame, widened in sides))
 
-    def _union(self, node: Any) -> Any:
-        return self.frame(node.left).union(self.frame(node.right))
+    def joined(self, left: Any, right: Any) -> Any:
+        """The rows of two frames, those of a rehearsal in one part."""
+        both = left.union(right)
+        return both.coalesce(1) if self.trial else both
 
-    def _named(self, values: Mapping[str, Any]) -> list[Any]:
+    def _widened(self, one: rel.Union, side: rel.Relation, used: list[str]) -> list[Any]:
+        """The columns of one side of a union in types that hold both sides'."""
+        return [self.columns.cast(side[name], type_name(one.columns[name])).alias(name) for name in used]
+
+    def _named(self, values: Mapping[str, Expression]) -> list[Any]:
         """Columns under their names; one that has its name already is not named again, which is a call of Spark's."""
         return [
             self.columns.column(value)
-            if type(value).__name__ == "Field" and field_name(value.rel, value.name) == name
+            if value.op == "column" and value.value == name
             else self.columns.column(value).alias(name)
             for name, value in values.items()
         ]
+
+
+def assumes(query: rel.Relation) -> bool:
+    """Whether a query has conditions that somebody wrote, which a rehearsal takes as true."""
+    return any(
+        part.op == "condition" for one in rel.walk(query) for value in rel.expressions(one) for part in value.walk()
+    )
+
+
+def digest(query: rel.Relation, *others: str) -> str:
+    """A hash of all that a query says: queries that are built alike have the same, and no others."""
+    hashed, numbers = hashlib.sha256(repr(others).encode()), dict[int, int]()
+
+    def write(thing: Any, *said: Any) -> int:
+        hashed.update(repr(said).encode())
+        return numbers.setdefault(id(thing), len(numbers))
+
+    def of_value(value: Expression) -> int:
+        if id(value) in numbers:
+            return numbers[id(value)]
+        return write(value, value.op, value.type, value.value, [of_value(part) for part in value.parts])
+
+    def of_relation(one: rel.Relation) -> int:
+        if id(one) in numbers:
+            return numbers[id(one)]
+        parents = [of_relation(parent) for parent in rel.parents(one)]
+        values = [of_value(value) for value in rel.expressions(one)]
+        said = getattr(one, "by", None), getattr(one, "how", None), getattr(one, "name", None)
+        return write(one, type(one).__name__, list(one.columns.items()), parents, values, said)
+
+    of_relation(query)
+    return hashed.hexdigest()

@@ -11,7 +11,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -249,8 +249,10 @@ def case(branches: Sequence[tuple[Expression, Expression]], default: Expression 
     """The value of the first condition that is true; else the default, or null."""
     made = alternatives([value for _, value in branches] + ([] if default is None else [default]))
     default = null(made[0].type) if default is None else made[-1]
-    known = [value.type for value in (*made, default) if value.op != "literal" or value.value is not None]
-    kind = declared(hull(*known) if known else default.type)
+    known = [value for value in (*made, default) if value.op != "literal" or value.value is not None]
+    kind = declared(hull(*(value.type for value in known)) if known else default.type)
+    if known and kind.kind == "integer":  # some of the sums over rows, and 0 for others, are bounded as all of them are
+        kind = replace(kind, total=all(one.type.total or (one.is_literal and one.value == 0) for one in known))
     parts = [part for (condition, _), value in zip(branches, made, strict=False) for part in (condition, value)]
     return Expression("case", kind, (*parts, default))
 
