@@ -51,6 +51,12 @@ COPIED = ("conftest.py", "src", "tests", "docs", "examples", "README.md", "CHANG
 # The tests that cover a module.
 CHECKING = ("solution/test_solution", "checking/test_rainbow")
 CERTIFIED, LOCAL = "mechanism/test_certification", ("design/local/test_information", "design/local/test_testing")
+ENGINES = (
+    "release/engines/test_failures",
+    "release/engines/test_extremes",
+    "release/engines/test_extremes_postgres",
+    "release/conditions/test_expressions",
+)
 COVERED = {
     "mechanism/certification": (CERTIFIED, "solution/test_solution", "mechanism/test_sampling"),
     "mechanism/violations": (CERTIFIED, "solution/test_solution"),
@@ -107,6 +113,13 @@ COVERED = {
     ),
     "accounting/suspension": ("accounting/test_suspension",),
     "release/fuse": ("release/test_fuse",),
+    "release/expressions/sql": ENGINES,
+    "release/expressions/values": ENGINES,
+    "release/engines/duckdb": ENGINES,
+    "release/engines/postgres": ("release/engines/test_extremes_postgres", "release/engines/test_postgres"),
+    "release/engines/sql_source": ("release/engines/test_rehearsal",),
+    "release/engines/readable": ("release/engines/test_failures",),
+    "release/contributions": (*ENGINES, "release/test_statistics", "release/test_kept_rows"),
     "accounting/held": ("accounting/test_held",),
     "accounting/ledger": ("accounting/test_ledger",),
     "accounting/ledger_file": ("accounting/test_ledger_file", "accounting/test_ledger", "accounting/test_held"),
@@ -172,6 +185,47 @@ BY_HAND = [
     ("accounting/account", "stopped = self._suspend_for_ended(book)", "pass"),
     ("accounting/account", "if self._has_answer(book, mark):", "if False:"),
     ("accounting/suspension", "os.path.samestat(os.stat(path), os.fstat(handle))", "True"),
+    (
+        "release/expressions/sql",
+        'return f"CAST({said} AS {name})"\n        if isinstance(said, float)',
+        'return f"{said}"\n        if isinstance(said, float)',
+    ),
+    (
+        "release/expressions/sql",
+        "left, right = (self.cast(part, name) for part in value.parts)\n        return",
+        "left, right = map(self.sql, value.parts)\n        return",
+    ),
+    (
+        "release/expressions/sql",
+        'return self.types["wide" if kind.is_wide else kind.kind]',
+        "return self.types[kind.kind]",
+    ),
+    ("release/expressions/values", "if digits > MOST_DIGITS or -math.inf < fine < -MOST_DIGITS:", "if False:"),
+    ("release/expressions/values", "value = clamp(value, -LARGEST, LARGEST)", "pass"),
+    (
+        "release/expressions/values",
+        "return value if grows or value.is_literal else without_dust(value, SMALLEST)",
+        "return value",
+    ),
+    ("release/engines/duckdb", 'f"CAST({this} AS {DUCKDB.type(target)})"', "this"),
+    ("release/engines/duckdb", 'f"CASE WHEN isnan({this}) THEN NULL ELSE {value} END"', "value"),
+    ("release/engines/duckdb", 'within_dates(this, "date", DUCKDB)', "this"),
+    ("release/engines/duckdb", "_put(cursor, name, listed)", "cursor.register(name, listed)"),
+    ("release/engines/postgres", 'this if kind == "bigint" else f"CAST({this} AS bigint)"', "this"),
+    ("release/engines/postgres", "within_dates(this, target.kind, POSTGRES)", "this"),
+    ("release/engines/sql_source", "for assumed in (False, True):", "for assumed in (False,):"),
+    ("release/engines/sql_source", "if sql not in self.rehearsed:", "if False:"),
+    ("release/engines/readable", "fits = [abs(", "fits = [True or abs("),
+    (
+        "release/contributions",
+        "value = made.greatest(made.least(value, literal(int(grid.upper))), literal(int(grid.lower)))",
+        "pass",
+    ),
+    (
+        "release/contributions",
+        "return rows.extend(times=made.clamp(kept, 0, rows_each))",
+        "return rows.extend(times=kept)",
+    ),
     ("release/fuse", "charge.suspend(reasons)", "pass"),
     ("release/fuse", "with charge.running():", "with suppress():"),
     ("release/fuse", "with suppress(Exception):\n        source.reconnect()", "pass"),

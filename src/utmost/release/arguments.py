@@ -21,7 +21,7 @@ from utmost.space.families import Neighbours as Neighbours
 from utmost.space.integers import Tallies
 
 Condition: TypeAlias = str | Callable[[Any], Any] | Any | None
-"""Which rows: SQL text such as "age >= 65", an Ibis condition, or a function of the Ibis table; None is every row."""
+"""Which rows: SQL text such as "age >= 65", or a function of the table that writes it; None is every row."""
 Privacy: TypeAlias = Level | int | float | str | Fraction | Decimal | None
 """What an answer may spend: a level, or a number, which is an epsilon. There is no default: None is refused."""
 Prior: TypeAlias = Sequence[float] | None

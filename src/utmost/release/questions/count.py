@@ -56,7 +56,7 @@ class AsksCount(Asks[Made]):
 
         Parameters
         ----------
-        where : SQL text, Ibis condition or function of the Ibis table, optional
+        where : SQL text, or function of the table such as lambda t: t.age >= 65, optional
             Which rows are counted, such as ``"age >= 65"``; rows of which it is unknown (null) are not. Every row
             without it.
         privacy : level or number

@@ -126,8 +126,7 @@ class AsksCounts(Asks[Made]):
         Parameters
         ----------
         conditions : list of conditions, or mapping {name: condition}
-            At most 100 of them; without names they are called by their own text. Of Ibis conditions it is not looked
-            how they lie to each other.
+            At most 100 of them; without names they are called by their own text.
         privacy : level or number
             What all counts together may spend, as for `count`.
         of : "rows" or "people"
