@@ -24,6 +24,7 @@ import pyarrow.parquet
 import pytest
 from oracles.agreement import TYPES, as_frame, counted, differing, how_many, random_rows
 from oracles.command import utmost
+from oracles.expressions import edges, random_value
 from oracles.questions import Asking, Setting, count, every_question, total
 from oracles.served import KEYS, serving, write_settings
 from oracles.tables import UNITS, as_table
@@ -33,8 +34,14 @@ from utmost.errors import SUSPENDED, AccountSuspended, BudgetSpent, InvalidInput
 from utmost.release import engines
 from utmost.release.contributions import as_grid, distances_to_ends, ones, statement, values
 from utmost.release.engines import spark_jobs
-from utmost.release.engines.spark_columns import Spark
+from utmost.release.engines.spark import SparkSource
+from utmost.release.engines.spark_columns import Columns, Spark
+from utmost.release.engines.spark_frames import Frames
+from utmost.release.engines.spark_types import KINDS as STORED
+from utmost.release.engines.spark_types import SEVERAL, extreme_rows, stored_column, type_name
 from utmost.release.expressions import values as made_of
+from utmost.release.expressions.types import integer
+from utmost.release.expressions.values import Expression
 from utmost.release.groups import grouped_statement
 from utmost.serve.settings import read_settings
 
@@ -327,6 +334,171 @@ def test_columns_whose_type_has_rules_of_its_own(spark):
         engines.open_table(spark.range(3).id)
     with pytest.raises(InvalidInput, match="upper and lower case"):
         engines.open_table(spark.range(3).toDF("n").selectExpr("n", "n AS N"))
+
+
+# ---- nothing fails, whatever the rows ----
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_random_expressions_are_computed_as_in_duckdb(stored, ansi, on):
+    """Also beyond 64 bits, and of values at the edges of every type: neither rule for overflows is ever asked."""
+    ansi(on)
+    frame, found = edges(), []
+    for source in (engines.open_table(frame), engines.open_table(stored(frame))):
+        draw, whole, small = random.Random(20 + on), source.column("whole"), source.column("small")
+        several = [random_value(source, draw) for _ in range(20)]
+        several += [whole * small, whole + small, small - whole, made_of.least(whole * 9, small), whole * 7 - small]
+        tests = [made_of.compare(draw.choice("<=>"), value, random_value(source, draw, 1)) for value in several]
+        tests.append(made_of.is_in(whole * whole, [made_of.literal(n * n) for n in (7, 300, 2**31)]))
+        found.append(list(how_many(source, tests).values()))
+    assert found[0] == found[1]
+    columns = Columns(source.spark)
+    entered = Frames(source.table, columns, source.rows, source.stored, {}).frame(source.table)
+    kinds = [one.dataType.simpleString() for one in entered.select(*map(columns.column, several)).schema]
+    assert kinds == [type_name(value.type) for value in several]
+    assert sum(value.type.is_wide for value in several) >= 4
+    assert len(set(found[0])) > 8
+
+
+def extreme_table():
+    """Values that a file may hold, beyond what Python, or a 64-bit number of microseconds, has dates for."""
+    days = pyarrow.array([-(2**31), 2**31 - 1, -719163, -719162, 2932896, 2932897, None, 0], pyarrow.int32())
+    micros = [-(2**63), 2**63 - 1, -62135596800_000_001, -62135596800_000_000, 253402300799_999_999]
+    moments = pyarrow.array([*micros, 253402300800_000_000, None, 0], pyarrow.int64())
+    texts = pyarrow.array([b"a\xe2\x82", b"\xff", b"a\xff", b"", b"a", "é".encode(), None, b"\xf0\x9f"]).view("string")
+    return pyarrow.table(
+        {
+            "day": days.cast(pyarrow.date32()),
+            "t": moments.cast(pyarrow.timestamp("us")),
+            "z": moments.cast(pyarrow.timestamp("us", "UTC")),
+            "s": texts,
+            "b": pyarrow.array([-128, 127, 0, 1, -1, None, 5, 28], pyarrow.int8()),
+            "h": pyarrow.array([-(2**15), 2**15 - 1, 0, 1, -1, None, 5, 28], pyarrow.int16()),
+            "k": pyarrow.array([-(2**31), 2**31 - 1, 0, 1, -1, None, 5, 28], pyarrow.int32()),
+            "n": pyarrow.array([-(2**63), 2**63 - 1, 0, 1, -1, None, 5, 28], pyarrow.int64()),
+            "f": pyarrow.array(
+                [math.nan, math.inf, -math.inf, 3.4028234663852886e38, -0.0, None, 5, 28], pyarrow.float32()
+            ),
+            "x": pyarrow.array([math.nan, math.inf, -math.inf, 1.7976931348623157e308, -0.0, None, 5, 28]),
+            "d": pyarrow.array(
+                [Decimal(10**18 - 1), Decimal(1 - 10**18), 0, 1, -1, None, 5, 28], pyarrow.decimal128(18, 0)
+            ),
+        }
+    )
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_every_type_at_its_edges(stored, ansi, on):
+    """Columns enter by casts that fail on nothing, and squares of narrow numbers do not overflow."""
+    ansi(on)
+    source = engines.open_table(stored(extreme_table()))
+    wanted = {
+        **{"day IS NULL": 5, "EXTRACT(year FROM day) = 9999": 1, "EXTRACT(year FROM day) = 1": 1, "day <= day": 3},
+        **{"t IS NULL": 5, "EXTRACT(second FROM t) = 59": 1, "z IS NULL": 5, "z >= '0001-01-01 00:00:00Z'": 3},
+        **{"s IS NULL": 1, "substr(s, 1, 1) = 'a'": 3, "substr(s, 2, 1) = ''": 5, "s = 'a'": 1, "lower(s) = 'é'": 1},
+        **{"b > 100": 1, "b * b * b * b > 0": 6, "f IS NULL": 2, "x IS NULL": 2, "f = f": 6, "x >= 1e299": 2},
+        **{"d * d >= 1e36": 2, "n * n > 1e35": 2, "n - k > 1e9": 1},
+    }
+    assert how_many(source, list(wanted)) == wanted
+    for name, most in (("b", 127), ("h", 2**15 - 1), ("k", 2**31 - 1), ("n", 2**39 - 1)):
+        part = values(source, name, as_grid(-most, most, 1), None)
+        square = part.value * part.value
+        sums = source.table.aggregate(once=made_of.total(part.column), twice=made_of.total(square))
+        known = [min(max(n, -most), most) for n in extreme_table()[name].to_pylist() if n is not None]
+        with_null = sum(n * n for n in known) + most * most  # least and greatest pass over null
+        assert source.found(source.statement(sums)) == {"once": sum(known), "twice": with_null}
+
+
+@pytest.mark.parametrize("client", [False, True])
+def test_broken_texts_are_keys_like_any_other(either, stored, tmp_path, client):
+    """Bytes that are no UTF-8 become the sign for that; a client of Connect would stop at them."""
+    pyarrow.parquet.write_table(extreme_table().select(["s"]), tmp_path / "t.parquet")
+    source = engines.open_table(either(client).read.parquet(str(tmp_path / "t.parquet")))
+    asked = Asking(Setting(source, um.rows(at_most=99), "add-remove")).count(
+        None, um.ApproxDP(1, 1e-6), by=um.discover("s")
+    )
+    found = source.found(asked.statement(SECRET))
+    counts = dict(zip(found["key0"].to_pylist(), found["holders"].to_pylist(), strict=True))
+    assert counts == {"a\ufffd": 2, "\ufffd": 2, "": 1, "a": 1, "é": 1}
+
+
+# ---- rehearsals ----
+
+
+def test_rows_of_a_rehearsal_hold_the_edges_of_every_type(spark):
+    """In one part, so that nothing is moved; every value is there twice, and null."""
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
+
+    kinds = {name: getattr(T, f"{kind}Type")() for name, kind in (("b", "Byte"), ("n", "Long"), ("f", "Float"))}
+    kinds |= {name: getattr(T, f"{kind}Type")() for name, kind in (("x", "Double"), ("s", "String"), ("ok", "Boolean"))}
+    kinds |= {"day": T.DateType(), "t": T.TimestampNTZType(), "z": T.TimestampType(), "d": T.DecimalType(12, 3)}
+    assert {kind.typeName() for kind in kinds.values()} | {"short", "integer"} == STORED.keys()
+    rows = extreme_rows(spark, F, {name: stored_column(kind, False) for name, kind in kinds.items()})
+    assert {one.name: one.dataType for one in rows.schema} == kinds
+    assert rows.rdd.getNumPartitions() == 1
+    assert rows.count() == 2 * SEVERAL
+    for name in kinds:
+        assert rows.filter(F.col(name).isNull()).count() >= 2
+        assert rows.groupBy(name).count().filter("count < 2").count() == 0
+    ends = rows.agg(
+        *(F.array(F.min(name), F.max(name)) for name in ("b", "n", "x", "d")),
+        F.array(F.min(F.unix_date("day")), F.max(F.unix_date("day"))),
+        F.array(F.min(F.unix_micros("z")), F.max(F.unix_micros("z"))),
+        F.array(*(F.max(F.year("t").between(low, high)) for low, high in ((-300000, -200000), (10000, 300000)))),
+        F.max(F.length("s")),
+    ).first()
+    most = Decimal("999999999.999")
+    assert list(ends)[:2] == [[-128, 127], [-(2**63), 2**63 - 1]]
+    assert ends[2][0] == -math.inf
+    assert math.isnan(ends[2][1])
+    assert list(ends)[3:5] == [[-most, most], [-(2**31), 2**31 - 1]]
+    assert list(ends)[5:] == [[-(2**63), 2**63 - 1], [True, True], 100_000]
+
+
+def failing(source):
+    """A whole number that says it is small and is not: with ANSI rules its cast fails on large numbers."""
+    return Expression("to_integer", integer(0, 1), (source.column("x"),))
+
+
+@pytest.mark.parametrize("client", [False, True])
+def test_what_fails_on_some_row_is_refused_before_anything_is_read(either, tmp_path, ansi, client):
+    """In a sum, in a condition, in what a condition guards that no row of the rehearsal has, and beside keys."""
+    ansi(True)
+    pyarrow.parquet.write_table(pyarrow.table({"x": [1.0], "n": [5]}), tmp_path / "t.parquet")
+    session = either(client)
+    session.conf.set("spark.sql.ansi.enabled", "true")
+    source = engines.open_table(session.read.parquet(str(tmp_path / "t.parquet")))
+    bad, table = failing(source), source.table
+    rare = made_of.of_user(made_of.compare("=", source.column("n"), made_of.literal(12345)))
+    for query in (
+        table.aggregate(c=made_of.total(bad)),
+        table.filter(made_of.of_user(made_of.compare(">", bad, made_of.literal(0)))).aggregate(c=made_of.count()),
+        table.aggregate(c=made_of.total(made_of.where(rare, bad, made_of.literal(0)))),
+        table.filter(rare).aggregate(c=made_of.total(bad)),
+        table.filter(rare).select(cell=bad).aggregate(["cell"], c=made_of.count()),
+    ):
+        with pytest.raises(InvalidInput, match="Spark cannot be asked this question, whatever the rows"):
+            source.statement(query, labels=("int64",) if len(query.columns) > 1 else ())
+    fine = table.filter(rare).aggregate(c=made_of.count())
+    assert source.found(source.statement(fine)) == {"c": 0}
+
+
+def test_a_query_is_rehearsed_once_with_each_rule(stored, ansi, monkeypatch):
+    seen = []
+    real = SparkSource._rehearse
+    monkeypatch.setattr(SparkSource, "_rehearse", lambda self, *words: seen.append(words) or real(self, *words))
+    source = engines.open_table(stored(pyarrow.table({"n": [1, 2, 7]})))
+    for on, where, times in ((True, "n > 1", 1), (True, "n > 1", 1), (True, "n > 2", 2), (False, "n > 2", 3)):
+        ansi(on)
+        assert how_many(source, [where])[where] == sum(n > int(where[-1]) for n in (1, 2, 7))
+        assert len(seen) == times
+    source.conditions.clear()
+    how_many(source, ["n > 1"])
+    assert len(seen) == 4  # without ANSI rules this one is new, built again or not
+    source.conditions.clear()
+    how_many(source, ["n > 1"])
+    assert len(seen) == 4
 
 
 # ---- frames that are not row-wise ----

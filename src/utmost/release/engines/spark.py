@@ -1,7 +1,7 @@
 """Spark: a DataFrame, classic or of Spark Connect, asked like any other table.
 
-Questions reach Spark as the typed expressions that DuckDB and PostgreSQL are asked with, too, made into calls of PySpark
-by `spark_columns` and `spark_frames`: no Python functions in the cluster, no rows collected, and no SQL text, because
+Questions reach Spark as the typed expressions that DuckDB and PostgreSQL are asked with, made into calls of PySpark by
+`spark_columns` and `spark_frames`: no Python functions in the cluster, no rows collected, and no SQL text, because
 settings of the user's session (ANSI mode, escapes, what double quotes mean) change how Spark reads text. What leaves
 the cluster is the result of one aggregation: a few integers.
 """

@@ -30,6 +30,7 @@ from utmost.errors import NotRowWise
 from utmost.release.engines.spark_types import EXACT, WIDE, literal, quoted, type_name
 from utmost.release.expressions.types import MOST_ROWS, WIDEST, Type
 from utmost.release.expressions.values import Expression
+from utmost.release.expressions.values import literal as whole_number
 
 PARTS = {"day": "dayofmonth"}
 """Parts of dates whose function has another name."""
@@ -89,7 +90,7 @@ def _signed(table: Any) -> Any:
 
 
 class Columns:
-    """Makes columns of expressions, each once.
+    """Makes columns of expressions, of those that are built alike one: a column takes PySpark a millisecond or two.
 
     Parameters
     ----------
@@ -103,10 +104,13 @@ class Columns:
     def __init__(self, spark: Spark, plain: Columns | None = None) -> None:
         self.spark, self.functions, self.plain = spark, spark.functions, plain
         self._made: dict[Expression, Any] = {}
+        self._first: dict[Expression, Expression] = {}
+        self._alike: dict[Any, Expression] = {}
         self._conditional: dict[Expression, bool] = {}
 
     def column(self, value: Expression) -> Any:
         """The PySpark column of an expression, whose type is Spark's for its own: see `type_name`."""
+        value = self._first_alike(value)
         if value not in self._made:
             if self.plain is not None and not self._has_condition(value):
                 return self.plain.column(value)
@@ -115,6 +119,14 @@ class Columns:
                 _refuse(value.op, "how Spark computes it is not known here")
             self._made[value] = make(value)
         return self._made[value]
+
+    def _first_alike(self, value: Expression) -> Expression:
+        """The first of the expressions that are built alike."""
+        if value not in self._first:
+            parts = tuple(id(self._first_alike(part)) for part in value.parts)
+            key = value.op, value.type, type(value.value), value.value, parts
+            self._first[value] = self._alike.setdefault(key, value)
+        return self._first[value]
 
     def _has_condition(self, value: Expression) -> bool:
         """Whether a condition that somebody wrote is part of an expression."""
@@ -128,7 +140,7 @@ class Columns:
         made = self.column(value)
         return made if type_name(value.type) == name else made.cast(name)
 
-    def _alike(self, *values: Expression) -> list[Any]:
+    def _one_width(self, *values: Expression) -> list[Any]:
         """Whole numbers of different widths as the widest; other values as they are."""
         wide = any(value.type.is_wide for value in values)
         return [self.cast(value, WIDE) if wide else self.column(value) for value in values]
@@ -167,11 +179,11 @@ class Columns:
         return (this == math.inf) | (this == -math.inf)
 
     def _compare(self, value: Expression) -> Any:
-        left, right = self._alike(*value.parts)
+        left, right = self._one_width(*value.parts)
         return left.eqNullSafe(right) if value.value == "same" else SIGNS[value.value](left, right)
 
     def _in(self, value: Expression) -> Any:
-        this, *options = self._alike(*value.parts)
+        this, *options = self._one_width(*value.parts)
         if value.parts[0].type.kind == "float":
             this = this + 0.0  # of many options Spark makes a set, in which -0.0 is not 0.0
         return this.isin(options)
@@ -209,14 +221,14 @@ class Columns:
 
     def _least(self, value: Expression) -> Any:
         """In the widest type, and then in that of the result, which a literal may bound."""
-        parts = self._alike(*value.parts)
+        parts = self._one_width(*value.parts)
         found = getattr(self.functions, value.op)(*parts) if len(parts) > 1 else parts[0]
         return self._narrowed(found, value.type, value.parts)
 
     _greatest = _least
 
     def _clamp(self, value: Expression) -> Any:
-        this, low, high = self._alike(*value.parts)
+        this, low, high = self._one_width(*value.parts)
         found = self.functions.when(this < low, low).when(this > high, high).otherwise(this)
         return self._narrowed(found, value.type, value.parts)
 
@@ -226,8 +238,8 @@ class Columns:
         if value.type.kind == "integer":
             wide = value.type.is_wide or any(part.type.is_wide for part in value.parts)
             left, right = (self.cast(part, WIDE if wide else "bigint") for part in value.parts)
-            found = SIGNS[value.op](left, right)
-            return found.cast(type_name(value.type)) if wide else found  # of DECIMAL: Spark chooses the digits
+            found = SIGNS[value.op](left, right)  # of two DECIMAL(38, 0) one of these again
+            return found.cast("bigint") if wide and not value.type.is_wide else found
         left, right = map(self.column, value.parts)
         return SIGNS[value.op](left, right)
 
@@ -300,20 +312,16 @@ class Columns:
         if not value.type.is_wide:
             return self.functions.sum(self.column(part))
         if part.type.total or part.type.is_wide:
-            return self.functions.sum(self.cast(part, WIDE)).cast(WIDE)
+            return self.functions.sum(self.cast(part, WIDE))
         bits = max(int(part.type.high), -int(part.type.low) - 1).bit_length()
-        this, mask = self.column(part), self.functions.lit(2**PART - 1).cast("bigint")
+        this, mask = self.column(part), self.column(whole_number(2**PART - 1))
         last = (bits - 1) // PART * PART
-        whole = self._scaled(self.functions.sum(self.functions.shiftright(this, last)), last)
-        for start in range(0, last, PART):
+        whole = self.functions.sum(self.functions.shiftright(this, last)).cast(WIDE)
+        for start in range(last - PART, -1, -PART):
             low = self.functions.shiftright(this, start) if start else this
-            whole = (whole + self._scaled(self.functions.sum(low.bitwiseAND(mask)), start)).cast(WIDE)
+            added = self.functions.sum(low.bitwiseAND(mask)).cast(WIDE)
+            whole = whole * self.cast(whole_number(2**PART), WIDE) + added
         return whole
-
-    def _scaled(self, total: Any, bits: int) -> Any:
-        """A whole number of 64 bits, shifted by some, in the type of the wide ones."""
-        power = self.functions.lit(str(2**bits)).cast(WIDE)
-        return (total.cast(WIDE) * power).cast(WIDE) if bits else total.cast(WIDE)
 
     def _count(self, value: Expression) -> Any:
         return self.functions.count(self.column(value.parts[0]) if value.parts else self.functions.lit(1))
