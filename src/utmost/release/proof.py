@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from utmost.accounting import Account
 from utmost.accounting.entries import Entry, LedgerState
 from utmost.errors import BadFile, InvalidInput, UtmostError, shown
+from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE
 from utmost.mechanism.certification import Check
 from utmost.privacy import Level, level_from_json
@@ -47,7 +48,9 @@ def load_answers(path: str | os.PathLike[str]) -> list[tuple[Answer, Verificatio
     `BadFile` for what is no report; a report whose numbers do not fit is returned with the check that fails.
     """
     try:
-        content = json.loads(Path(path).read_bytes())
+        content = parse_json(Path(path).read_bytes())
+    except InvalidInput as reason:
+        raise BadFile(f"{path} cannot be used: {reason} Ask for the report again.") from None
     except (OSError, ValueError, RecursionError):
         raise BadFile(f"{path} is not the JSON file of a report; name the .json file beside its page.") from None
     listed = content if isinstance(content, list) else [content]

@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
+from utmost.exact.json_text import parse_json
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """Names of analysts, data sets and forms: they stand in addresses."""
@@ -102,7 +103,7 @@ class Signer:
         body, _, mark = cookie.partition(".")
         if not hmac.compare_digest(mark.encode(), self._mark("cookie", body).encode()):
             return None
-        content: dict[str, Any] = json.loads(_bytes(body))
+        content: dict[str, Any] = parse_json(_bytes(body))
         return content if content["until"] > time.time() else None
 
     def token(self, cookie: str) -> str:

@@ -8,7 +8,6 @@ needs nothing here. What JSON lacks is known by the argument's name: `privacy` i
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from utmost.accounting.account import Filter, Left, Spent
 from utmost.accounting.entries import Entry
 from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact import Amount
+from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE, canonical_text
 from utmost.privacy import Level, as_level, level_from_json
 from utmost.privacy.written import read_level
@@ -203,13 +203,9 @@ def _written(name: str, value: Any) -> Any:
 def read_json(body: bytes) -> Any:
     """The JSON of a request or reply; numbers that JSON does not have are refused."""
     try:
-        return json.loads(body, parse_constant=_refuse)
+        return parse_json(body)
     except NONSENSE:
         raise InvalidInput(f"the request is not JSON in UTF-8; send an object such as {EXAMPLE}.") from None
-
-
-def _refuse(text: str) -> Any:
-    raise ValueError
 
 
 def write_budget(budget: Budget) -> dict[str, Any]:

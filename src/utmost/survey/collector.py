@@ -18,6 +18,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from utmost.errors import BadFile, InvalidInput
+from utmost.exact.json_text import parse_json, parse_next
 from utmost.exact.saved import NONSENSE, canonical
 from utmost.survey.form import SHOWN, Form
 from utmost.survey.respondent_page import MODULE, module_text, page_of_form
@@ -78,14 +79,14 @@ class Collector:
                 "day": datetime.now(UTC).date().isoformat(),
                 "form": self.form.identity[:SHOWN],
                 "receipt": receipt,
-                "responses": json.loads(body)["responses"],
+                "responses": parse_json(body)["responses"],
             }
         )
         with self._lock, self.file.open("ab+") as kept:
             _lock_file(kept)
             kept.seek(self._read_to)
             new = kept.read()  # another process may have appended
-            self._seen |= {str(json.loads(old)["receipt"]) for old in new.splitlines() if old.strip()}
+            self._seen |= {str(parse_json(old)["receipt"]) for old in new.splitlines() if old.strip()}
             self._read_to += len(new)
             if receipt in self._seen:
                 return False
@@ -102,7 +103,7 @@ class Collector:
 def read_sent(body: bytes | str, form: Form) -> tuple[str, tuple[Any, ...]]:
     """The receipt and the responses that a respondent's browser sent, checked against the form."""
     try:
-        content = json.loads(body)
+        content = parse_json(body)
         whose, receipt, responses = (content[name] for name in ("form", "receipt", "responses"))
     except NONSENSE:
         raise InvalidInput("this is not a response as the page of a form makes it.") from None
@@ -124,14 +125,14 @@ def read_collected(files: Iterable[str | os.PathLike[str]], form: Form) -> list[
             text = Path(file).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as problem:
             raise BadFile(f"{file} cannot be read: {problem}.") from None
-        decoder, place, number = json.JSONDecoder(), 0, 0
+        place, number = 0, 0
         while place < len(text):
             if text[place].isspace():
                 place += 1
                 continue
             number += 1
             try:
-                content, place = decoder.raw_decode(text, place)
+                content, place = parse_next(text, place)
                 receipt, responses = read_sent(json.dumps(content), form)
             except (InvalidInput, *NONSENSE) as problem:
                 why = problem if isinstance(problem, InvalidInput) else "it is not JSON, or cut short."
