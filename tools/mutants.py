@@ -59,6 +59,7 @@ COVERED = {
     "mechanism/decaying": (CERTIFIED, "design/finite/test_optimum"),
     "exact/arithmetic": ("exact/test_arithmetic", CERTIFIED, "accounting/test_filters"),
     "exact/saved": ("solution/test_solution",),
+    "exact/json_text": ("exact/test_json_text",),
     "solution/solution": ("solution/test_solution", CERTIFIED),
     "checking/binary": (*CHECKING, "design/binary/test_extension", "design/binary/test_share_test"),
     "checking/bounds": (*CHECKING, "design/finite/test_optimum"),
@@ -157,7 +158,9 @@ BY_HAND = [
     ("mechanism/violations", "if level.exponent > MOST_BITS:", "if False:"),
     ("exact/arithmetic", "abs(int(match[1][:12])) > MOST_EXPONENT", "abs(int(match[1][:3])) > MOST_EXPONENT"),
     ("exact/saved", "if not isinstance(stated, str):", "if False:"),
-    ("exact/saved", ", parse_constant=_refuse_constant", ""),
+    ("exact/json_text", ", parse_constant=_refuse_constant", ""),
+    ("exact/json_text", "if len(found) < len(pairs):", "if False:"),
+    ("exact/json_text", "if math.isinf(number):", "if False:"),
     ("accounting/account", "if len(entry.used) >= entry.slots:", "if len(entry.used) > entry.slots:"),
     ("accounting/account", "if question_key(asked) != key:", "if False:"),
     (
