@@ -75,7 +75,7 @@ class ChoiceFacts:
     Attributes
     ----------
     solution : the choice
-    laws : every mechanism that was looked at, by name
+    laws : the chosen mechanism and those by a formula, by name
     """
 
     solution: Solution
@@ -104,7 +104,7 @@ class ChoiceFacts:
 
     @cached_property
     def compared(self) -> dict[str, dict[str, Estimate]]:
-        """Every loss's average for every mechanism that was looked at."""
+        """Every loss's average for the chosen mechanism and for those by a formula."""
         prior = self._prior
         return {
             name: {loss: _average(law, prior, loss) for loss in law.contest.losses} for name, law in self.laws.items()
@@ -196,9 +196,15 @@ def choice_facts(solution: Solution) -> ChoiceFacts:
         if facts.solution is solution:
             return facts
     contest = contest_of(problem.question, problem.space, problem.data)
-    return ChoiceFacts(
-        solution, {each.name: each for each in _closed_forms(contest, problem.privacy)} | {law.name: law}
-    )
+    return ChoiceFacts(solution, _comparable(contest, problem.privacy, law))
+
+
+def _comparable(contest: Contest, level: Level, chosen: ChoiceLaw) -> dict[str, ChoiceLaw]:
+    """The mechanisms that losses are stated of, by name: those by a formula, and the one that was chosen.
+
+    Not a linear program's that was tried and lost more: nobody who has the chosen one alone can state its loss again.
+    """
+    return {each.name: each for each in _closed_forms(contest, level)} | {chosen.name: chosen}
 
 
 _RECENT: deque[ChoiceFacts] = deque(maxlen=128)
@@ -229,7 +235,7 @@ def _facts(contest: Contest, level: Level, loss: str, prior: Any, data: Any, pro
     if programs and not evidence and bound is not None and value - bound > ENOUGH * value:
         bound, evidence = _by_triples(problem, bound)
     certificate = _certificate(chosen, list(losses), loss, Estimate(value, error), bound, evidence, weighed)
-    found = ChoiceFacts(Solution(problem, chosen, value, certificate), {law.name: law for law in laws})
+    found = ChoiceFacts(Solution(problem, chosen, value, certificate), _comparable(contest, level, chosen))
     _RECENT.append(found)
     return found
 
