@@ -52,7 +52,8 @@ from utmost.mechanism.violations import find_violation
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Certificate, Problem, Solution, certificate_of, proved_bound
+from utmost.solution.sentences import compared_words, proof_of_choice
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
 from utmost.space.folds import can_fold, folded, folded_places, folded_space
@@ -228,40 +229,32 @@ def _facts(contest: Contest, level: Level, loss: str, prior: Any, data: Any, pro
     listed = None if prior is None else [[list(tally), weight] for tally, weight in prior]
     losses = {law.name: _average(law, weighed, loss) for law in laws}
     chosen = min(laws, key=lambda law: losses[law.name].value)
-    value, error = losses[chosen.name]
+    value = losses[chosen.name].value
     question = "choice.winner" if isinstance(contest, Votes) else "choice.quantile"
     problem = Problem(question, contest.tallies, level, {"loss": loss, "prior": listed, **dict(data)})
     bound = _bound(problem, contest, evidence)
     if programs and not evidence and bound is not None and value - bound > ENOUGH * value:
         bound, evidence = _by_triples(problem, bound)
-    certificate = _certificate(chosen, list(losses), loss, Estimate(value, error), bound, evidence, weighed)
+    certificate = _certificate(problem, chosen, list(losses), value, bound, evidence)
     found = ChoiceFacts(Solution(problem, chosen, value, certificate), _comparable(contest, level, chosen))
     _RECENT.append(found)
     return found
 
 
 def _certificate(
+    problem: Problem,
     law: ChoiceLaw,
     compared: list[str],
-    loss: str,
-    value: Estimate,
+    value: float,
     bound: float | None,
     evidence: dict[str, Any],
-    prior: WeighedTallies,
 ) -> Certificate:
-    quantity = {"zero-one": "probability of a wrong answer", "shortfall": "expected votes behind the winner"}
-    words = quantity.get(loss, f"expected {loss} loss") + " under the prior"
-    among = f"the least expected loss of {', '.join(compared)}" if len(compared) > 1 else "nothing else was tried"
-    notes = (f"the value is {prior.words}" + (f"; standard error {value.error:.2g}" if value.error else ""),)
+    """What is proved of a choice, and of which others it errs least."""
+    among = compared_words(compared)
     if bound is None:
-        return Certificate("unproved", among, words, law.name, notes=notes)
-    reason = "chains of tallies between two winners bound every private choice (proof in docs/theory.md)"
-    if "sides" in evidence:
-        reason = f"dual prices where three are close, and {reason}"
-    elif evidence:
-        reason = "linear programming duality over all private choices on the listed tallies"
-    gap = abs(value.value - bound)
-    return Certificate("bound", f"{among}; {reason}", words, law.name, bound, gap, evidence, notes)
+        return certificate_of(problem, law, "unproved", reason=among)
+    reason = f"{among}; {proof_of_choice(evidence)}"
+    return certificate_of(problem, law, "bound", bound, abs(value - bound), evidence, reason)
 
 
 def _bound(problem: Problem, contest: Contest, evidence: dict[str, Any]) -> float | None:
