@@ -31,7 +31,7 @@ from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL, TI
 from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours
 from utmost.solution import Verification
-from utmost.solution.solution_file import solution_from_json
+from utmost.solution.solution_file import require_small_numbers, solution_from_json
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -143,6 +143,7 @@ def answer_from_json(content: Any) -> Answer:
             "this is an answer without its proof, as --json prints it; a report has both: ask again with --report "
             "page.html, which costs nothing where a ledger is kept, and verify page.json."
         )
+    require_small_numbers(content)
     try:
         level = level_from_json({k: v for k, v in content["privacy"].items() if k not in ("words", "numbers")})
         terms = Terms(as_unit(content["unit"]), require_neighbours(content["neighbours"]))

@@ -261,6 +261,11 @@ class Solution:
             optimality, gap = checker(problem, self)
         except UtmostError as reason:  # any other error would be a mistake of ours, not of the file
             optimality, gap = (Check("optimality", False, f"the evidence cannot be used: {reason}"),), float("inf")
+        except (ArithmeticError, MemoryError) as reason:
+            if not self.from_file:
+                raise
+            detail = f"a number of the file is too large, or too small, to be checked ({type(reason).__name__})"
+            optimality, gap = (Check("optimality", False, detail),), float("inf")
         expected = claim if expected == "as stated" else expected  # the checker looks at what is claimed
         unchecked = expected == "theorem" and problem.question not in BOUNDED and self.certificate.bound is not None
         if claim != expected or claim not in CLAIMS or unchecked:
