@@ -74,6 +74,9 @@ def _proved(content: Any) -> tuple[Answer, Verification]:
         wrong += list(stated)  # what nobody recomputes is nobody's word
     except UtmostError as reason:  # any other error would be a mistake of ours, not of the file
         return answer, replace(found, checks=(*found.checks, Check("numbers", False, str(reason))))
+    except (ArithmeticError, MemoryError) as reason:
+        detail = f"a number of the report is too large, or too small, to be checked ({type(reason).__name__})"
+        return answer, replace(found, checks=(*found.checks, Check("numbers", False, detail)))
     named = ", ".join(sorted(wrong)[:MOST_NAMED]) + (
         f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
     )
@@ -86,7 +89,7 @@ def confirmed(answer: Answer, account: Account) -> Check:
 
     A report proves what follows from its numbers, and not that they were ever drawn: a forged one may be consistent.
     """
-    name = f"report: {answer.question.words}"
+    name = f"report: {answer.question.words!r}"  # the publisher's own words, on one line
     if answer.dataset != account.dataset:
         return Check(name, False, f"it is about the data set {shown(answer.dataset)}")
     mine = json.loads(json.dumps(answer.question.identity))
