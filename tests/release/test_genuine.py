@@ -80,9 +80,9 @@ def session(neighbours, at_most, unit="rows"):
     units = {
         "rows": lambda: um.rows(at_most=at_most),
         "people": lambda: um.people("who", rows_each=2, at_most=max(at_most // 2, 1)),
-        "tiers": lambda: um.rows(at_most=at_most, tiers={"town = 'Ash'": (0.1, max(at_most // 3, 1))}),
+        "tiers": lambda: um.rows(at_most=at_most, tiers={"town = 'Ash'": (10, max(at_most // 3, 1))}),
     }
-    budget = 10**6 if unit == "tiers" else um.ApproxDP(10**6, 0.999)
+    budget = 100 if unit == "tiers" else um.ApproxDP(10**6, 0.999)
     return um.Session(TABLE, unit, units[unit](), neighbours, budget=budget)
 
 
