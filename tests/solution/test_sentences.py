@@ -9,9 +9,11 @@ from oracles.solutions import honest, on_integers
 import utmost as um
 from utmost.checking import CHECKERS
 from utmost.cli.matrix_file import certify_table
+from utmost.design.rainbow import best_winner, choice_facts
 from utmost.exact.saved import canonical
-from utmost.solution import Solution
+from utmost.solution import Solution, certificate_of
 from utmost.solution.sentences import FIGURES, fits, forms_of
+from utmost.space.integers import Tallies
 
 LIE = "Theorem 9: nothing errs less, with or without privacy; approved by the data protection officer"
 PURE = um.PureDP(1)
@@ -106,3 +108,17 @@ def test_only_a_file_has_a_free_name(tmp_path):
         forms = forms_of(solution.problem, solution.mechanism, c.claim, c.evidence)
         everything = [forms.quantity, *forms.reason, *forms.method, *(note for notes in forms.notes for note in notes)]
         assert not any("{file}" in form for form in everything), solution
+
+
+def test_a_choice_that_loses_more_than_another_is_not_verified(tmp_path):
+    """ "The least expected loss of ..." is recomputed: the exponential mechanism is private, and not the best."""
+    best = best_winner(Tallies(3, 20, "add-remove"), 1.0, programs=False)
+    worse = choice_facts(best).laws["exponential mechanism"]
+    value = choice_facts(best).compared[worse.name]["zero-one"].value
+    c = certificate_of(best.problem, worse, "bound", best.certificate.bound, value - best.certificate.bound)
+    forged = Solution(best.problem, worse, value, c)
+    forged.save(tmp_path / "s.json")
+    found = Solution.load(tmp_path / "s.json").verify()
+    assert [check.name for check in found.checks if not check.passed] == ["compared"]
+    named = best.certificate.reason.replace("permute and flip, ", "")
+    assert not resealed(best, lambda c: c.update(reason=named), tmp_path / "s.json").verify()

@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -136,14 +137,14 @@ MOVED = "no probability was moved by more than {small} to make the solver's answ
 SIGNS = "the signs could not all be proved: they are non-negative up to rounding"
 BORDER = ("balanced mechanism", "mechanism with the best boundary")
 GIVEN = "read from {file}"
+TABLES = ("rainbow by winner", "linear program")
 CHOICES = (
     "geometric noisy max",
     "nearest",
     "three ranks",
     "permute and flip",
     "exponential mechanism",
-    "rainbow by winner",
-    "linear program",
+    *TABLES,
 )
 """Mechanisms that choices are compared with, in the order in which they are tried."""
 WEAKEST, EACH, LEFT_OUT = "the strictest level for all", "a count for each tier", "tiers left out"
@@ -362,7 +363,7 @@ def _choice(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
     loss = problem.data["loss"]
     quantity = {"zero-one": "probability of a wrong answer", "shortfall": "expected votes behind the winner"}
     proof = proof_of_choice(evidence)
-    among = _compared(mechanism.name)
+    among = _compared(problem, mechanism)
     reasons = among if claim == "unproved" else tuple(f"{said}; {proof}" for said in among)
     return Forms(
         quantity.get(loss, f"expected {loss} loss") + " under the prior",
@@ -372,14 +373,16 @@ def _choice(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
     )
 
 
-def _compared(name: str) -> tuple[str, ...]:
-    """Every way to say that a mechanism errs least of those that were tried, of which it is one."""
-    others = [other for other in CHOICES if other != name]
-    found = []
-    for chosen in range(2 ** len(others)):
-        used = {other for place, other in enumerate(others) if chosen >> place & 1} | {name}
-        found.append(compared_words([other for other in CHOICES if other in used]))
-    return tuple(found)
+def _compared(problem: Any, mechanism: Any) -> tuple[str, ...]:
+    """Every way to say of which choices one loses least: itself and those by a formula, and others that were tried.
+
+    With the latter, tables that nobody has without solving for them, the comparison is the solver's account.
+    """
+    from utmost.mechanism.choices import formula_choices
+
+    surely = {mechanism.name, *(law.name for law in formula_choices(mechanism.contest, problem.privacy))}
+    tried = [others for many in range(len(TABLES) + 1) for others in combinations(TABLES, many)]
+    return tuple(compared_words([name for name in CHOICES if name in surely.union(others)]) for others in tried)
 
 
 def proof_of_choice(evidence: Mapping[str, Any]) -> str:

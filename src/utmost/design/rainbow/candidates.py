@@ -27,14 +27,9 @@ from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.choice_tables import MOST_FOLDED, MOST_LISTED, ChoiceTable, FoldedTable, LeadLines, TallyTable
 from utmost.mechanism.choices import (
     ChoiceLaw,
-    Exponential,
-    NearestChoice,
-    NoisyMax,
-    PermuteAndFlip,
-    ThreeRanks,
-    can_draw,
+    formula_choices,
 )
-from utmost.mechanism.contests import Contest, Ranks, Votes, contest_of
+from utmost.mechanism.contests import Contest, Votes, contest_of
 from utmost.mechanism.sampling import WORD
 from utmost.mechanism.sure_places import rows_within, sure_places
 from utmost.mechanism.tally_averages import (
@@ -50,7 +45,6 @@ from utmost.mechanism.tally_averages import (
 )
 from utmost.mechanism.violations import find_violation
 from utmost.privacy import ApproxDP, Level
-from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
 from utmost.solution import Certificate, Problem, Solution, certificate_of, proved_bound
 from utmost.solution.sentences import compared_words, proof_of_choice
@@ -283,20 +277,10 @@ def _by_triples(problem: Problem, bound: float) -> tuple[float, dict[str, Any]]:
 
 def _closed_forms(contest: Contest, level: Level) -> list[ChoiceLaw]:
     """What is private by a formula, or on lines of leads."""
-    laws: list[ChoiceLaw] = []
-    pure = pure_within(level)
-    if pure is not None:
-        one, fine = decay_above(pure), decay_above(pure, contest.score_reach)
-        if 0 < one < 1 and can_draw(one):
-            laws.append(NoisyMax(contest, pure, one))
-        if isinstance(contest, Ranks) and one > 0 and (contest.size - 1) * one <= 1:
-            laws.append(NearestChoice(contest, pure, one))
-        if isinstance(contest, Ranks) and contest.size == 3 and one > 0 and one + one**2 <= 1:
-            laws.append(ThreeRanks(contest, pure, one))
-        if 0 < fine < 1:
-            laws += [PermuteAndFlip(contest, pure, fine), Exponential(contest, pure, fine)]
-        if contest.size * min(contest.most_lead / contest.lead_reach, FAR / max(pure.log_growth, 1e-9)) > MOST_ON_LINES:
-            return laws
+    laws, pure = formula_choices(contest, level), pure_within(level)
+    far = math.inf if pure is None else FAR / max(pure.log_growth, 1e-9)
+    if pure is not None and contest.size * min(contest.most_lead / contest.lead_reach, far) > MOST_ON_LINES:
+        return laws
     lines = _lead_lines(contest, level)
     return laws if lines is None else [*laws, lines]
 
