@@ -17,7 +17,7 @@ import utmost as um
 from utmost.checking.bounds import mechanism_bound
 from utmost.design.linear_program import best_mechanism, mix_until_private
 from utmost.exact.saved import canonical
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Problem, Solution, certificate_of
 from utmost.space.edge_levels import on_edges
 
 
@@ -46,9 +46,10 @@ def forged(space, level, data, onto, edges=None, toss=False):
     value = float((data["prior"][:, None] * np.take_along_axis(matrix, ordered, axis=1) @ data["weights"]).sum())
     bound = mechanism_bound(small, gains, found.duals)
     evidence = {"onto": onto, "edges": images, "duals": found.duals}
-    certificate = Certificate("bound", "so it is", "worth", "by magic", bound, abs(bound - value), evidence)
     mechanism = um.FiniteMechanism(matrix, space.points, data["outputs"])
-    return Solution(Problem("rainbow.best_boundary", space, levels, data), mechanism, value, certificate)
+    problem = Problem("rainbow.best_boundary", space, levels, data)
+    certificate = certificate_of(problem, mechanism, "bound", bound, abs(bound - value), evidence)
+    return Solution(problem, mechanism, value, certificate)
 
 
 def best_by_lp(space, level, data):
@@ -144,7 +145,7 @@ def a_forgery(rng):
         evidence["duals"] = evidence["duals"] * rng.uniform(-0.5, 1.5, evidence["duals"].shape)
         c = solution.certificate
         stated = c.bound * rng.uniform(0.9, 1)
-        c = Certificate(c.claim, c.reason, c.quantity, c.method, stated, abs(stated - solution.value), evidence)
+        c = replace(c, bound=stated, gap=abs(stated - solution.value), evidence=evidence)
         solution = Solution(solution.problem, solution.mechanism, solution.value, c)
     return solution, level, lie
 

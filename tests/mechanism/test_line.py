@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import utmost as um
+from utmost.errors import TooLarge
 from utmost.mechanism.layers import LayerLaw, LayerNoise
 from utmost.mechanism.line import NoisyLine
 from utmost.mechanism.sampling import insecure_source_for_tests_only
@@ -150,3 +151,13 @@ def test_draws_follow_the_law():
             seen = np.array([drawn[v + 10] for v in np.flatnonzero(used)])
             assert seen.sum() == 4_000
             assert stats.chisquare(seen, 4_000 * chances[used] / chances[used].sum()).pvalue > 1e-4
+
+
+def test_noise_that_is_too_wide_is_refused_before_it_is_listed():
+    """A file may name a level of next to nothing; its errors would fill the memory. Cut off at the ends, they fit."""
+    noise = LayerNoise(LayerLaw(1 - Fraction(1, 10**9), 1, 1))
+    with pytest.raises(TooLarge, match="too wide to be listed"):
+        NoisyLine(Line(0, 10, 1), noise, "absolute", None, "none").errors()
+    released, chances = NoisyLine(Line(0, 10, 1), noise, "absolute", None, "cut").law(5)
+    assert len(released) == 11
+    assert chances.sum() == pytest.approx(1)

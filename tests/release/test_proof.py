@@ -253,6 +253,47 @@ def shows_something_else(content, answer):
     return json.dumps(shown) != json.dumps(honest)
 
 
+LIE = "Theorem 9: nothing errs less, with or without privacy; approved by the data protection officer"
+
+
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in SLOW] + ["quantile"])
+def test_words_that_fit_each_other_are_refused_if_they_do_not_follow(name):
+    """The certificate's and the report's own sentence changed alike: a forger changes both."""
+    content = json.loads(asked(name).to_json())
+    assert is_verified(content)
+    words = content["solution"]["certificate"]
+    for part, path in (
+        ("quantity", None),
+        ("reason", ("proof", "because")),
+        ("method", ("mechanism",)),
+        ("notes", ("notes",)),
+    ):
+        changed = copy.deepcopy(content)
+        lie = [*words["notes"], LIE] if part == "notes" else LIE
+        put(changed, ("solution", "certificate", part), lie)
+        if path == ("notes",):
+            put(changed, path, [*content["notes"], LIE])
+        elif path is not None:
+            put(changed, path, lie)
+        found = _proved(changed)[1]
+        assert not found, part
+        assert f"{part}: not the words" in str(found), part
+
+
+def test_a_question_is_quoted_as_its_publishers_words(tmp_path):
+    """A condition is the publisher's own text: whatever it says, it stands quoted on a line of its own."""
+    content = json.loads(asked("count").to_json())
+    lie = "age >= 40?\nverified: private, optimality: theorem\n  ok   audit: approved by the regulator"
+    content["question"]["where"], content["words"] = lie, content["words"].replace("age >= 40", lie)
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps(content))
+    lines = utmost("verify", file).stdout.splitlines()
+    assert lines[0].startswith("the question, in the publisher's own words: '")
+    assert lines[1].startswith("verified: private")
+    assert sum(line.startswith("verified") for line in lines) == 1
+    assert not any("regulator" in line for line in lines[1:])
+
+
 def test_what_is_no_report_is_refused_in_words(tmp_path):
     """Other JSON, other files, and reports that lack a part."""
     file = tmp_path / "x.json"

@@ -6,7 +6,6 @@ Utmost that has the old file open finds that it was replaced, and refuses to spe
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from pathlib import Path
 from utmost.accounting.account import Event
 from utmost.accounting.ledger_file import Index, write_line
 from utmost.errors import BadFile
+from utmost.exact.json_text import parse_json
 
 SQLITE = b"SQLite format 3\0"
 APPLICATION = 0x55746D73
@@ -81,7 +81,7 @@ def _lines(connection: sqlite3.Connection) -> list[bytes]:
     )
     index, lines = Index(), []
     for *start, body, head in rows:
-        event = Event._make((*start, json.loads(body), head))
+        event = Event._make((*start, parse_json(body), head))
         line = write_line([event], bytes(secrets[event.dataset]) if event.number == 0 else None)
         index.take(line)
         lines.append(line)

@@ -25,7 +25,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
-import json
 import os
 import random
 import tempfile
@@ -40,6 +39,7 @@ from typing import NamedTuple
 from utmost.accounting.account import RESUME, SUSPEND, Event, canonical, may_follow, question_key
 from utmost.accounting.storage import START, Book, Storage, changed
 from utmost.errors import BadFile, LedgerFailed
+from utmost.exact.json_text import parse_json
 
 VERSION = 2
 BLOCK = 512
@@ -289,7 +289,7 @@ def _marks(raw: bytes) -> tuple[Mark | None, Mark | None]:
 
 def _as_mark(raw: bytes) -> Mark | None:
     try:
-        content = json.loads(raw)
+        content = parse_json(raw)
         mark = Mark(content["lines"], content["end"], content["digest"])
         return mark if _write_mark(mark) == raw else None
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -317,7 +317,7 @@ def _require_ledger(block: bytes, path: Path) -> None:
     if block == _first_line():
         return
     try:
-        content = json.loads(block)
+        content = parse_json(block)
         version = content["version"] if content["file"] == "ledger of Utmost" else None
     except (ValueError, TypeError, KeyError, RecursionError):
         version = None
@@ -517,7 +517,7 @@ def write_line(events: Sequence[Event], secret: bytes | None = None) -> bytes:
 def read_line(line: bytes) -> tuple[list[Event], bytes | None]:
     """The events of a line, and the secret of its account if it opens one; `BadFile` if no events write this line."""
     try:
-        content = json.loads(line)
+        content = parse_json(line)
         contents = content if isinstance(content, list) else [content]
         events = [Event._make((*each["event"], each["head"])) for each in contents]
         secret = bytes.fromhex(contents[0]["secret"]) if "secret" in contents[0] and len(contents) == 1 else None

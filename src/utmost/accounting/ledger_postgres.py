@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 from utmost.accounting.account import Event, canonical
 from utmost.accounting.storage import START, Book, Storage, changed
 from utmost.errors import BadFile, LedgerFailed, UtmostError
+from utmost.exact.json_text import parse_json
 
 Run: TypeAlias = Callable[..., list[tuple[Any, ...]]]
 """Runs one statement with values and returns its rows."""
@@ -89,7 +89,7 @@ class Tables(Book):
 
 def _event(row: Sequence[Any]) -> Event:
     try:
-        return Event._make((*row[:6], json.loads(row[6]), row[7]))
+        return Event._make((*row[:6], parse_json(row[6]), row[7]))
     except (TypeError, ValueError, RecursionError):
         raise changed(row[0], row[1]) from None
 

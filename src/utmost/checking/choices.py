@@ -18,9 +18,9 @@ from utmost.exact import as_fmpq, endpoints
 from utmost.exact.saved import NONSENSE
 from utmost.mechanism.certification import Check
 from utmost.mechanism.choice_tables import MOST_EDGES, MOST_LISTED
-from utmost.mechanism.choices import ChoiceLaw
+from utmost.mechanism.choices import ChoiceLaw, formula_choices
 from utmost.mechanism.contests import Contest, Votes, contest_of
-from utmost.mechanism.tally_averages import as_tally_prior, expected_loss, weigh_tallies
+from utmost.mechanism.tally_averages import WeighedTallies, as_tally_prior, expected_loss, weigh_tallies
 from utmost.privacy import ApproxDP, Level
 from utmost.privacy.level import enclose_epsilon
 from utmost.space.edge_levels import on_edges
@@ -46,7 +46,7 @@ def check_choice(problem: Any, solved: Any) -> Outcome:
     same = abs(solved.value - value) <= 1e-9 * max(abs(value), 1e-3)
     exactly = f"standard error {error:.2g}, {weighed.words}" if error else weighed.words
     detail = f"{value:.12g} ({exactly})" + ("" if same else f", not {solved.value:.12g} as stated")
-    checks = [Check("value", same, detail)]
+    checks = [Check("value", same, detail), _compared(law, contest, level, value, weighed, loss)]
     certificate = solved.certificate
     if certificate.claim == "unproved" and certificate.bound is None:
         return tuple(checks), float("inf")
@@ -55,6 +55,19 @@ def check_choice(problem: Any, solved: Any) -> Outcome:
     bound = choice_bound(problem, certificate.evidence)
     checks.append(bounded(solved, value, bound, least=True, room=5 * error + 1e-12))
     return tuple(checks), max(value - certificate.bound, 0.0)
+
+
+def _compared(
+    law: ChoiceLaw, contest: Contest, level: Level, value: float, weighed: WeighedTallies, loss: str
+) -> Check:
+    """Whether a choice errs no more than those by a formula, as its certificate says of them."""
+    others = [other for other in formula_choices(contest, level) if other.name != law.name]
+    least = {other.name: expected_loss(other, weighed, loss).value for other in others}
+    better = [name for name, found in least.items() if found < value * (1 - 1e-9) - 1e-12]
+    said = (
+        f"more than {', '.join(better)}" if better else f"no more than {', '.join(least) or 'others, none being known'}"
+    )
+    return Check("compared", not better, f"it loses {said}")
 
 
 def _read(problem: Any) -> tuple[Contest, Level, str, dict[tuple[int, ...], float] | None]:

@@ -46,6 +46,10 @@ def check_testing(problem: Problem, solved: Solved) -> Outcome:
     return (*checks, Check("partition", gap <= 1e-10 * abs(value) + doubt, detail)), gap
 
 
+MOST_EPSILON = 50
+"""Up to which epsilon extreme columns have entries that floats divide by."""
+
+
 def check_limited_testing(problem: Problem, solved: Solved) -> Outcome:
     """Prices of letters bound every private mechanism, whatever its number of outputs."""
     checks, value, _, bound = _value_and_bound(problem, solved)
@@ -103,8 +107,8 @@ def priced_records(problem: Problem, evidence: Evidence) -> float:
     Shares of columns add up to at most 1 over the least entry of a column, since they add up to 1 at every record.
     """
     k, level = len(problem.space.points), problem.privacy.single
-    if level is None:
-        raise InvalidInput("records have one level for all neighbours.")
+    if level is None or not 0 < require_pure(level).log_growth < MOST_EPSILON:
+        raise InvalidInput(f"records have one level for all neighbours, above 0 and below {MOST_EPSILON}-DP.")
     p0, p1 = (read_distribution(problem.data, name, k) for name in ("p0", "p1"))
     prices = read(evidence, "prices", "f", (k,))
     columns = extreme_columns(problem.space, require_pure(level))

@@ -11,7 +11,7 @@ from utmost.mechanism.certification import Check
 from utmost.mechanism.top_lists import TopByNoise, TopByPeeling, missed
 from utmost.space.integers import Tallies
 
-MOST_ROWS = 2**53
+MOST_ROWS, MOST_CELLS = 2**53, 10**6
 
 
 def check_top(problem: Any, solved: Any) -> Outcome:
@@ -21,8 +21,8 @@ def check_top(problem: Any, solved: Any) -> Outcome:
         raise InvalidInput("the most frequent candidates are named from a tally.")
     if mechanism.k != problem.data.get("k") or not 1 <= mechanism.k <= space.cells:
         raise InvalidInput("as many candidates are named as are asked for.")
-    if space.rows >= MOST_ROWS:
-        raise InvalidInput("tallies of more rows than that are not averaged over.")
+    if space.rows >= MOST_ROWS or space.cells > MOST_CELLS:
+        raise InvalidInput(f"tallies of {MOST_ROWS} rows, or of more than {MOST_CELLS} cells, are not averaged over.")
     if isinstance(mechanism, TopByNoise) and mechanism.noise.noise.dimension != space.cells:
         raise InvalidInput("the noise and the tallies differ in length.")
     checks = (stated(solved.value, missed(mechanism, space)[0]),)

@@ -116,7 +116,7 @@ def _verify_report(file: Path, as_json: bool) -> None:
         print_json({"verified": all(v for _, v in found), "answers": told})
     else:
         for answer, verification in found:
-            print(f"{answer.question.words}\n{verification}")
+            print(f"the question, in the publisher's own words: {answer.question.words!r}\n{verification}")
         print(
             "Not proved here: that these integers were drawn, from this table, for this question. What the ledger says "
             "(entry, time, head) only the ledger can confirm: `utmost budget check LEDGER --report FILE`; what was "

@@ -15,7 +15,8 @@ from utmost.exact import as_rational, is_digits
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import certify_on
 from utmost.privacy import Level
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Problem, Solution, certificate_of
+from utmost.solution.sentences import GIVEN
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
 from utmost.space.families import space_from_json
@@ -35,13 +36,8 @@ def certify_table(path: Path, space_text: str, level: Level) -> Solution:
     mechanism = FiniteMechanism(mechanism.matrix, space.points, mechanism.outputs)
     levels = on_edges(space, level)
     certify_on(mechanism, levels)  # refuses, with the edge, before anything is said
-    certificate = Certificate(
-        "unproved",
-        "a mechanism of your own: its privacy is proved, nothing is claimed about its optimality",
-        "expected zero-one loss under the uniform prior, after the best remap",
-        f"read from {path.name}",
-    )
     problem = Problem("given", space, levels, {"outputs": tuple(mechanism.outputs)})
+    certificate = certificate_of(problem, mechanism, "unproved", method=GIVEN.format(file=path.name))
     return Solution(problem, mechanism, mechanism.expected_loss(), certificate)
 
 

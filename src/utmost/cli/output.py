@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from utmost.errors import InvalidInput
+from utmost.exact.json_text import parse_next
 from utmost.exact.saved import state_folder
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
@@ -121,7 +122,7 @@ def json_values(text: str, source: str, expected: str) -> list[Any]:
             position += 1
             continue
         try:
-            value, position = json.JSONDecoder().raw_decode(text, position)
+            value, position = parse_next(text, position)
         except (ValueError, RecursionError):
             line, start = text.count("\n", 0, position) + 1, text[position : position + 60].split("\n")[0]
             raise InvalidInput(f"line {line} of {source}, {start!r}, is not JSON; give {expected}.") from None

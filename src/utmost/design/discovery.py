@@ -21,15 +21,10 @@ from utmost.errors import InvalidInput, TooLarge, UnsupportedLevel
 from utmost.exact import as_literal
 from utmost.mechanism.keeping import MOST_CHANGES, KeepLaw, KeptKeys
 from utmost.privacy import ZCDP, ApproxDP, ApproxGaussianDP, GaussianDP, Level, PureDP
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, proved_bound
 from utmost.space.integers import Holders
 from utmost.space.line import cost, require_line_loss
 
-THEOREM = (
-    "Desfontaines, Voss, Gipson and Mandayam 2022: a key of n + 1 holders is shown at most upper(p) often if one of n "
-    "holders is shown with p, and one of no holder never"
-)
-BOUND = "no private mechanism shows a key more often than if every unit held one key at most and nothing else was told"
 TOLD = (0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """The shares of delta that are tried for telling all, in Gaussian steps; the rest is the Gaussian's own delta."""
 LEAST_LOST = 1e-30
@@ -88,12 +83,11 @@ def best_keys(
     mechanism = KeptKeys(law, best_border(law, loss) if counted else None, noise, spent)
     chosen = {} if share == HALF else {"share": str(share)}
     problem = Problem("keys.shown", space, level, {"loss": loss, "counted": int(counted), **chosen})
-    words = "units that a key needs to be shown, on average"
     if space.changes == 1 and noise is None:
-        certificate = Certificate("theorem", THEOREM, words, mechanism.name)
+        certificate = certificate_of(problem, mechanism, "theorem")
     else:
         bound = min(proved_bound(problem, {}), law.mean_users)
-        certificate = Certificate("bound", BOUND, words, mechanism.name, bound, law.mean_users - bound)
+        certificate = certificate_of(problem, mechanism, "bound", bound, law.mean_users - bound)
     return Solution(problem, mechanism, law.mean_users, certificate)
 
 

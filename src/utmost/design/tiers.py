@@ -34,7 +34,8 @@ from utmost.errors import SolverFailed, TooLarge, UtmostError
 from utmost.exact.arrays import Floats
 from utmost.mechanism.tiers import TieredSums, TieredTable, grid_levels, grid_sums, sum_prior, window_of, wrongly
 from utmost.privacy import ApproxDP, Level
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, proved_bound
+from utmost.solution.sentences import EACH, LEFT_OUT, WEAKEST, tiers_method
 from utmost.space.integers import Tiers
 from utmost.space.line import require_line_loss
 
@@ -43,8 +44,6 @@ MOST_WINDOW = 8_000
 UNTOLD = math.log(1e7)
 """Points this much of epsilon from the border are answered alike."""
 MOST_LISTED = 10**7
-WHY = "no private mechanism loses less than the bound: one tier's own optimum, all other tiers known"
-WEAKEST, EACH, LEFT_OUT = "the strictest level for all", "a count for each tier", "tiers left out"
 
 
 def best_tiered_count(grid: Tiers, level: Level, loss: str = "absolute", unbiased: bool = False) -> Solution:
@@ -70,12 +69,10 @@ def best_tiered_count(grid: Tiers, level: Level, loss: str = "absolute", unbiase
     found = tiered_counts(grid, level, asked, unbiased)
     if not found:
         raise TooLarge("these tiers are too large for a table of best guesses; ask at a larger level.")
-    name, best = min(found, key=lambda each: each[1].expected(asked))
+    _, best = min(found, key=lambda each: each[1].expected(asked))
     problem = Problem("number.tiers", grid, level, {"loss": asked, "unbiased": unbiased})
     value, bound = best.expected(asked), proved_bound(problem, {})
-    quantity = f"expected {asked} loss under a uniform prior over the tiers' counts"
-    left = [f"tier {tier + 1} is left out: its middle stands for its count" for tier in best.left_out]
-    certificate = Certificate("bound", WHY, quantity, name, bound, abs(value - bound), {}, tuple(left))
+    certificate = certificate_of(problem, best, "bound", bound, abs(value - bound))
     return Solution(problem, best, value, certificate)
 
 
@@ -161,14 +158,12 @@ def _best_choice(grid: Tiers, border: int, level: Level) -> Solution:
     table, evidence = _by_program(problem, border)
     if table is not None:
         value = wrongly(table, grid, border)
-        found.append((f"linear program on a window of {table.window.points} points", table, value))
+        found.append((tiers_method(grid, table), table, value))
     if not found:
         raise TooLarge("these tiers are too large for a yes or no; ask at a larger level, or with fewer rows.")
-    name, best, value = min(found, key=lambda each: each[2])
+    _, best, value = min(found, key=lambda each: each[2])
     bound = proved_bound(problem, evidence)
-    quantity = "probability of a wrong answer under a uniform prior over the tiers' integers"
-    why = WHY if not evidence else "no private mechanism is wrong less often than the bound: duality on a window"
-    certificate = Certificate("bound", why, quantity, name, bound, abs(value - bound), evidence)
+    certificate = certificate_of(problem, best, "bound", bound, abs(value - bound), evidence)
     return Solution(problem, best, value, certificate)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import BadFile, InvalidInput
+from utmost.exact.json_text import parse_json
 
 NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 """What data of the wrong kind or size lead to; a file may hold anything."""
@@ -46,11 +47,11 @@ def read_checked(path: str | os.PathLike[str], form: str, version: int, what: st
     """The object that `write_checked` wrote, of this format and version; `what` names it in errors."""
     source = Path(path)
     try:
-        content = json.loads(source.read_bytes(), parse_constant=_refuse_constant, object_pairs_hook=_each_name_once)
+        content = parse_json(source.read_bytes())
     except OSError as problem:
         raise BadFile(f"{source} cannot be read: {problem.strerror or problem}.") from None
-    except BadFile as problem:
-        raise BadFile(f"{source} {problem} Save the {what} again.") from None
+    except InvalidInput as problem:
+        raise BadFile(f"{source} cannot be used: {problem} Save the {what} again.") from None
     except NONSENSE:
         raise BadFile(
             f"{source} is not JSON: no saved {what}, or one that was cut short. Save the {what} again."
@@ -74,24 +75,12 @@ def read_checked(path: str | os.PathLike[str], form: str, version: int, what: st
 def format_of(path: str | os.PathLike[str]) -> str | None:
     """What a file says it is, before any of it is trusted; None where it says nothing of the kind."""
     try:
-        content = json.loads(Path(path).read_bytes())
+        content = parse_json(Path(path).read_bytes())
     except (OSError, *NONSENSE):
         return None
     first = content[0] if isinstance(content, list) and content else content  # a report may hold several answers
     form = first.get("format") if isinstance(first, dict) else None
     return form if isinstance(form, str) else None
-
-
-def _refuse_constant(name: str) -> Any:
-    raise BadFile(f"holds {name}, which is not a number in JSON.")
-
-
-def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names differ: of two that are alike, readers would take one or the other."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise BadFile("holds an object that names one entry twice.")
-    return found
 
 
 def canonical(content: Any) -> bytes:

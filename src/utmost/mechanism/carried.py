@@ -280,7 +280,10 @@ class CarriedLaw:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The law written by `to_json`."""
-        return cls(as_rational(data["decay"]), tuple(data["widths"]))
+        law = cls(as_rational(data["decay"]), tuple(data["widths"]))
+        if 2 * max(law.widths) > law._far:  # noise never goes so far; a genuine width is a small part of it
+            raise InvalidInput(f"noise that falls by {float(law.decay):.6g} has no width of {max(law.widths)}.")
+        return law
 
 
 def as_carried(mechanism: Any) -> CarriedLaw | None:

@@ -45,8 +45,8 @@ from utmost.mechanism.exact_law import ExactMechanism
 from utmost.mechanism.layers import IntegerDraws, LayerLaw
 from utmost.mechanism.sampling import Uniform, below
 from utmost.privacy import ApproxDP, Level, level_from_json
-from utmost.privacy.level import keeps_level
-from utmost.privacy.pure_part import implies
+from utmost.privacy.level import decay_above, keeps_level
+from utmost.privacy.pure_part import implies, pure_within
 
 SMALLEST = Fraction(1, 10**300)
 """The least decay of a file, far below e^-500: its logarithm is that of a float."""
@@ -449,6 +449,32 @@ def _draws(decay: Fraction) -> IntegerDraws:
 def can_draw(decay: Fraction) -> bool:
     """Whether 64-bit integers hold geometric noise of this decay: else it is so wide that nothing is told anyway."""
     return _draws(decay).fits
+
+
+def formula_choices(contest: Contest, level: Level) -> list[ChoiceLaw]:
+    """The choices that are private by a formula: what any other is compared with.
+
+    Examples
+    --------
+    >>> from utmost.mechanism.contests import Votes
+    >>> from utmost.privacy import PureDP
+    >>> from utmost.space.integers import Tallies
+    >>> [law.name for law in formula_choices(Votes(Tallies(3, 20, "add-remove")), PureDP(1))]
+    ['geometric noisy max', 'permute and flip', 'exponential mechanism']
+    """
+    pure, laws = pure_within(level), list[ChoiceLaw]()
+    if pure is None:
+        return laws
+    one, fine = decay_above(pure), decay_above(pure, contest.score_reach)
+    if 0 < one < 1 and can_draw(one):
+        laws.append(NoisyMax(contest, pure, one))
+    if isinstance(contest, Ranks) and one > 0 and (contest.size - 1) * one <= 1:
+        laws.append(NearestChoice(contest, pure, one))
+    if isinstance(contest, Ranks) and contest.size == 3 and one > 0 and one + one**2 <= 1:
+        laws.append(ThreeRanks(contest, pure, one))
+    if 0 < fine < 1:
+        laws += [PermuteAndFlip(contest, pure, fine), Exponential(contest, pure, fine)]
+    return laws
 
 
 def geometric_draws(decay: Fraction, size: int) -> list[int]:

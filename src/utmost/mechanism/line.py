@@ -44,6 +44,8 @@ from utmost.space.line import MOST_LISTED, Line, cost, require_line_loss, spread
 
 Noise: TypeAlias = LayerNoise | CanonicalLaw | GaussianNoise
 NOISES: dict[str, Any] = {law.kind: law for law in (LayerNoise, CanonicalLaw, GaussianNoise)}
+MOST_WIDE = 5 * 10**7
+"""Up to how far from 0 noise is listed: epsilons from 10^-6 on, in a gigabyte or two."""
 MOST_GUESSED = 2_000_000
 """How wide noise may be whose best guesses are tabled; wider noise is cut off at the ends instead."""
 MOST_WORK, MOST_ERRORS = 10**6, 2 * 10**8
@@ -247,6 +249,8 @@ class NoisyLine(LineMechanism):
             outputs = np.arange(position - below, position + above + 1)
             chances = self.noise.probability(outputs - position) * self._multiplicity(outputs)
             return first + self._guess(outputs), chances
+        if (self.noise.wide if self.remap == "none" else min(wide, self._last)) > MOST_WIDE:
+            raise TooLarge(f"noise as wide as {self.noise.wide} is too wide to be listed; use a larger level.")
         if self.remap == "none":
             outputs = np.arange(position - self.noise.wide, position + self.noise.wide + 1)
             return first + outputs, self.noise.probability(outputs - position)

@@ -93,6 +93,8 @@ class TableLine(LineMechanism):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         line, prior = read_line(data)
         bits, rows = int(data["bits"]), [[int(w) for w in row] for row in data["weights"]]
+        if not 0 < bits <= MOST_BITS:
+            raise InvalidInput(f"weights are over a power of two up to 2^{MOST_BITS}.")
         if any(len(row) != line.points or any(not 0 <= w <= 1 << bits for w in row) for row in rows):
             raise InvalidInput(f"every row needs {line.points} weights between 0 and 2^{bits}.")
         weights = np.array(rows, dtype=np.int64 if bits <= WORD else object).reshape(len(rows), line.points)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
+from utmost.exact import endpoints, to_float
 from utmost.exact.arrays import Floats
 from utmost.mechanism.certification import Check
 from utmost.mechanism.exact_law import ExactMechanism
@@ -23,12 +24,13 @@ from utmost.mechanism.gaussian import DiscreteGaussian, GaussianLaw, RoundedGaus
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw
 from utmost.mechanism.moves import square_of_moves, sum_of_moves
 from utmost.privacy import Level
+from utmost.privacy.level import log_falls
 from utmost.space.integers import CentredTables, Tables
 
 MOST_TABLES = 4096
 """How many tables a file may bring."""
-MOST_BITS = 10**8
-"""Of a power of a decay that is computed exactly: thousands of moves have a hundred times fewer."""
+MOST_BITS = 10**5
+"""Up to how many bits the product of powers of decays is written out; beyond, balls around its logarithm decide."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +68,14 @@ class NoisyTables(ExactMechanism):
             return _prove_centred(singles, space, level)
         tables = space.lattices()
         if all(isinstance(single, GeometricLaw) for single in singles):
-            pairs = zip(singles, tables, strict=True)
-            if any(one.decay.denominator.bit_length() * sum_of_moves(table) > MOST_BITS for one, table in pairs):
-                return Check("privacy", False, f"{level}: one neighbour moves a table farther than can be decided")
-            falls = [single.decay ** sum_of_moves(table) for single, table in zip(singles, tables, strict=True)]
-            detail = f"one neighbour's moves, over all {len(sizes)} tables, fall by {float(math.prod(falls)):.6g}"
-            return Check("privacy", level.kept_by(Fraction(math.prod(falls)), 1), f"{level}: {detail}, exactly")
+            falls = [(single.decay, sum_of_moves(table)) for single, table in zip(singles, tables, strict=True)]
+            if sum(decay.denominator.bit_length() * far for decay, far in falls) > MOST_BITS:
+                together, kept = _together(falls), level.kept_by_falls(falls)
+            else:
+                fall = Fraction(math.prod(decay**far for decay, far in falls))
+                together, kept = float(fall), level.kept_by(fall, 1)
+            detail = f"one neighbour's moves, over all {len(sizes)} tables, fall by {together:.6g}"
+            return Check("privacy", kept, f"{level}: {detail}, exactly")
         kinds = {single.kind for single in singles}
         if len(kinds) == 1 and all(isinstance(single, GaussianLaw) for single in singles):
             ratios = [square_of_moves(table) / one.variance for one, table in zip(singles, tables, strict=True)]
@@ -89,6 +93,13 @@ class NoisyTables(ExactMechanism):
         if not isinstance(listed, list) or not 1 <= len(listed) <= MOST_TABLES:
             raise InvalidInput("noise on tables has a law for each table.")
         return cls(tuple(IndependentLaw.from_json(law) for law in listed))
+
+
+def _together(falls: Sequence[tuple[Fraction, int]]) -> float:
+    """The product of several decay^steps as a float; 0 where it is too small for one."""
+    if any(steps and not decay for decay, steps in falls):
+        return 0.0
+    return to_float(endpoints(log_falls(falls, 64).exp())[1]) if float(log_falls(falls, 64)) > -700 else 0.0
 
 
 def _prove_centred(singles: Sequence[Any], space: CentredTables, level: Level) -> Check:

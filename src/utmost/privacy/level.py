@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Self
@@ -161,14 +161,19 @@ class Level(ABC):
         They keep the pure level 1/decay^steps; that implies another if the other allows the corner
         alpha = d/(1 + d) -> 1/(1 + d), d = decay^steps, of its upper function.
         """
-        if steps == 0 or decay >= 1:
+        return self.kept_by_falls([(decay, steps)])
+
+    def kept_by_falls(self, falls: Sequence[tuple[Fraction, int]]) -> bool:
+        """The same of probabilities that fall by the product of several decay^steps, however many steps there are."""
+        falls = [(decay, steps) for decay, steps in falls if steps and decay < 1]
+        if not falls:
             return True
-        if decay <= 0:
+        if any(decay <= 0 for decay, _ in falls):
             return False
 
         def corner(bits: int, upper: bool) -> arb:
             with ctx.workprec(bits + 64):
-                fall = log_fall(decay, steps, bits).exp()
+                fall = log_falls(falls, bits).exp()
                 return 1 / (1 + fall) if upper else fall / (1 + fall)
 
         allowed = self.upper_exact(Enclosed(lambda bits: corner(bits, False)))
@@ -445,6 +450,19 @@ class ApproxDP(Level):
             return True
         return bool(self.delta) and super().kept_by(decay, steps)
 
+    def kept_by_falls(self, falls: Sequence[tuple[Fraction, int]]) -> bool:
+        if self.exponent == math.inf:
+            return True
+        if all(decay > 0 for decay, steps in falls if steps):
+
+            def slack(bits: int) -> arb:
+                with ctx.workprec(bits + 64):
+                    return log_falls(falls, bits) + enclose_epsilon(self)
+
+            if compare(Enclosed(slack), ZERO) >= 0:
+                return True
+        return bool(self.delta) and super().kept_by_falls(falls)
+
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, **self._epsilon_json(), "delta": str(self.delta)}
 
@@ -586,6 +604,12 @@ def log_fall(decay: Fraction, steps: int, bits: int) -> arb:
     """The logarithm of decay^steps, to about so many bits."""
     with ctx.workprec(bits + 64 + 2 * decay.denominator.bit_length() + steps.bit_length()):
         return arb(as_fmpq(decay)).log() * steps
+
+
+def log_falls(falls: Sequence[tuple[Fraction, int]], bits: int) -> arb:
+    """The logarithm of the product of several decay^steps, to about so many bits."""
+    with ctx.workprec(bits + 64):
+        return sum((log_fall(decay, steps, bits) for decay, steps in falls if steps), start=arb(0))
 
 
 # ---- what levels are made with ----

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from utmost.accounting import Account
 from utmost.accounting.entries import Entry, LedgerState
 from utmost.errors import BadFile, InvalidInput, UtmostError, shown
+from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE
 from utmost.mechanism.certification import Check
 from utmost.privacy import Level, level_from_json
@@ -31,7 +32,7 @@ from utmost.release.questions.numbers import NOISY_TOTAL
 from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours
 from utmost.solution import Verification
-from utmost.solution.solution_file import solution_from_json
+from utmost.solution.solution_file import require_small_numbers, solution_from_json
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -48,7 +49,9 @@ def load_answers(path: str | os.PathLike[str]) -> list[tuple[Answer, Verificatio
     `BadFile` for what is no report; a report whose numbers do not fit is returned with the check that fails.
     """
     try:
-        content = json.loads(Path(path).read_bytes())
+        content = parse_json(Path(path).read_bytes())
+    except InvalidInput as reason:
+        raise BadFile(f"{path} cannot be used: {reason} Ask for the report again.") from None
     except (OSError, ValueError, RecursionError):
         raise BadFile(f"{path} is not the JSON file of a report; name the .json file beside its page.") from None
     listed = content if isinstance(content, list) else [content]
@@ -72,6 +75,9 @@ def _proved(content: Any) -> tuple[Answer, Verification]:
         wrong += list(stated)  # what nobody recomputes is nobody's word
     except UtmostError as reason:  # any other error would be a mistake of ours, not of the file
         return answer, replace(found, checks=(*found.checks, Check("numbers", False, str(reason))))
+    except (ArithmeticError, MemoryError) as reason:
+        detail = f"a number of the report is too large, or too small, to be checked ({type(reason).__name__})"
+        return answer, replace(found, checks=(*found.checks, Check("numbers", False, detail)))
     named = ", ".join(sorted(wrong)[:MOST_NAMED]) + (
         f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
     )
@@ -84,7 +90,7 @@ def confirmed(answer: Answer, account: Account) -> Check:
 
     A report proves what follows from its numbers, and not that they were ever drawn: a forged one may be consistent.
     """
-    name = f"report: {answer.question.words}"
+    name = f"report: {answer.question.words!r}"  # the publisher's own words, on one line
     if answer.dataset != account.dataset:
         return Check(name, False, f"it is about the data set {shown(answer.dataset)}")
     mine = json.loads(json.dumps(answer.question.identity))
@@ -141,6 +147,7 @@ def answer_from_json(content: Any) -> Answer:
             "this is an answer without its proof, as --json prints it; a report has both: ask again with --report "
             "page.html, which costs nothing where a ledger is kept, and verify page.json."
         )
+    require_small_numbers(content)
     try:
         level = level_from_json({k: v for k, v in content["privacy"].items() if k not in ("words", "numbers")})
         terms = Terms(as_unit(content["unit"]), require_neighbours(content["neighbours"]))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from utmost.errors import MOST_SHOWN, InvalidInput, shown
+from utmost.exact.json_text import parse_json
 from utmost.release.answers import FORMAT, Answer
 from utmost.release.page import OPENING, page_of
 from utmost.release.words import MOST_CELLS
@@ -119,7 +119,7 @@ def _is_data(path: Path) -> bool:
     if not path.is_file():  # to read from a pipe is to wait
         return False
     try:
-        content = json.loads(path.read_bytes())
+        content = parse_json(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
     first = content[0] if isinstance(content, list) and content else content

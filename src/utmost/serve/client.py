@@ -19,6 +19,7 @@ from utmost.accounting import Price
 from utmost.accounting.account import Filter, Left, Spent
 from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact import Number
+from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE
 from utmost.privacy import Level, level_from_json
 from utmost.release.allotment import Allotment, allot, price
@@ -311,7 +312,7 @@ class Client(Asking[Answer]):
         if reply.status_code == 200:
             return read_json(reply.content)
         try:
-            said = reply.json()
+            said = parse_json(reply.content)
         except ValueError:
             said = None
         raise problem_again(said, reply.status_code)

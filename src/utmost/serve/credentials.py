@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 from utmost.errors import InvalidInput, shown
+from utmost.exact.json_text import parse_json
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """Names of analysts, data sets and forms: they stand in addresses."""
@@ -124,7 +125,7 @@ class Signer:
         body, _, mark = cookie.partition(".")
         if not hmac.compare_digest(mark.encode(), self._mark("cookie", body).encode()):
             return None
-        content: dict[str, Any] = json.loads(_bytes(body))
+        content: dict[str, Any] = parse_json(_bytes(body))
         is_open = not content["name"] or content["id"] in self._open.get(content["name"], ())
         return content if is_open and content["until"] > time.time() else None
 

@@ -8,7 +8,6 @@ needs nothing here. What JSON lacks is known by the argument's name: `privacy` i
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from utmost.accounting.account import Filter, Left, Spent
 from utmost.accounting.entries import Entry
 from utmost.errors import BadFile, InvalidInput, UtmostError, shown
 from utmost.exact import Amount
+from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE, canonical_text
 from utmost.privacy import Level, as_level, level_from_json
 from utmost.privacy.written import read_level
@@ -203,24 +203,13 @@ def _written(name: str, value: Any) -> Any:
 def read_json(body: bytes) -> Any:
     """The JSON of a request or reply: finite numbers and whole characters only, so that it can be written again."""
     try:
-        content = json.loads(body, parse_constant=_refuse, parse_float=_finite)
+        content = parse_json(body)
         canonical_text(content).encode()  # half of a surrogate pair, as in "\\ud800", is no character
     except UtmostError:
         raise
     except NONSENSE:
         raise InvalidInput(f"the request is not JSON in UTF-8; send an object such as {EXAMPLE}.") from None
     return content
-
-
-def _refuse(text: str) -> Any:
-    raise ValueError
-
-
-def _finite(text: str) -> float:
-    """A JSON number; one beyond the floats, such as 1e999, would be infinite."""
-    if math.isinf(number := float(text)):
-        raise InvalidInput(f"the request holds the number {shown(text)}; give numbers up to 1.7e308.")
-    return number
 
 
 def write_budget(budget: Budget) -> dict[str, Any]:

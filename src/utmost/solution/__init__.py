@@ -1,7 +1,15 @@
 """A problem, its mechanism, its value and the proof: saved to a file, and verified from it."""
 
 from utmost.solution.binding import Binding
-from utmost.solution.solution import Certificate, Problem, Solution, Verification, proved_bound, sketched
+from utmost.solution.solution import (
+    Certificate,
+    Problem,
+    Solution,
+    Verification,
+    certificate_of,
+    proved_bound,
+    sketched,
+)
 
 __all__ = [
     "Binding",
@@ -9,6 +17,7 @@ __all__ = [
     "Problem",
     "Solution",
     "Verification",
+    "certificate_of",
     "proved_bound",
     "sketched",
 ]

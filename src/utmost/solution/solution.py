@@ -20,7 +20,7 @@ import numpy as np
 
 from utmost.checking import BOUNDED, CHECKERS, ON_GRAPHS, bound_of, checker_of
 from utmost.errors import CannotCertify, InvalidInput, UtmostError
-from utmost.exact.saved import read_checked, write_checked
+from utmost.exact.saved import NONSENSE, read_checked, write_checked
 from utmost.mechanism import Rows
 from utmost.mechanism.certification import (
     MOST_MOVED,
@@ -37,6 +37,7 @@ from utmost.mechanism.rounding import Weights
 from utmost.mechanism.violations import promise_excess
 from utmost.solution.binding import Binding, find_binding
 from utmost.solution.card import card
+from utmost.solution.sentences import SKETCH, differing, forms_of
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels
 
@@ -44,7 +45,6 @@ FORMAT, VERSION = "utmost-solution", 1
 CLAIMS = ("theorem", "bound", "unproved")
 MOST_CHECKED = 10_000
 """Up to which epsilon, mu or rho mechanisms on integers are checked."""
-SKETCH = "the proof was left out: for a search over levels"
 SMALL_GAP = 1e-6
 """The largest gap, relative to the value, beside which a solution is called optimal."""
 
@@ -105,6 +105,38 @@ def proved_bound(problem: Problem, evidence: Mapping[str, Any]) -> float:
     True
     """
     return bound_of(problem.question)(problem, evidence)
+
+
+def certificate_of(
+    problem: Problem,
+    mechanism: Any,
+    claim: Literal["theorem", "bound", "unproved"],
+    bound: float | None = None,
+    gap: float | None = None,
+    evidence: Mapping[str, Any] | None = None,
+    reason: str | None = None,
+    method: str | None = None,
+    notes: tuple[str, ...] | None = None,
+) -> Certificate:
+    """The certificate of a claim, in the words that verification makes of the same problem, mechanism and evidence.
+
+    Parameters
+    ----------
+    problem, mechanism, claim, bound, gap, evidence : what is certified, and by what
+    reason, method, notes : the solver's account, where `sentences` has several forms or leaves places for its figures
+    """
+    shown = {} if evidence is None else evidence
+    forms = forms_of(problem, mechanism, claim, shown)
+    return Certificate(
+        claim,
+        forms.reason[0] if reason is None else reason,
+        forms.quantity,
+        forms.method[0] if method is None else method,
+        bound,
+        gap,
+        shown,
+        forms.notes[0] if notes is None else notes,
+    )
 
 
 def sketched(problem: Problem, mechanism: Any, value: float) -> Solution:
@@ -229,11 +261,18 @@ class Solution:
             optimality, gap = checker(problem, self)
         except UtmostError as reason:  # any other error would be a mistake of ours, not of the file
             optimality, gap = (Check("optimality", False, f"the evidence cannot be used: {reason}"),), float("inf")
+        except (ArithmeticError, MemoryError) as reason:
+            if not self.from_file:
+                raise
+            detail = f"a number of the file is too large, or too small, to be checked ({type(reason).__name__})"
+            optimality, gap = (Check("optimality", False, detail),), float("inf")
         expected = claim if expected == "as stated" else expected  # the checker looks at what is claimed
         unchecked = expected == "theorem" and problem.question not in BOUNDED and self.certificate.bound is not None
         if claim != expected or claim not in CLAIMS or unchecked:
             optimality += (Check("claim", False, f"it claims {claim!r}, which its kind of certificate does not prove"),)
         optimality += self._check_gap()
+        if privacy.passed and all(check.passed for check in optimality):  # of what fails, no words follow
+            optimality += self._check_words()
         held = all(check.passed for check in optimality)
         proved: Any = expected if held else "unproved"
         relied = (checker.__doc__ or "").partition("\n")[0]
@@ -261,6 +300,18 @@ class Solution:
         return (
             () if same else (Check("gap", False, f"it states a gap of {c.gap}; value and bound are {apart:.6g} apart"),)
         )
+
+    def _check_words(self) -> tuple[Check, ...]:
+        """The words of the certificate must be those that follow from what was verified; a file may hold any."""
+        c = self.certificate
+        if (c.claim, c.reason, c.quantity, c.method, c.notes) == ("unproved", SKETCH, "", "", ()):
+            return ()
+        try:
+            wrong = differing(c, forms_of(self.problem, self.mechanism, c.claim, c.evidence))
+        except NONSENSE as reason:
+            return (Check("words", False, f"no words follow from what is certified ({type(reason).__name__})"),)
+        detail = f"{', '.join(wrong)}: not the words that follow from what was verified"
+        return (Check("words", False, detail),) if wrong else ()
 
     def _check_privacy(self) -> tuple[Check, float]:
         """Privacy in exact arithmetic, and what the integers may cost in value."""

@@ -25,6 +25,9 @@ from utmost.space.edge_levels import levels_from_json
 from utmost.space.families import space_from_json
 from utmost.space.integers import unlisted_from_json, unlisted_to_json
 
+LARGEST = 2**200
+"""More than any sum over a table; its fourth power is still a float."""
+
 
 def solution_to_json(solution: Solution) -> dict[str, Any]:
     """Plain data that `solution_from_json` reads back: what a file holds."""
@@ -60,6 +63,7 @@ def solution_to_json(solution: Solution) -> dict[str, Any]:
 
 def solution_from_json(content: dict[str, Any]) -> Solution:
     """The solution that plain data describe; `BadFile` for what cannot be one."""
+    require_small_numbers(content)
     try:
         p, m, c = content["problem"], content["mechanism"], dict(content["certificate"])
         data = {name: _value_from_json(value) for name, value in p["data"].items()}
@@ -89,6 +93,26 @@ def solution_from_json(content: dict[str, Any]) -> Solution:
         ) from None
     except NONSENSE as wrong:
         raise BadFile(f"the file lacks a part of a solution, or holds nonsense ({wrong}); save it again.") from None
+
+
+def require_small_numbers(content: Any) -> None:
+    """Refuse plain data with a whole number larger than any that Utmost writes: all work is sized by such numbers.
+
+    Examples
+    --------
+    >>> require_small_numbers({"cells": [1, 10**300]})
+    Traceback (most recent call last):
+    utmost.errors.BadFile: the file holds a whole number of 301 digits; none beyond 2^200 is a size or a count.
+    """
+    parts = [content]
+    for part in parts:
+        if isinstance(part, dict):
+            parts.extend(part.values())
+        elif isinstance(part, list):
+            parts.extend(part)
+        elif isinstance(part, int) and abs(part) > LARGEST:
+            digits = int(part.bit_length() * math.log10(2)) + 1
+            raise BadFile(f"the file holds a whole number of {digits} digits; none beyond 2^200 is a size or a count.")
 
 
 def _within_reason(level: Any) -> Any:

@@ -20,6 +20,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from utmost.errors import BadFile, InvalidInput, NotKept
+from utmost.exact.json_text import parse_json, parse_next
 from utmost.exact.saved import NONSENSE, canonical
 from utmost.survey.form import SHOWN, Form
 from utmost.survey.respondent_page import MODULE, module_text, page_of_form, require_stateable
@@ -87,7 +88,7 @@ class Collector:
                 "day": datetime.now(UTC).date().isoformat(),
                 "form": self.form.identity[:SHOWN],
                 "receipt": receipt,
-                "responses": json.loads(body)["responses"],
+                "responses": parse_json(body)["responses"],
             }
         )
         with self._lock, locked(self.file) as opened:
@@ -102,7 +103,7 @@ class Collector:
         for line in read_lines(opened, self.file, self._read_to, self.form.identity[:SHOWN]):
             self._read_to += len(line)
             with suppress(*NONSENSE):  # a line that somebody wrote by hand; estimating names it
-                self._seen.add(str(json.loads(line)["receipt"]))
+                self._seen.add(str(parse_json(line)["receipt"]))
 
     def responses(self) -> list[tuple[Any, ...]]:
         """All responses that were received, each once."""
@@ -112,7 +113,7 @@ class Collector:
 def read_sent(body: bytes | str, form: Form) -> tuple[str, tuple[Any, ...]]:
     """The receipt and the responses that a respondent's browser sent, checked against the form."""
     try:
-        content = json.loads(body)
+        content = parse_json(body)
         whose, receipt, responses = (content[name] for name in ("form", "receipt", "responses"))
     except NONSENSE:
         raise InvalidInput("this is not a response as the page of a form makes it.") from None
@@ -146,14 +147,14 @@ def _read_file(file: Path, form: Form) -> tuple[dict[str, tuple[Any, ...]], byte
         text = whole.decode("utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         raise BadFile(f"{file} cannot be read: {problem}.") from None
-    decoder, place, number = json.JSONDecoder(), 0, 0
+    place, number = 0, 0
     while place < len(text):
         if text[place].isspace():
             place += 1
             continue
         number += 1
         try:
-            content, place = decoder.raw_decode(text, place)
+            content, place = parse_next(text, place)
             receipt, responses = read_sent(json.dumps(content), form)
         except (InvalidInput, *NONSENSE) as problem:
             why = problem if isinstance(problem, InvalidInput) else "it is not JSON, or cut short."

@@ -20,7 +20,8 @@ from utmost.errors import InvalidInput, SolverFailed, TooLarge
 from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import ApproxDP, GaussianDP, SuitablePair
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, proved_bound
+from utmost.solution.sentences import ROUNDS
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.sparse import coo_array, vstack
@@ -97,21 +98,9 @@ def best_boundary(
     told = matrix[np.arange(len(right)), right]
     value = float(told.min(initial=1.0)) if criterion == "worst" else average(told, weights)
     bound = proved_bound(problem, evidence)
-    quantity = (
-        "probability of the truth at the worst point"
-        if criterion == "worst"
-        else "average probability of the truth under the prior"
-    )
-    certificate = Certificate(
-        "bound",
-        "linear programming duality on the graph of datasets",
-        quantity,
-        f"linear program over all boundary values ({rounds} round{'s' * (rounds > 1)}), then BIN Theorem 2 inside",
-        bound=bound,
-        gap=max(bound - value, 0.0),
-        evidence=evidence,
-    )
     mechanism = FiniteMechanism(matrix, space.points, outputs)
+    how = ROUNDS.format(whole=rounds, s="s" * (rounds > 1))
+    certificate = certificate_of(problem, mechanism, "bound", bound, max(bound - value, 0.0), evidence, method=how)
     return Solution(problem, mechanism, value, certificate)
 
 

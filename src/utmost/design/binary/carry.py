@@ -22,6 +22,7 @@ from utmost.exact import LEAST, held, to_float
 from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.privacy import ApproxDP, GaussianDP, as_quantile
+from utmost.solution.sentences import ONE_PASS, RELAXATION, TWO_PASSES
 from utmost.space.edge_levels import EdgeLevels
 from utmost.space.sparse import connected_components, csr_array, dijkstra
 
@@ -29,9 +30,6 @@ Mask: TypeAlias = NDArray[np.bool_]
 Bounds: TypeAlias = tuple[Floats, Floats]
 Shortest: TypeAlias = Callable[[Floats], tuple[Floats, Mask]]
 
-ONE_PASS = "one shortest-path pass"
-TWO_PASSES = "two shortest-path passes"
-RELAXATION = "relaxation with a level per edge"
 WIDE = 64
 """Fronts of at least so many points are relaxed together; narrower ones through a heap."""
 

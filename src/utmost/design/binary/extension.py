@@ -23,11 +23,10 @@ from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import Level
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Problem, Solution, certificate_of
+from utmost.solution.sentences import BY_DISTANCE
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
-
-AVERAGE = "average probability of the truth over the points"
 
 
 @cites("BIN-theorem-1", "BIN-theorem-2", "BIN-corollary-1", "BIN-algorithm-1", "HET-theorem-1", "HET-algorithm-2")
@@ -80,7 +79,7 @@ def extend(space: Space, truth: Any, known: Any, privacy: Privacy, outputs: Outp
     if conflict:
         raise_conflict(conflict, levels, outputs, fixed.exact)
     data = {"outputs": tuple(outputs), "truth": right, "known": fixed.mask, "known_values": fixed.as_given()}
-    return _solution("binary.extend", levels, data, fixed.mask, matrix, method, "BIN Theorem 2, HET Theorem 1")
+    return _solution("binary.extend", levels, data, matrix, method)
 
 
 @cites("BIN-corollary-2")
@@ -108,7 +107,7 @@ def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (Fal
     if levels.single is not None and len(edges):
         points = [space.points[int(i)] for i in np.flatnonzero(on_boundary)]
         bounds = _by_distance(levels.single, space.distances_from(points), float(p[0]), float(q[0]))
-        method = "closed form in the distance to the boundary"
+        method = BY_DISTANCE
     else:
         start = np.ones(len(right)), np.zeros(len(right))
         for side in (0, 1):
@@ -119,7 +118,7 @@ def balanced(space: Space, truth: Any, privacy: Privacy, outputs: Outputs = (Fal
         bounds, method = carry(levels.take(same, regions), start, np.ones(len(right), dtype=bool))
     matrix = _columns(right, *bounds)
     data = {"outputs": tuple(outputs), "truth": right}
-    return _solution("binary.balanced", levels, data, on_boundary, matrix, method, "BIN Corollary 2")
+    return _solution("binary.balanced", levels, data, matrix, method)
 
 
 @cites("HET-theorem-4", "HET-algorithm-1")
@@ -181,23 +180,12 @@ def _columns(truth: Truth, p: Floats, q: Floats) -> Floats:
     return np.column_stack([np.where(truth == 0, p, q), np.where(truth == 1, p, q)])
 
 
-def _solution(
-    question: str, levels: EdgeLevels, data: dict[str, Any], anchors: Mask, matrix: Floats, method: str, reason: str
-) -> Solution:
-    """The solution with this matrix, and a note on the parts of the space that no anchor reaches."""
+def _solution(question: str, levels: EdgeLevels, data: dict[str, Any], matrix: Floats, method: str) -> Solution:
+    """The solution with this matrix."""
     space = levels.space
     value = average(matrix[np.arange(len(matrix)), data["truth"]])
-    notes = []
-    reached = np.isin(space.components, space.components[anchors])
-    if not reached.all():
-        parts = len(np.unique(space.components[~reached]))
-        notes.append(
-            f"{parts} component{'s' * (parts > 1)} of the space ha{'s' if parts == 1 else 've'} neither a boundary "
-            f"nor a known point: the truth is told there with probability 1 ({int((~reached).sum())} points)."
-        )
-    certificate = Certificate("theorem", reason, AVERAGE, method, notes=tuple(notes))
-    mechanism = FiniteMechanism(matrix, space.points, data["outputs"])
-    return Solution(Problem(question, space, levels, data), mechanism, value, certificate)
+    problem, mechanism = Problem(question, space, levels, data), FiniteMechanism(matrix, space.points, data["outputs"])
+    return Solution(problem, mechanism, value, certificate_of(problem, mechanism, "theorem", method=method))
 
 
 def _by_distance(level: Level, distance: Floats, p: float, q: float) -> Bounds:

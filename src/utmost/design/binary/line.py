@@ -16,7 +16,7 @@ mechanism errs less often than on the points that are told apart is a bound: tho
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,8 @@ from utmost.design.binary.extension import balanced
 from utmost.errors import SolverFailed, TooLarge
 from utmost.mechanism.blocks import Blocks
 from utmost.privacy import ApproxDP, GaussianDP, Level
-from utmost.solution import Certificate, Problem, Solution, sketched
+from utmost.solution import Problem, Solution, certificate_of, sketched
+from utmost.solution.sentences import BORDER
 from utmost.space.families import path
 from utmost.space.line import Line
 
@@ -38,8 +39,7 @@ CLOSED = 1e-12
 MOST_BLOCKS, MOST_PROGRAM = 200_000, 2_000
 MOST_PAIRS, MOST_PAIRS_GAUSSIAN, MOST_BLOCKS_GAUSSIAN = 20_000, 500, 150
 """How many pairs of neighbouring blocks a linear program may have; Gaussian levels need many rounds."""
-UNPROVED = "BIN Theorem 2: best at every point for its boundary; the best boundary is not proved"
-PROVED = "no private mechanism errs less often on average than the bound: pairs across the border, or duality"
+EVEN, TILTED = BORDER
 CERTIFIED = 1 + 1e-7
 """More than what certified integers add to a chance of error."""
 ROUNDING = 1e-15
@@ -67,27 +67,22 @@ def best_yes_or_no(line: Line, first_yes: int, level: Level, prior: Floats | Non
     found = balanced(path(len(no) + len(yes)), lambda b: b >= len(no), level)
     even = _by_blocks(found, first_yes, line.reach, len(no))
     value, bound, evidence = _errors(even, line, prior), None, {}
-    name = "balanced mechanism"
+    name = EVEN
     if prior is None:
         bound = max(0.0, value - _unpaired_errors(no, yes, 1 - even.wrong, line))
     width = None if bound is not None and value - bound <= CLOSED else _narrowest(len(no) + len(yes), line.reach, level)
     if width is not None:
         tilted, proved, duals = _by_program(line, first_yes, level, prior, width)
         if tilted is not None and (less := _errors(tilted, line, prior)) < value - CLOSED:
-            even, value, name = tilted, less, "mechanism with the best boundary"
+            even, value, name = tilted, less, TILTED
         if proved is not None and (bound is None or proved > bound):
             bound, evidence = proved, duals
     data: dict[str, Any] = {"border": first_yes, "loss": "zero-one", "prior": prior}
-    certificate = Certificate(
-        "unproved" if bound is None else "bound",
-        UNPROVED if bound is None else PROVED,
-        "probability of a wrong answer under the prior",
-        name,
-        bound,
-        None if bound is None else max(0.0, value - bound),
-        evidence,
-    )
-    return Solution(Problem("choice.line", line, level, data), even, value, certificate)
+    problem = Problem("choice.line", line, level, data)
+    claim: Literal["bound", "unproved"] = "unproved" if bound is None else "bound"
+    gap = None if bound is None else max(0.0, value - bound)
+    certificate = certificate_of(problem, even, claim, bound, gap, evidence, method=name)
+    return Solution(problem, even, value, certificate)
 
 
 def sketch_yes_or_no(line: Line, first_yes: int, level: Level) -> Solution | None:

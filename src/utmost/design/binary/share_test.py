@@ -21,15 +21,11 @@ from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.canonical import CanonicalLaw, require_canonical
 from utmost.mechanism.sampling import uniform_integer
 from utmost.privacy import Level, as_level
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Problem, Solution, certificate_of
 from utmost.space.edge_levels import on_edges
 from utmost.space.families import counts
 
 Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
-REASON = (
-    "Awan and Slavković 2020, Theorem 3.2: of all private tests of this size, the one with phi(x + 1) = upper(phi(x)) "
-    "is the most powerful at every larger share"
-)
 HALVINGS = 100
 
 
@@ -115,10 +111,8 @@ def uniformly_most_powerful(
     data = {"theta": share, "size": rate, "greater": int(alternative == "greater"), "outputs": (False, True)}
     mechanism = FiniteMechanism(np.column_stack([keeps, rejects]), space.points, (False, True))
     value = float(_binomial(people, share) @ rejects)
-    certificate = Certificate(
-        "theorem", REASON, "false-alarm rate at theta", "the orbit of the level's upper function with this size"
-    )
     problem = Problem("binary.share_test", space, on_edges(space, level), data)
+    certificate = certificate_of(problem, mechanism, "theorem")
     side: Literal["greater", "less"] = "greater" if alternative == "greater" else "less"
     return ShareTest(people, share, rate, side, Solution(problem, mechanism, value, certificate))
 

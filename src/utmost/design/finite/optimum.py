@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -22,7 +23,8 @@ from utmost.mechanism import FiniteMechanism, Loss, grows_with_distance, loss_ta
 from utmost.mechanism.decaying import DecayingMechanism, is_path
 from utmost.mechanism.line_chains import moved
 from utmost.privacy import ApproxDP
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, proved_bound
+from utmost.solution.sentences import ALIKE, COLUMNS, INTERIOR, SPARSE, VERTEX, moved_words
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.line import Line
@@ -164,9 +166,9 @@ def _to_labels(
     many = entries > FEW_LABELLED and worst is None
     gains = -weights[:, None] * table / scale
     found = best_mechanism(levels, gains, None, None, worst, seconds, interior=many, alike=alike)
-    how = f"a sparse linear program over the edges, {'by an interior point' if many else 'to a vertex'}"
+    how = INTERIOR if many else VERTEX
     if alike is not None:
-        how += f", with {entries} constraints for {whole}, since the others are alike by symmetry"
+        how += ALIKE.replace("{whole}", str(entries), 1).replace("{whole}", str(whole))
     data = {"prior": weights, "loss": table, "criterion": criterion, "outputs": outputs}
     return _solved(levels, data, found._replace(duals=found.duals * scale), how, outputs)
 
@@ -186,17 +188,10 @@ def _solved(levels: EdgeLevels, data: dict[str, Any], optimum: Optimum, how: str
         ),
         key=lambda found: found[0],
     )
-    certificate = Certificate(
-        "bound",
-        "linear programming duality over all private mechanisms",
-        f"expected loss {'at the worst point' if criterion == 'worst' else 'under the prior'}",
-        how,
-        bound=bound,
-        gap=max(value - bound, 0.0),
-        evidence=evidence,
-        notes=(f"no probability was moved by more than {moved:.1g} to make the solver's answer private",),
-    )
-    return Solution(problem, FiniteMechanism(matrix, space.points, outputs), value, certificate)
+    mechanism, notes = FiniteMechanism(matrix, space.points, outputs), (moved_words(moved),)
+    gap = max(value - bound, 0.0)
+    certificate = certificate_of(problem, mechanism, "bound", bound, gap, evidence, method=how, notes=notes)
+    return Solution(problem, mechanism, value, certificate)
 
 
 def _evidence(prices: Floats, against: Floats, criterion: str) -> dict[str, Any]:
@@ -238,10 +233,9 @@ def _solve(
         found = best_mechanism(
             levels, -weights[:, None] * table / scale, None, None, table / scale if worst else None, seconds
         )
-        how = "a sparse linear program over the edges"
-        return found._replace(duals=found.duals * scale), how
+        return found._replace(duals=found.duals * scale), SPARSE
     made = generate_columns(levels, weights, table / scale, seconds, say)
-    how = f"column generation ({made.rounds} rounds), since there are {n} results at pure levels"
+    how = COLUMNS.format(whole=made.rounds, results=n)
     return Optimum(made.matrix, made.duals * scale, np.zeros(n)), how
 
 
@@ -270,18 +264,10 @@ def _by_tight_constraints(space: Space, privacy: Privacy, weights: Floats) -> So
     mechanism = tight.mechanism
     told = mechanism.diagonal if isinstance(mechanism, DecayingMechanism) else np.diag(mechanism.matrix)
     value = 1 - float(weights @ told)
-    bound = 1 - math.fsum(y)
-    certificate = Certificate(
-        "theorem",
-        "REG Theorem 3: tight constraints are optimal for every regular prior, and this one is",
-        "expected loss under the prior",
-        "tight constraints, chosen because the prior is regular and the loss zero-one",
-        gap=0.0,
-        evidence={"coefficients": y},
-        notes=(f"REG's bound for this prior is {bound:.12g}", *tight.certificate.notes),
-    )
-    data = {"prior": weights}
-    return Solution(Problem("finite.regular", space, tight.problem.privacy, data), mechanism, value, certificate)
+    problem = Problem("finite.regular", space, tight.problem.privacy, {"prior": weights})
+    certificate = certificate_of(problem, mechanism, "theorem", gap=0.0, evidence={"coefficients": y})
+    notes = (*certificate.notes, *tight.certificate.notes)
+    return Solution(problem, mechanism, value, replace(certificate, notes=notes))
 
 
 def _by_chains(levels: EdgeLevels, prior: Any, loss: Loss) -> Solution | None:
@@ -314,18 +300,11 @@ def _by_chains(levels: EdgeLevels, prior: Any, loss: Loss) -> Solution | None:
     ends = np.ones((n, 1))
     matrix = np.maximum(np.hstack([ends, tails]) - np.hstack([tails, 0 * ends]), 0.0)
     matrix, _ = mix_until_private(matrix / matrix.sum(axis=1, keepdims=True), levels)
-    certificate = Certificate(
-        "theorem",
-        "every threshold at its binary optimum, which add up to the expected loss (chains, docs/theory.md)",
-        "expected loss under the prior",
-        "the best chain at every threshold, chosen because this is a count and the loss convex, least at the truth",
-        gap=0.0,
-        evidence={"starts": starts},
-    )
     value = float(weights @ (matrix * table).sum(axis=1))
     mechanism = FiniteMechanism(matrix, space.points, space.points)
-    data = {"prior": weights, "loss": table}
-    return Solution(Problem("finite.chains", space, levels, data), mechanism, value, certificate)
+    problem = Problem("finite.chains", space, levels, {"prior": weights, "loss": table})
+    certificate = certificate_of(problem, mechanism, "theorem", gap=0.0, evidence={"starts": starts})
+    return Solution(problem, mechanism, value, certificate)
 
 
 def _by_geometric_noise(levels: EdgeLevels, weights: Floats, table: Floats) -> Solution | None:
@@ -338,14 +317,7 @@ def _by_geometric_noise(levels: EdgeLevels, weights: Floats, table: Floats) -> S
     guess = (table.T @ (weights[:, None] * noise)).argmin(axis=0)
     matrix = np.zeros((n, n))
     np.add.at(matrix.T, guess, noise.T)
-    certificate = Certificate(
-        "theorem",
-        "Ghosh, Roughgarden and Sundararajan 2012: on a count, geometric noise with its best remap",
-        "expected loss under the prior",
-        "geometric noise with its best remap, chosen because this is a count and the loss grows with the distance",
-        gap=0.0,
-    )
     value = float(weights @ (matrix * table).sum(axis=1))
     mechanism = FiniteMechanism(np.minimum(matrix, 1.0), space.points, space.points)
-    data = {"prior": weights, "loss": table}
-    return Solution(Problem("finite.count", space, levels, data), mechanism, value, certificate)
+    problem = Problem("finite.count", space, levels, {"prior": weights, "loss": table})
+    return Solution(problem, mechanism, value, certificate_of(problem, mechanism, "theorem", gap=0.0))

@@ -19,7 +19,8 @@ from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.decaying import DecayingMechanism, has_structure, is_path, is_transitive, row_sums
 from utmost.privacy import ApproxDP, PureDP
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Problem, Solution, certificate_of
+from utmost.solution.sentences import SIGNS
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.family import Row
@@ -30,7 +31,6 @@ MOST_SCANNED = 20_000
 """Up to how many results an error says from which epsilon on the mechanism exists."""
 FAR = 20
 """An epsilon at which a space with structure surely shows it: Phi is next to the identity."""
-GUESS = "expected zero-one loss under the uniform prior: one minus the probability of a right guess"
 
 
 @cites("REG-theorem-3", "REG-corollary-2", "REG-lemma-3", "REG-lemma-4", "REG-proposition-7")
@@ -71,18 +71,17 @@ def with_peaks(levels: EdgeLevels, z: Solved) -> Solution:
     mechanism: FiniteMechanism | DecayingMechanism
     if n > MOST_DENSE and isinstance(levels.single, ApproxDP) and has_structure(space):
         mechanism = DecayingMechanism(space, levels.single, peaks)
-        told, how = mechanism.diagonal, "the equations of tight constraints, by the structure of the space"
+        told = mechanism.diagonal
     else:
         lengths = levels.lengths()
         matrix = np.exp(-lengths) * peaks
         matrix = matrix / matrix.sum(axis=1, keepdims=True) if n else matrix
         matrix = held(matrix, np.isfinite(lengths) & (peaks > 0))
         mechanism = FiniteMechanism(matrix, space.points, space.points)
-        told, how = np.diag(matrix), "the equations of tight constraints"
-    notes = () if z.nonnegative else ("the signs could not all be proved: they are non-negative up to rounding",)
+        told = np.diag(matrix)
     value = 1 - float(told.mean()) if n else 0.0
-    certificate = Certificate("theorem", "REG Theorem 3", GUESS, how, gap=0.0, notes=notes)
-    return Solution(Problem("finite.tight_constraints", space, levels, {}), mechanism, value, certificate)
+    problem, notes = Problem("finite.tight_constraints", space, levels, {}), () if z.nonnegative else (SIGNS,)
+    return Solution(problem, mechanism, value, certificate_of(problem, mechanism, "theorem", gap=0.0, notes=notes))
 
 
 class SmallestEpsilon(float):

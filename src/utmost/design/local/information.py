@@ -21,7 +21,8 @@ from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.patterns import information_between, information_of, offset, subset_sums
 from utmost.privacy import ApproxDP
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, proved_bound
+from utmost.solution.sentences import ALL_PATTERNS, CYCLIC, KNAPSACK, TRIVIAL
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import complete
 
@@ -61,7 +62,7 @@ def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
         found, prices, how = (
             FiniteMechanism(matrix, range(k), names),
             np.zeros(k),
-            "nothing, or everything, can be told",
+            TRIVIAL,
         )
         if not nothing:
             prices[likely] = -weights[likely] * np.log(weights[likely])
@@ -80,15 +81,7 @@ def for_information(prior: ArrayLike, privacy: Privacy) -> Solution:
         prices[likely] = mixture.prices
     problem = as_problem(weights, level)
     bound = max(proved_bound(problem, {"prices": prices}), value)
-    certificate = Certificate(
-        "bound",
-        "prices of letters bound every private mechanism (LIM Theorem 3.3.2 and linear programming duality)",
-        "mutual information between letter and answer, nats",
-        how,
-        bound=bound,
-        gap=bound - value,
-        evidence={"prices": prices},
-    )
+    certificate = certificate_of(problem, found, "bound", bound, bound - value, {"prices": prices}, method=how)
     return Solution(problem, found, value, certificate)
 
 
@@ -129,7 +122,7 @@ def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, str]:
         np.put_along_axis(sets, shifts, 1.0, axis=1)
         share = 1 / (k * q + size)
         prices = np.full(k, float(information_of(np.array([size / k]), q)[0]) * share)
-        return Mixture(sets, np.full(k, share), prices), f"cyclic sets of {size} letters, for the prior is uniform"
+        return Mixture(sets, np.full(k, share), prices), CYCLIC.format(whole=size)
     if k > MOST_LETTERS:
         raise TooLarge(f"{k} letters with a prior that is not uniform are too many; at most {MOST_LETTERS}.")
 
@@ -138,7 +131,7 @@ def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, str]:
 
     if k <= MOST_ENUMERATED:
         worth = information_of(np.minimum(subset_sums(prior), 1.0), q)
-        return best_mixture(k, q, utility, lambda prices: worst_sets(worth, k, q, prices)), "all patterns, priced"
+        return best_mixture(k, q, utility, lambda prices: worst_sets(worth, k, q, prices)), ALL_PATTERNS
 
     problem = as_problem(prior, level)
 
@@ -148,7 +141,7 @@ def _mix(prior: Floats, q: float, level: ApproxDP) -> tuple[Mixture, str]:
     sets, even = _even_sets(prior, q)
     guess = min(even, response_prices(prior, q), key=bound)
     found = best_mixture(k, q, utility, lambda prices: _knapsack(prior, q, prices), bound, sets, guess)
-    return found, "columns priced by a knapsack"
+    return found, KNAPSACK
 
 
 def _even_sets(prior: Floats, q: float) -> tuple[Floats, Floats]:

@@ -18,7 +18,7 @@ from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism.patterns import offset
 from utmost.privacy import ApproxDP
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, proved_bound
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import complete
 
@@ -87,16 +87,9 @@ def linear_program(
     problem = Problem("local.patterns", space, on_edges(space, level), {"utilities": utilities})
     evidence = {"prices": mixture.prices, "shares": mixture.shares, "sets": places}
     bound = max(proved_bound(problem, evidence), value)
-    certificate = Certificate(
-        "bound",
-        "LIM Theorem 3.3.4 and linear programming duality over all patterns",
-        "sum of the utilities of all outputs",
-        f"columns brought in from all {2**k - 1} patterns as their prices called for them",
-        bound=bound,
-        gap=bound - value,
-        evidence=evidence,
-    )
-    return Solution(problem, mixture.mechanism(q), value, certificate)
+    mechanism = mixture.mechanism(q)
+    certificate = certificate_of(problem, mechanism, "bound", bound, bound - value, evidence)
+    return Solution(problem, mechanism, value, certificate)
 
 
 def _worst_of(several: list[Callable[[Any], Any]], k: int, level: ApproxDP, q: float) -> Solution:
@@ -131,16 +124,9 @@ def _worst_of(several: list[Callable[[Any], Any]], k: int, level: ApproxDP, q: f
     problem = Problem("local.worst_patterns", space, on_edges(space, level), {"utilities": utilities})
     evidence = {"weights": weights, "prices": prices, "shares": shares, "sets": used}
     bound = max(proved_bound(problem, evidence), value)
-    certificate = Certificate(
-        "bound",
-        "the least utility is at most an average of them; LIM Theorem 3.3.4 and duality over all patterns",
-        f"the least of {len(several)} sums of utilities of all outputs",
-        f"one linear program over all {2**k - 1} patterns",
-        bound=bound,
-        gap=bound - value,
-        evidence=evidence,
-    )
-    return Solution(problem, Mixture(sets[used], shares, prices).mechanism(q), value, certificate)
+    mechanism = Mixture(sets[used], shares, prices).mechanism(q)
+    certificate = certificate_of(problem, mechanism, "bound", bound, bound - value, evidence)
+    return Solution(problem, mechanism, value, certificate)
 
 
 def _utilities(utility: Callable[[Any], Any], k: int, q: float) -> Floats:

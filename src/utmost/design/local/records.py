@@ -25,7 +25,8 @@ from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.extremes import extreme_columns
 from utmost.mechanism.patterns import divergence_between
 from utmost.privacy.divergences import Chosen, as_divergence
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, proved_bound
+from utmost.solution.sentences import EXTREME_COLUMNS
 from utmost.space import Space
 from utmost.space.edge_levels import Privacy, on_edges
 
@@ -117,13 +118,6 @@ def for_records(space: Space, p0: ArrayLike, p1: ArrayLike, privacy: Privacy, di
     evidence = {"prices": -found.eqlin.marginals}
     value = divergence_between(matrix, first, second, f)
     bound = max(proved_bound(problem, evidence), value)
-    certificate = Certificate(
-        "bound",
-        "linear programming duality over all extreme columns of the graph of records",
-        f"{f.name} divergence of the answers under the two joint laws",
-        f"linear program over {len(columns)} extreme columns",
-        bound=bound,
-        gap=bound - value,
-        evidence=evidence,
-    )
-    return Solution(problem, FiniteMechanism(matrix, space.points, range(len(used))), value, certificate)
+    mechanism, how = FiniteMechanism(matrix, space.points, range(len(used))), EXTREME_COLUMNS.format(whole=len(columns))
+    certificate = certificate_of(problem, mechanism, "bound", bound, bound - value, evidence, method=how)
+    return Solution(problem, mechanism, value, certificate)

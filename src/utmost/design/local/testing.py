@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,16 +28,12 @@ from utmost.exact.arrays import Floats
 from utmost.exact.citations import cites
 from utmost.mechanism.patterns import divergence_between, offset
 from utmost.privacy.divergences import Chosen, Divergence, as_divergence
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, proved_bound
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import complete
 
 LEAST_OFFSET = 1e-10
 """Below this q (epsilon about 23) floats do not tell the least ratios apart, and no prices are looked for."""
-THEOREM = (
-    "Ghazi 2026: for every f-divergence some optimal local mechanism is randomised response on contiguous blocks of "
-    "the letters sorted by P0/P1"
-)
 
 
 @cites("LIM-theorem-3.3.2")
@@ -89,18 +85,10 @@ def for_testing(
     data = {"p0": first, "p1": second, "divergence": saved, "outputs": (most or 0) if limited else 0}
     problem = Problem("local.limited_testing" if limited else "local.testing", space, levels, data)
     bound = max(proved_bound(problem, {"prices": prices}), value)
-    count = int(block.max()) + 1
-    certificate = Certificate(
-        "bound" if limited else "theorem",
-        "prices of letters bound every private mechanism, with any number of outputs" if limited else THEOREM,
-        f"{f.name} divergence of the answers under the two hypotheses" + (", nats" if f.name in NATS else ""),
-        f"letters sorted by P0/P1, {count} block{'s' if count > 1 else ''} by Dinkelbach's iteration"
-        + (f", at most {most} allowed" if limited else ""),
-        bound=bound,
-        gap=bound - value,
-        evidence={"prices": prices},
-    )
-    return Solution(problem, block_response(block, level), value, certificate)
+    mechanism = block_response(block, level)
+    claim: Literal["theorem", "bound"] = "bound" if limited else "theorem"
+    certificate = certificate_of(problem, mechanism, claim, bound, bound - value, {"prices": prices})
+    return Solution(problem, mechanism, value, certificate)
 
 
 def for_worst_testing(
@@ -141,9 +129,6 @@ def for_worst_testing(
         return lambda column: f.perspective(column @ first, column @ second, column @ (first - second))
 
     return linear_program([between(*law) for law in laws], sizes.pop(), privacy)
-
-
-NATS = ("kl", "reverse-kl", "js")
 
 
 def _partitions(

@@ -11,6 +11,7 @@ import numpy as np
 
 from utmost.design.multiparty.response import response
 from utmost.errors import InvalidInput
+from utmost.exact.json_text import parse_json
 from utmost.privacy import ApproxDP
 
 FIELDS = ("protocol", "party", "message")
@@ -41,7 +42,7 @@ def read_message(given: Any) -> Message:
     shown = (given if isinstance(given, str) else repr(given))[:80]
     try:
         told = asdict(given) if isinstance(given, Message) else given
-        content = told if isinstance(told, Mapping) else json.loads(told)
+        content = told if isinstance(told, Mapping) else parse_json(told)
         protocol, party, said = (content[name] for name in FIELDS)
     except (KeyError, TypeError, ValueError, RecursionError):
         raise InvalidInput(

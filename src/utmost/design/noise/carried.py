@@ -19,7 +19,7 @@ from utmost.mechanism.moves import sum_of_moves
 from utmost.privacy import ApproxDP, Level, PureDP
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, proved_bound
 from utmost.space.integers import Lattice
 from utmost.space.line import tolerance
 
@@ -38,10 +38,6 @@ FINEST = {2: 0.1, 3: 0.17}
 ROOM = 0.3
 SHARES = (0.9997, 0.999, 0.998, 0.9975, 0.997, 0.996, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.6)
 """Which shares of the noise's error are tried as bounds."""
-TOGETHER = (
-    "no private mechanism has a smaller mean absolute error of a count: a flow between the errors of all cells, dual "
-    "to all noise"
-)
 
 
 @lru_cache(maxsize=64)
@@ -185,8 +181,7 @@ def stated_nested(cells: Lattice, mechanism: Any, level: Level) -> Solution | No
         return None
     value = math.fsum(law.absolute_errors) / law.dimension
     bound = min(proved_bound(problem, evidence), value)
-    name = "geometric noise on cells" + (", which carries" if any(law.widths) else "")
-    certificate = Certificate("bound", TOGETHER, "mean absolute error of a count", name, bound, value - bound, evidence)
+    certificate = certificate_of(problem, mechanism, "bound", bound, value - bound, evidence)
     return Solution(problem, mechanism, value, certificate)
 
 

@@ -41,7 +41,7 @@ from utmost.mechanism.line_sums import MOST_TABLE
 from utmost.mechanism.line_table import TableLine
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, as_level
 from utmost.privacy.level import decay_above
-from utmost.solution import Certificate, Problem, Solution, proved_bound, sketched
+from utmost.solution import Problem, Solution, certificate_of, proved_bound, sketched
 from utmost.space.line import Line, line_prior, require_line_loss, tolerance
 
 MOST_POINTS, MOST_PAIRS = 150, 600
@@ -53,16 +53,6 @@ ExactCost: TypeAlias = Callable[[LayerLaw], Fraction]
 """What noise of a law costs, exactly."""
 LONG = 1000
 """From so many points on the ends of a line hardly matter to how accurate a best guess is."""
-QUANTITY = "expected {loss} loss under the prior"
-REASONS = {
-    "geometric": "Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows",
-    "chains": "every threshold at its binary optimum, which add up to the expected loss (chains, docs/theory.md)",
-    "canonical": "Awan, Vadhan 2023: no private noise on the integers costs less, where neighbours are one apart",
-    "staircase": "Geng, Viswanath 2016: no private noise on the integers costs less; by a dual flow in rationals",
-    "flow": "no private mechanism has a lower expected loss than the bound: a dual flow, checked in rationals",
-    "pairs": "no private mechanism has a lower expected loss than the bound: pairs of points around every threshold",
-    "prices": "no private mechanism has a lower expected loss than the bound: linear programming duality",
-}
 
 
 def best_on_line(
@@ -312,30 +302,15 @@ def _proved(mechanism: LineMechanism, level: Level, prices: dict[str, Any]) -> S
     value = mechanism.expected(loss)
     data = {"loss": loss, "prior": prior, "unbiased": unbiased}
     problem = Problem("number.line", line, level, data)
-    quantity, method = QUANTITY.format(loss=loss), mechanism.name
-    if unbiased:
-        quantity = f"expected {loss} loss, the same at every point"
     theorem = _theorem(mechanism, level)
     if theorem is not None:
-        certificate = Certificate(
-            "theorem", REASONS[theorem], quantity, method, gap=0.0, evidence={"proof": theorem}, notes=_notes(mechanism)
-        )
+        certificate = certificate_of(problem, mechanism, "theorem", gap=0.0, evidence={"proof": theorem})
         return Solution(problem, mechanism, value, certificate)
     bound, evidence = max(_bounds(problem, prices), key=lambda found: found[0], default=(0.0, {}))
     if not 0 < bound <= value * (1 + 1e-9):
-        why = "whether a mechanism that is not noise does better on this line is open"
-        certificate = Certificate("unproved", why, quantity, method, notes=_notes(mechanism))
+        certificate = certificate_of(problem, mechanism, "unproved")
     else:
-        certificate = Certificate(
-            "bound",
-            REASONS[evidence["proof"]],
-            quantity,
-            method,
-            bound,
-            abs(value - bound),
-            evidence,
-            _notes(mechanism),
-        )
+        certificate = certificate_of(problem, mechanism, "bound", bound, abs(value - bound), evidence)
     return Solution(problem, mechanism, value, certificate)
 
 
@@ -383,10 +358,3 @@ def _flows(line: Line, level: Level, loss: str) -> list[dict[str, Any]]:
     if loss == "squared":
         growth += Fraction(max(float(line.reach * b / (1 - b) ** 2) / math.sqrt(law.mean(loss)), 1e-12))
     return [{"proof": "flow", "upper": upper, "growth": write_rational(growth)}]
-
-
-def _notes(mechanism: LineMechanism) -> tuple[str, ...]:
-    if not isinstance(mechanism, NoisyLine):
-        return ()
-    cut = ("the noise is too wide for a table of best guesses: what lies beyond an end becomes that end",)
-    return cut if mechanism.remap == "cut" else ()

@@ -26,7 +26,7 @@ from utmost.mechanism.moves import square_of_moves, sum_of_moves
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, SuitablePair
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution, proved_bound, sketched
+from utmost.solution import Problem, Solution, certificate_of, proved_bound, sketched
 from utmost.space.integers import Lattice
 from utmost.space.line import require_line_loss
 
@@ -36,29 +36,6 @@ WIDEST_DISCRETE = 1000.0
 """The standard deviation from which zCDP takes the rounded Gaussian: the discrete one is better by v/(v + 1/12)."""
 WIDEST, MOST_WIDE = 1e6, 1000
 """Gaussian noise with a larger standard deviation is found by bisection, a millisecond each: for so many integers."""
-ALONE = (
-    "no private mechanism errs less on one of the integers alone, with the whole level spent on it (the value is the "
-    "same at every table; the bound holds on average over a line of tables, hence at the worst one)"
-)
-TOGETHER = (
-    "no private mechanism errs less on average over all integers and tables: a flow between errors in a window, which "
-    "is dual to all noise, taken to every mechanism on the range"
-)
-SUMMED = (
-    "no private mechanism whose answers add up to the number of rows errs less on average over all cells and tables: a "
-    "flow between errors, dual to all noise, taken to every mechanism on the range"
-)
-WITH_REST = (
-    "no private mechanism errs less on average over all integers, what they leave over, and tables: a flow between "
-    "errors, dual to all noise, taken to every mechanism on the range"
-)
-AWAY = {
-    False: "no answer of a private mechanism that adds up to the number of rows, and is {away:,} or more from the ends "
-    "in every cell, errs less on average over the cells and the tables it may come from: a flow between errors",
-    True: "no answer of a private mechanism that is {away:,} or more from the ends in every integer, and in what they "
-    "leave over, errs less on average over all of these and the tables it may come from: a flow between errors",
-}
-"""What is said of answers away from the ends, by whether rows are left over that are in no cell."""
 CLOSE = 0.999
 WIDE = 0.99
 """Below this share of the value another bound is looked for, and it is said what noise the ends of the range hide."""
@@ -101,41 +78,38 @@ def best_vector(
     """
     noise = best_vector_noise(space, level, loss, independent, alone)
     problem = Problem("number.vector", space, level, {"loss": loss})
-    value, (bound, reason, evidence) = noise.mean(loss), _best_bound(problem, noise)
+    value, (bound, evidence) = noise.mean(loss), _best_bound(problem, noise)
     alike = _alike(problem, alone or _is_alike(noise)) if bound < WIDE * value and not independent else None
     if alike is not None and proved_bound(problem, {"rest": True}) / alike.mean(loss) > bound / value:
         noise, value, evidence = alike, alike.mean(loss), {"rest": True}
-        bound, reason = proved_bound(problem, evidence), WITH_REST
+        bound = proved_bound(problem, evidence)
     bound = min(bound, value)
     if bound < WIDE * value:
-        bound, reason, evidence = _without_ends(problem, value, bound, reason, evidence)
+        bound, evidence = _without_ends(problem, value, bound, evidence)
     mechanism = NoisyVector(noise)
-    certificate = Certificate(
-        "bound", reason, f"expected {loss} loss of one integer", mechanism.name, bound, value - bound, evidence
-    )
+    certificate = certificate_of(problem, mechanism, "bound", bound, value - bound, evidence)
     return Solution(problem, mechanism, value, certificate)
 
 
-def _best_bound(problem: Problem, noise: Any) -> tuple[float, str, dict[str, Any]]:
-    """The largest bound on the integers that were asked for, what it is about, and its evidence."""
+def _best_bound(problem: Problem, noise: Any) -> tuple[float, dict[str, Any]]:
+    """The largest bound on the integers that were asked for, and its evidence."""
     space, level, loss = problem.space, problem.privacy, problem.data["loss"]
-    whole = space.moves == "sum-zero" and space.dimension > 2
-    together = SUMMED if whole else TOGETHER
-    reason, bound = together if whole and loss == "absolute" and _is_pure(level) else ALONE, proved_bound(problem, {})
-    if bound < CLOSE * noise.mean(loss) and not (reason == SUMMED and space.dimension > MOST_WINDOW):
+    by_layers = space.moves == "sum-zero" and loss == "absolute" and _is_pure(level)
+    bound = proved_bound(problem, {})
+    if bound < CLOSE * noise.mean(loss) and not (by_layers and space.dimension > MOST_WINDOW):
         offered = window_evidence(space, level, loss, lambda each: proved_bound(problem, each))
         if offered and proved_bound(problem, offered) > bound:
-            return proved_bound(problem, offered), together, offered
-    return bound, reason, {}
+            return proved_bound(problem, offered), offered
+    return bound, {}
 
 
 def _without_ends(
-    problem: Problem, value: float, bound: float, reason: str, evidence: dict[str, Any]
-) -> tuple[float, str, dict[str, Any]]:
+    problem: Problem, value: float, bound: float, evidence: dict[str, Any]
+) -> tuple[float, dict[str, Any]]:
     """A bound of which the ends of the range take much, for answers away from them; or beside it, that of all noise."""
     among_noise = min(value, proved_bound(replace(problem, space=problem.space.endless), evidence))
     if among_noise <= bound:
-        return bound, reason, evidence
+        return bound, evidence
     rest, space = evidence.get("rest", False), problem.space
     farthest = (space.upper - space.lower) // (space.dimension + rest)  # no answer is farther away in every cell
 
@@ -144,9 +118,8 @@ def _without_ends(
 
     if "radius" not in evidence and farthest > 0 and proved(farthest) >= CLOSE * among_noise:
         away = first_between(lambda tried: proved(tried) >= CLOSE * among_noise, 0, farthest)
-        said = AWAY[rest].format(away=away)
-        return min(value, proved(away)), said, evidence | {"away": away, "average": bound}
-    return bound, reason, evidence | {"noise": among_noise}
+        return min(value, proved(away)), evidence | {"away": away, "average": bound}
+    return bound, evidence | {"noise": among_noise}
 
 
 def _alike(problem: Problem, free: bool) -> BallLaw | None:

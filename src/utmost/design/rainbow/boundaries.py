@@ -14,7 +14,8 @@ from utmost.errors import InvalidInput, NoExtension, SolverFailed, TooLarge, Uns
 from utmost.exact.arrays import Floats
 from utmost.mechanism import FiniteMechanism, average
 from utmost.privacy import ApproxDP, GaussianDP, SuitablePair
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, proved_bound
+from utmost.solution.sentences import moved_words
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
@@ -71,23 +72,14 @@ def best_boundary(
     optimum, cut = _best(small, gains)
     at_boundary = {int(rankings[i]): optimum.matrix[i] for i, name in enumerate(lines.points) if name[1] == 0}
     rows = _mend(regions, at_boundary, levels)
-    found = solve_inside("rainbow.best_boundary", levels, regions, rows, level, "")
+    found = solve_inside(levels, regions, rows, level)
     matrix = found.mechanism.matrix
     value = float((mass[:, None] * np.take_along_axis(matrix, regions.order[regions.region], axis=1) @ worth).sum())
     evidence = {"onto": onto.indices, "edges": lines.edge_indices, "duals": optimum.duals, **cut}
     data = {name: found.problem.data[name] for name in ("outputs", "region", "rankings")}
     problem = Problem("rainbow.best_boundary", space, levels, data | {"weights": worth, "prior": mass})
     bound = proved_bound(problem, evidence)
-    certificate = Certificate(
-        "bound",
-        "linear programming duality on the boundary rainbow graph",
-        "expected weight of the output's position in the ranking",
-        "linear program over homogeneous boundaries, then the closed form inside",
-        bound=bound,
-        gap=max(bound - value, 0.0),
-        evidence=evidence,
-        notes=found.certificate.notes,
-    )
+    certificate = certificate_of(problem, found.mechanism, "bound", bound, max(bound - value, 0.0), evidence)
     return Solution(problem, found.mechanism, value, certificate)
 
 
@@ -151,17 +143,9 @@ def lexicographic(space: Space, preferences: Any, known: Any, privacy: Privacy) 
     data = {"outputs": regions.outputs, "region": regions.region, "rankings": regions.order}
     problem = Problem("rainbow.lexicographic", space, levels, data | {"known": places, "known_rows": rows})
     value, bound = average(told), proved_bound(problem, evidence)
-    certificate = Certificate(
-        "bound",
-        "linear programming duality, for first preferences; then the most second ones, and so on",
-        "average probability of the first preference over the points",
-        f"{max(len(regions.outputs) - 1, 1)} linear programs, one per position",
-        bound=bound,
-        gap=max(bound - value, 0.0),
-        evidence=evidence,
-        notes=(f"no probability was moved by more than {moved:.1g} to make the solver's answer private",),
-    )
     mechanism = FiniteMechanism(mended, space.points, regions.outputs)
+    notes = (moved_words(moved),)
+    certificate = certificate_of(problem, mechanism, "bound", bound, max(bound - value, 0.0), evidence, notes=notes)
     return Solution(problem, mechanism, value, certificate)
 
 

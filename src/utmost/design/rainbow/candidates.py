@@ -27,14 +27,9 @@ from utmost.exact.arrays import Floats, Integers
 from utmost.mechanism.choice_tables import MOST_FOLDED, MOST_LISTED, ChoiceTable, FoldedTable, LeadLines, TallyTable
 from utmost.mechanism.choices import (
     ChoiceLaw,
-    Exponential,
-    NearestChoice,
-    NoisyMax,
-    PermuteAndFlip,
-    ThreeRanks,
-    can_draw,
+    formula_choices,
 )
-from utmost.mechanism.contests import Contest, Ranks, Votes, contest_of
+from utmost.mechanism.contests import Contest, Votes, contest_of
 from utmost.mechanism.sampling import WORD
 from utmost.mechanism.sure_places import rows_within, sure_places
 from utmost.mechanism.tally_averages import (
@@ -50,9 +45,9 @@ from utmost.mechanism.tally_averages import (
 )
 from utmost.mechanism.violations import find_violation
 from utmost.privacy import ApproxDP, Level
-from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Certificate, Problem, Solution, certificate_of, proved_bound
+from utmost.solution.sentences import compared_words, proof_of_choice
 from utmost.space import Space
 from utmost.space.edge_levels import on_edges
 from utmost.space.folds import can_fold, folded, folded_places, folded_space
@@ -75,7 +70,7 @@ class ChoiceFacts:
     Attributes
     ----------
     solution : the choice
-    laws : every mechanism that was looked at, by name
+    laws : the chosen mechanism and those by a formula, by name
     """
 
     solution: Solution
@@ -104,7 +99,7 @@ class ChoiceFacts:
 
     @cached_property
     def compared(self) -> dict[str, dict[str, Estimate]]:
-        """Every loss's average for every mechanism that was looked at."""
+        """Every loss's average for the chosen mechanism and for those by a formula."""
         prior = self._prior
         return {
             name: {loss: _average(law, prior, loss) for loss in law.contest.losses} for name, law in self.laws.items()
@@ -196,9 +191,15 @@ def choice_facts(solution: Solution) -> ChoiceFacts:
         if facts.solution is solution:
             return facts
     contest = contest_of(problem.question, problem.space, problem.data)
-    return ChoiceFacts(
-        solution, {each.name: each for each in _closed_forms(contest, problem.privacy)} | {law.name: law}
-    )
+    return ChoiceFacts(solution, _comparable(contest, problem.privacy, law))
+
+
+def _comparable(contest: Contest, level: Level, chosen: ChoiceLaw) -> dict[str, ChoiceLaw]:
+    """The mechanisms that losses are stated of, by name: those by a formula, and the one that was chosen.
+
+    Not a linear program's that was tried and lost more: nobody who has the chosen one alone can state its loss again.
+    """
+    return {each.name: each for each in _closed_forms(contest, level)} | {chosen.name: chosen}
 
 
 _RECENT: deque[ChoiceFacts] = deque(maxlen=128)
@@ -222,40 +223,32 @@ def _facts(contest: Contest, level: Level, loss: str, prior: Any, data: Any, pro
     listed = None if prior is None else [[list(tally), weight] for tally, weight in prior]
     losses = {law.name: _average(law, weighed, loss) for law in laws}
     chosen = min(laws, key=lambda law: losses[law.name].value)
-    value, error = losses[chosen.name]
+    value = losses[chosen.name].value
     question = "choice.winner" if isinstance(contest, Votes) else "choice.quantile"
     problem = Problem(question, contest.tallies, level, {"loss": loss, "prior": listed, **dict(data)})
     bound = _bound(problem, contest, evidence)
     if programs and not evidence and bound is not None and value - bound > ENOUGH * value:
         bound, evidence = _by_triples(problem, bound)
-    certificate = _certificate(chosen, list(losses), loss, Estimate(value, error), bound, evidence, weighed)
-    found = ChoiceFacts(Solution(problem, chosen, value, certificate), {law.name: law for law in laws})
+    certificate = _certificate(problem, chosen, list(losses), value, bound, evidence)
+    found = ChoiceFacts(Solution(problem, chosen, value, certificate), _comparable(contest, level, chosen))
     _RECENT.append(found)
     return found
 
 
 def _certificate(
+    problem: Problem,
     law: ChoiceLaw,
     compared: list[str],
-    loss: str,
-    value: Estimate,
+    value: float,
     bound: float | None,
     evidence: dict[str, Any],
-    prior: WeighedTallies,
 ) -> Certificate:
-    quantity = {"zero-one": "probability of a wrong answer", "shortfall": "expected votes behind the winner"}
-    words = quantity.get(loss, f"expected {loss} loss") + " under the prior"
-    among = f"the least expected loss of {', '.join(compared)}" if len(compared) > 1 else "nothing else was tried"
-    notes = (f"the value is {prior.words}" + (f"; standard error {value.error:.2g}" if value.error else ""),)
+    """What is proved of a choice, and of which others it errs least."""
+    among = compared_words(compared)
     if bound is None:
-        return Certificate("unproved", among, words, law.name, notes=notes)
-    reason = "chains of tallies between two winners bound every private choice (proof in docs/theory.md)"
-    if "sides" in evidence:
-        reason = f"dual prices where three are close, and {reason}"
-    elif evidence:
-        reason = "linear programming duality over all private choices on the listed tallies"
-    gap = abs(value.value - bound)
-    return Certificate("bound", f"{among}; {reason}", words, law.name, bound, gap, evidence, notes)
+        return certificate_of(problem, law, "unproved", reason=among)
+    reason = f"{among}; {proof_of_choice(evidence)}"
+    return certificate_of(problem, law, "bound", bound, abs(value - bound), evidence, reason)
 
 
 def _bound(problem: Problem, contest: Contest, evidence: dict[str, Any]) -> float | None:
@@ -284,20 +277,10 @@ def _by_triples(problem: Problem, bound: float) -> tuple[float, dict[str, Any]]:
 
 def _closed_forms(contest: Contest, level: Level) -> list[ChoiceLaw]:
     """What is private by a formula, or on lines of leads."""
-    laws: list[ChoiceLaw] = []
-    pure = pure_within(level)
-    if pure is not None:
-        one, fine = decay_above(pure), decay_above(pure, contest.score_reach)
-        if 0 < one < 1 and can_draw(one):
-            laws.append(NoisyMax(contest, pure, one))
-        if isinstance(contest, Ranks) and one > 0 and (contest.size - 1) * one <= 1:
-            laws.append(NearestChoice(contest, pure, one))
-        if isinstance(contest, Ranks) and contest.size == 3 and one > 0 and one + one**2 <= 1:
-            laws.append(ThreeRanks(contest, pure, one))
-        if 0 < fine < 1:
-            laws += [PermuteAndFlip(contest, pure, fine), Exponential(contest, pure, fine)]
-        if contest.size * min(contest.most_lead / contest.lead_reach, FAR / max(pure.log_growth, 1e-9)) > MOST_ON_LINES:
-            return laws
+    laws, pure = formula_choices(contest, level), pure_within(level)
+    far = math.inf if pure is None else FAR / max(pure.log_growth, 1e-9)
+    if pure is not None and contest.size * min(contest.most_lead / contest.lead_reach, far) > MOST_ON_LINES:
+        return laws
     lines = _lead_lines(contest, level)
     return laws if lines is None else [*laws, lines]
 

@@ -27,7 +27,8 @@ from utmost.mechanism import FiniteMechanism
 from utmost.mechanism.certification import require_private
 from utmost.privacy import ApproxDP, PureDP
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution, proved_bound
+from utmost.solution import Problem, Solution, certificate_of, proved_bound
+from utmost.solution.sentences import NEAREST
 from utmost.space import Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 from utmost.space.sparse import csr_array, dijkstra
@@ -85,18 +86,13 @@ def nearest(space: Space, truth: Any, privacy: Privacy, prior: Any = None) -> So
     matrix, method = _find(levels, region, outputs, optimum)
     mechanism = FiniteMechanism(matrix, space.points, outputs)
     value = float(weights @ matrix[np.arange(len(region)), region]) if len(region) else 1.0
-    quantity = "probability of the true answer under the prior"
     if optimum is None:
         evidence: dict[str, Any] = {"pairs": _disjoint_pairs(space, region)}
-        reason = (
-            "pairs of neighbours with different truths, and the points nearest to each, bound every private mechanism"
-        )
     else:
         at = np.flatnonzero(optimum.duals)
         evidence = {"dual_places": at, "dual_values": optimum.duals.ravel()[at]}
-        reason = "linear programming duality over all private mechanisms"
     bound = proved_bound(problem, evidence)
-    certificate = Certificate("bound", reason, quantity, method, bound, abs(bound - value), evidence)
+    certificate = certificate_of(problem, mechanism, "bound", bound, abs(bound - value), evidence, method=method)
     return Solution(problem, mechanism, value, certificate)
 
 
@@ -142,11 +138,11 @@ def _find(
     if (rest >= 0).all():
         try:
             require_private(FiniteMechanism(wrong, space.points, outputs), levels)
-            return wrong, "nearest" if pure else "nearest, by one balanced binary mechanism an answer"
+            return wrong, NEAREST[0] if pure else NEAREST[1]
         except CannotCertify:
             pass
     if optimum is not None:
-        return mix_until_private(optimum.matrix, levels)[0], "linear program, since nearest is not private here"
+        return mix_until_private(optimum.matrix, levels)[0], NEAREST[2]
     if not pure:
         within = None if levels.single is None else pure_within(levels.single)
         if within is None:
@@ -157,7 +153,7 @@ def _find(
         levels = on_edges(space, PureDP(within.exponent) if within.ratio == 1 else PureDP.from_ratio(within.ratio))
     length = np.stack([_lengths_from(levels, region == j, np.zeros(len(region))) for j in range(len(outputs))], axis=1)
     scores = held(np.exp(-(length - length.min(axis=1, keepdims=True)) / 2), np.isfinite(length))
-    return scores / scores.sum(axis=1, keepdims=True), "exponential on distances, since nearest is not private here"
+    return scores / scores.sum(axis=1, keepdims=True), NEAREST[3]
 
 
 def _is_pure(levels: EdgeLevels) -> bool:

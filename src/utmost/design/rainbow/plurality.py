@@ -21,6 +21,7 @@ from utmost.exact import LEAST, as_whole
 from utmost.exact.citations import cites
 from utmost.privacy import Level
 from utmost.solution import Solution
+from utmost.solution.sentences import EVEN_RANKINGS
 from utmost.space import Space
 from utmost.space.edge_levels import Privacy, on_edges
 from utmost.space.families import Neighbours
@@ -111,8 +112,7 @@ def plurality(
     regions = find_regions(lines, lambda p: ranking[p[0]])
     row = even_boundary(level, len(names))
     rows = [[row[0] if o == r[0] else row[1] for o in regions.outputs] for r in regions.rainbows]
-    reason = "BIN Theorem 2 on every prefix, RAIN Theorem 3, from the even boundary (randomised response)"
-    solution = solve_inside("rainbow.extend", on_edges(lines, level), regions, rows, level, reason)
+    solution = solve_inside(on_edges(lines, level), regions, rows, level, EVEN_RANKINGS)
     return Plurality(solution, names, people, neighbours, longest)
 
 

@@ -20,13 +20,13 @@ from utmost.exact.citations import cites
 from utmost.mechanism import FiniteMechanism, average
 from utmost.mechanism.violations import keeps_promise
 from utmost.privacy import ApproxDP, GaussianDP, Level, as_level
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Problem, Solution, certificate_of
+from utmost.solution.sentences import RANKINGS
 from utmost.space import Morphism, Space
 from utmost.space.edge_levels import EdgeLevels, Privacy, on_edges
 
 Rainbow: TypeAlias = tuple[Any, ...]
 ROWS_AT_ONCE = 2**13
-FIRST = "average probability of the first preference over the points"
 
 
 @cites("RAIN-theorem-4", "RAIN-theorem-5", "RAIN-corollary-1", "RAIN-corollary-2")
@@ -166,9 +166,7 @@ def extend(space: Space, preferences: Any, boundary: Mapping[Rainbow, Any], priv
     regions = find_regions(space, preferences)
     given = read_boundary(regions, boundary)
     require_private(regions, given, levels)
-    return solve_inside(
-        "rainbow.extend", levels, regions, given, level, "BIN Theorem 2 on every prefix; RAIN Theorems 2 to 5"
-    )
+    return solve_inside(levels, regions, given, level)
 
 
 @dataclass(frozen=True)
@@ -308,13 +306,11 @@ def _refuse(regions: Regions, level: Level, u: int, v: int, here: list[Fraction]
 
 
 def solve_inside(
-    question: str,
     levels: EdgeLevels,
     regions: Regions,
     rows: Sequence[list[Fraction] | None],
     level: Level,
-    reason: str,
-    notes: tuple[str, ...] = (),
+    reason: str = RANKINGS,
 ) -> Solution:
     """The mechanism inside every region, from its boundary, with its proof."""
     matrix = np.zeros((len(regions.region), len(regions.outputs)))
@@ -329,9 +325,6 @@ def solve_inside(
             lines = _inwards(level, np.array([float(row[o]) for o in order]), different)
             matrix[np.ix_(mine[inside], order)] = lines[which]
     told = matrix[np.arange(len(matrix)), regions.order[regions.region, 0]] if len(matrix) else np.zeros(0)
-    unreached = int(np.isinf(regions.distance).sum())
-    if unreached:
-        notes += (f"{unreached} points lie in parts without a boundary: their first preference is given.",)
     data = {
         "outputs": regions.outputs,
         "region": regions.region,
@@ -340,9 +333,9 @@ def solve_inside(
             [[float(x) for x in row] if row is not None else [0.0] * len(regions.outputs) for row in rows]
         ),
     }
-    certificate = Certificate("theorem", reason, FIRST, "closed form in the distance to the boundary", notes=notes)
     mechanism = FiniteMechanism(matrix, regions.space.points, regions.outputs)
-    return Solution(Problem(question, regions.space, levels, data), mechanism, average(told), certificate)
+    problem = Problem("rainbow.extend", regions.space, levels, data)
+    return Solution(problem, mechanism, average(told), certificate_of(problem, mechanism, "theorem", reason=reason))
 
 
 def one_concave_level(privacy: Privacy) -> Level:

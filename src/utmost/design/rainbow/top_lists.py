@@ -12,10 +12,8 @@ from utmost.mechanism.top_lists import TopByNoise, TopByPeeling, cells_of, misse
 from utmost.privacy import Level
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution
+from utmost.solution import Problem, Solution, certificate_of
 from utmost.space.integers import Tallies
-
-QUANTITY = "share of the k most frequent that is missed, on average over a sample of all tallies"
 
 
 @lru_cache(maxsize=32)
@@ -42,8 +40,8 @@ def best_top(space: Tallies, k: int, level: Level) -> Solution:
         raise InvalidInput(f"k is {k}, and there are {space.cells} candidates; name 1 to {space.cells} of them.")
     losses = {mechanism: missed(mechanism, space)[0] for mechanism in candidates(space, k, level)}
     best = min(losses, key=lambda mechanism: losses[mechanism])
-    certificate = Certificate("unproved", "nothing is known about better ones", QUANTITY, best.name)
-    return Solution(Problem("choice.top", space, level, {"k": k, "loss": "missed"}), best, losses[best], certificate)
+    problem = Problem("choice.top", space, level, {"k": k, "loss": "missed"})
+    return Solution(problem, best, losses[best], certificate_of(problem, best, "unproved"))
 
 
 @lru_cache(maxsize=32)

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from utmost.design.noise.vectors import WIDEST_DISCRETE, gaussian_law, require_level
-from utmost.design.workload.strategies import DUAL
 from utmost.errors import TooLarge, UnsupportedLevel
 from utmost.exact.arrays import Floats
 from utmost.mechanism.gaussian import GaussianLaw, RoundedGaussian
@@ -43,10 +42,9 @@ from utmost.mechanism.workloads import margins_of, mean_variance
 from utmost.privacy import ApproxDP, Level, PureDP
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution, proved_bound, sketched
+from utmost.solution import Problem, Solution, certificate_of, proved_bound, sketched
 from utmost.space.integers import CentredTables, Moves, Tables
 
-QUANTITY = "variance of one number, averaged over all"
 PARTS = 10**6
 """Of how many equal parts of the whole level the share of a table is a multiple."""
 NOTHING = 1e-6
@@ -173,7 +171,7 @@ def with_dual(problem: Problem, mechanism: NoisyTables, value: float, proved: bo
     if not proved:
         return sketched(problem, mechanism, value)
     bound = min(proved_bound(problem, {}), value)
-    certificate = Certificate("bound", DUAL, QUANTITY, mechanism.name, bound, value - bound)
+    certificate = certificate_of(problem, mechanism, "bound", bound, value - bound)
     return Solution(problem, mechanism, value, certificate)
 
 

@@ -38,14 +38,14 @@ from utmost.design.noise.vectors import (
 from utmost.design.noise.weighted import beyond, half_widths, sizes_and_half_widths
 from utmost.design.workload.tents import Rows, tent_strategies
 from utmost.exact.arrays import Floats
-from utmost.mechanism.carried import CarriedLaw, mean_variance_of_counts
+from utmost.mechanism.carried import mean_variance_of_counts
 from utmost.mechanism.gaussian import GaussianLaw
 from utmost.mechanism.lattice import GeometricLaw, IndependentLaw, NoisyVector
 from utmost.mechanism.strategies import Sums, prefix_weights, spreads, wanted_products, wanted_weights
 from utmost.privacy import Level
 from utmost.privacy.level import decay_above
 from utmost.privacy.pure_part import pure_within
-from utmost.solution import Certificate, Problem, Solution, proved_bound, sketched
+from utmost.solution import Problem, Solution, certificate_of, proved_bound, sketched
 from utmost.space.integers import Lattice, Strategy
 
 FEWEST, MOST, MOST_ITERATED = 8, 1000, 256
@@ -54,10 +54,6 @@ SCALE = 250
 """The largest weight of a factorisation, about: rounding to whole weights costs less than 1 % of the variance."""
 ROUNDS = 30
 NORMAL = float(ndtri(0.975))
-DUAL = (
-    "no private mechanism has a smaller mean variance: the dual of the best factorisation, by averaging over shifts, "
-    "and the least noise that hides one"
-)
 
 
 Made: TypeAlias = tuple[Strategy | Lattice, NoisyVector]
@@ -117,18 +113,8 @@ def stated_strategy(
     many = (space.cells if isinstance(space, Strategy) else space).dimension
     evidence = {"weights": _dual(many, wanted)} if many <= MOST else {}
     bound = min(proved_bound(problem, evidence), value)
-    of = f"{space.dimension} weighted sums of cells, {_form(space)}" if isinstance(space, Strategy) else "cells"
-    carries = isinstance(mechanism.noise, CarriedLaw)
-    name = f"geometric noise on {of}, which carries" if carries else f"{mechanism.noise.single.kind} noise on {of}"
-    quantity = f"mean variance of a {'count' if wanted == 'running' else 'range'}"
-    certificate = Certificate("bound", DUAL, quantity, name, bound, value - bound, evidence)
+    certificate = certificate_of(problem, mechanism, "bound", bound, value - bound, evidence)
     return Solution(problem, mechanism, value, certificate)
-
-
-def _form(strategy: Strategy) -> str:
-    """What a strategy is: cells and blocks have a sum for every cell alone."""
-    alone = {first for first, weights in strategy.rows if len(weights) == 1}
-    return "cells and blocks" if len(alone) == strategy.cells.dimension else "a factorisation"
 
 
 def _tried(cells: Lattice, level: Level, wanted: Sums) -> Iterator[tuple[float, Strategy, IndependentLaw]]:
