@@ -223,12 +223,12 @@ def test_duckdb_out_of_memory(tmp_path):
     people, limits = um.people("name", rows_each=1, at_most=10**6), um.engine(memory="128MB", threads=2)
     table = pyarrow.table({"name": names, "age": pyarrow.array([1] * len(names))})
     s = session(tmp_path / "budget.db", table, people, engine=limits)
-    s.source.connection.con.execute("SET memory_limit = '20MB'; SET max_temp_directory_size = '1MB'")
+    s.source.connection.execute("SET memory_limit = '20MB'; SET max_temp_directory_size = '1MB'")
     refused(lambda: s.count("age >= 1", privacy=1))
     require_suspended(s)
     (line,) = logged(s.account)
     assert [reason.startswith("_duckdb.OutOfMemoryException") for reason in line["reasons"]] == [True, True]
-    s.source.connection.con.execute("SET memory_limit = '1GB'; SET max_temp_directory_size = '10GB'")
+    s.source.connection.execute("SET memory_limit = '1GB'; SET max_temp_directory_size = '10GB'")
     s.account.resume()
     assert s.count("age >= 1", privacy=50).value == len(names)
 

@@ -20,7 +20,7 @@ import pytest
 from oracles.questions import Setting, count
 
 import utmost as um
-from utmost.errors import BadFile, EngineFailed, InvalidInput
+from utmost.errors import AccountSuspended, BadFile, InvalidInput
 from utmost.release.engines import csv_rows, open_table
 from utmost.release.engines.csv_rows import CsvFile, Dialect, as_parquet, batches, header_of
 from utmost.release.proof import load_answers
@@ -336,7 +336,7 @@ def test_threads_share_one_conversion(tmp_path, monkeypatch):
     for thread in threads:
         thread.join()
     assert (found, len(conversions)) == ([50_000] * 6, 1)
-    folder = Path(source.connection.con.execute("SELECT current_setting('temp_directory')").fetchone()[0])
+    folder = Path(source.connection.execute("SELECT current_setting('temp_directory')").fetchone()[0])
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     mine = source.csv._converted.path
     assert (mine.parent, stat.S_IMODE(mine.stat().st_mode)) == (folder, 0o600)
@@ -366,7 +366,7 @@ def test_a_changed_file_is_read_again(tmp_path):
 def test_a_change_that_no_time_shows_is_seen(tmp_path, monkeypatch):
     """A file of the same size may be changed twice within what its file system calls one moment."""
     now = time.time_ns()
-    monkeypatch.setattr(csv_rows, "_stamp", lambda file: (now, now, 12, 1, 1))
+    monkeypatch.setattr(csv_rows, "stamp_of", lambda file: (now, now, 12, 1, 1))
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
     source = open_table(tmp_path / "t.csv")
     assert how_many(source, "a = '1'") == 1
@@ -397,7 +397,7 @@ def test_gzipped_files_and_odd_folders(tmp_path):
         assert [s.count(w, privacy=50).value for w in (None, "a = 'x;y'", '"b ""c""" IS NULL')] == [2, 1, 1]
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"a,b\n" + os.urandom(10**5))[:-5000])
     s = um.Session(tmp_path / "cut.csv.gz", "d", um.rows(at_most=9), "replace", budget=1000)
-    with pytest.raises(EngineFailed):
+    with pytest.raises(AccountSuspended):
         s.count(None, privacy=1)
     assert s.source.csv._converted is None
     with pytest.raises(EOFError):

@@ -48,7 +48,7 @@ SPILLED = """
 import os, sys, utmost as um
 s = um.Session(sys.argv[1], "d", um.people("who", rows_each=2, at_most=200_000), "replace", budget=2000,
                engine=um.engine("128MB", threads=1, spill=sys.argv[2]))
-print(s.source.connection.con.execute("SELECT current_setting('temp_directory')").fetchone()[0])
+print(s.source.connection.execute("SELECT current_setting('temp_directory')").fetchone()[0])
 print(oct(os.stat(os.path.join(sys.argv[2], os.listdir(sys.argv[2])[0])).st_mode)[-3:])
 """
 
@@ -69,7 +69,7 @@ def test_settings_reach_the_engine(tmp_path):
     written(tmp_path / "t.csv", 10, 20, 5)
     for table in (tmp_path / "t.csv", pyarrow.table({"who": ["a"]})):
         source = open_table(table, engine=um.engine("200MiB", threads=3))
-        found = source.connection.con.execute(
+        found = source.connection.execute(
             "SELECT current_setting('memory_limit'), current_setting('threads'), current_setting('temp_directory')"
         ).fetchone()
         assert found[:2] == ("200.0 MiB", 3)

@@ -322,7 +322,7 @@ def test_what_fails_in_every_frame_of_a_type_fails_before_the_spend(monkeypatch)
     """A statement is rehearsed on the frame's own columns without rows, where Arrow may fail and DuckDB would not."""
     from utmost.release.engines import frames
 
-    monkeypatch.setattr(frames, "_plain", lambda column: column)
+    monkeypatch.setattr(frames, "readable", lambda column: column)
     stored = pyarrow.array([1, 0], pyarrow.int8())
     table = pyarrow.table({"c": pyarrow.ExtensionArray.from_storage(pyarrow.bool8(), stored)})
     s = um.Session(table, "d", um.rows(at_most=9), "replace", budget=1)

@@ -36,7 +36,7 @@ def found(s, plan):
 def test_every_row_is_counted_in_its_tier_alone():
     """A row belongs to the first condition that is true of it; where none is, or it is unknown, to the rest."""
     s = session(tiers={BASIC: ("0.1", 20), "vote = 'yes'": ("0.5", 40)})
-    rows = s.table.to_pyarrow().to_pylist()
+    rows = s.source.frame.to_pylist()
     first = [0 if r["consent"] == "basic" else 1 if r["vote"] == "yes" else 2 for r in rows]
     assert found(s, s.plan.count(privacy=1)) == {f"t{t}": first.count(t) for t in range(3)}
     votes = found(s, s.plan.majority("vote = 'yes'", privacy=1))

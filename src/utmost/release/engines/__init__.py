@@ -35,6 +35,8 @@ TYPES: dict[Any, str] = {
     "int": "int64",
     "float": "float64",
     "text": "string",
+    "str": "string",
+    "bool": "boolean",
     "number": "float64",
 }
 
