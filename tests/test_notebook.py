@@ -1,4 +1,4 @@
-"""What a notebook shows: a card for everything one works with. Covers `solution/card`."""
+"""What a notebook shows: a card for everything one works with."""
 
 import re
 from xml.etree import ElementTree

@@ -1,7 +1,4 @@
-"""The page of theorems is what the keys in the source say, and the list of statements has no holes.
-
-Covers `exact/citations`.
-"""
+"""The page of theorems is what the keys in the source say, and the list of statements has no holes."""
 
 import importlib.util
 import re

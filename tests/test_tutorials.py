@@ -1,7 +1,4 @@
-"""The tutorials: every block runs, the notebook is the page, and what they show is what comes out.
-
-Covers `tools/tutorials.py`.
-"""
+"""The tutorials: every block runs, the notebook is the page, and what they show is what comes out."""
 
 import json
 import runpy

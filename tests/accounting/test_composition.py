@@ -1,8 +1,4 @@
-"""Composition against enumeration: every bound brackets the truth, and is close to it.
-
-Covers `accounting/events`, `accounting/fitting`, `accounting/gaussian`, `accounting/inversion`, `accounting/outcomes`,
-`accounting/privacy_losses`.
-"""
+"""Composition against enumeration: every bound brackets the truth, and is close to it."""
 
 import itertools
 import math

@@ -1,7 +1,4 @@
-"""Filters: exact sums, safe conversions, and why exact composition is no stop rule.
-
-Covers `accounting/costs`.
-"""
+"""Filters: exact sums, safe conversions, and why exact composition is no stop rule."""
 
 import itertools
 import math

@@ -1,8 +1,4 @@
-"""The ledger: never overspends, loses nothing, survives kill -9 anywhere, and refuses what is not its own.
-
-Covers `accounting/account`, `accounting/entries`, `accounting/declared`, `accounting/checks`, `accounting/storage`,
-`accounting/ledger_memory`, `accounting/ledger_postgres`.
-"""
+"""The ledger: never overspends, loses nothing, survives kill -9 anywhere, and refuses what is not its own."""
 
 import json
 import os

@@ -1,7 +1,4 @@
-"""A ledger's file under attack: flipped bits, lost ends, failing power, full disks, two names, older versions.
-
-Covers `accounting/first_version`.
-"""
+"""A ledger's file under attack: flipped bits, lost ends, failing power, full disks, two names, older versions."""
 
 import errno
 import fcntl

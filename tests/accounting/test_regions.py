@@ -1,7 +1,4 @@
-"""Regions, who simulates whom, and the theorems that stand beside the exact one.
-
-Covers `accounting/theorems`.
-"""
+"""Regions, who simulates whom, and the theorems that stand beside the exact one."""
 
 import math
 import tracemalloc

@@ -1,7 +1,4 @@
-"""Forged certificates of the best boundary: whatever a file says, no false bound is verified.
-
-Covers `design/linear_program`.
-"""
+"""Forged certificates of the best boundary: whatever a file says, no false bound is verified."""
 
 import hashlib
 import json

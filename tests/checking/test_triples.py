@@ -1,7 +1,4 @@
-"""Three leaders at once: cells are triangles and counted, and what prices add to chains is below linear programs.
-
-Covers `space/triangles`, `design/rainbow/triples`, `mechanism/runner_up`.
-"""
+"""Three leaders at once: cells are triangles and counted, and what prices add to chains is below linear programs."""
 
 import math
 from collections import Counter

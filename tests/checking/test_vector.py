@@ -1,7 +1,4 @@
-"""Saved noise on vectors, forged: what is changed is refused, or true all the same.
-
-Covers `checking/coordinate`.
-"""
+"""Saved noise on vectors, forged: what is changed is refused, or true all the same."""
 
 import hashlib
 import json

@@ -1,7 +1,4 @@
-"""`utmost release` asks for what is missing in a terminal, and never elsewhere.
-
-Covers `release/demo_table`, `release/options`.
-"""
+"""`utmost release` asks for what is missing in a terminal, and never elsewhere."""
 
 import json
 import os

@@ -1,8 +1,4 @@
-"""The command as people use it: exit codes, words, JSON, files.
-
-Covers `cli/demo`, `cli/designs`, `cli/matrix_file`, `cli/output`, `cli/party`, `cli/release`, `cli/reproduce`,
-`privacy/written`.
-"""
+"""The command as people use it: exit codes, words, JSON, files."""
 
 import hashlib
 import io

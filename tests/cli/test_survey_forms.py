@@ -1,7 +1,4 @@
-"""`utmost survey form`, `page`, `collect`, `respond`, `estimate`: a form from its questions to a page of results.
-
-Covers `cli/form_file`, `cli/survey`.
-"""
+"""`utmost survey form`, `page`, `collect`, `respond`, `estimate`: a form from its questions to a page of results."""
 
 import http.client
 import json

@@ -1,7 +1,4 @@
-"""The mechanism that shows keys: known vectors, other thresholds, and files that prove themselves.
-
-Covers `checking/discovery`.
-"""
+"""The mechanism that shows keys: known vectors, other thresholds, and files that prove themselves."""
 
 from __future__ import annotations
 

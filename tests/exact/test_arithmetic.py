@@ -1,7 +1,4 @@
-"""Exact numbers against Python's decimal arithmetic and against continued fractions known in closed form.
-
-Covers `exact/arrays`.
-"""
+"""Exact numbers against Python's decimal arithmetic and against continued fractions known in closed form."""
 
 from __future__ import annotations
 

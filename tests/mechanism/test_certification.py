@@ -1,7 +1,4 @@
-"""Certified mechanisms are private by an independent check in rationals; broken ones are never passed.
-
-Covers `mechanism/rounding`, `mechanism/violations`.
-"""
+"""Certified mechanisms are private by an independent check in rationals; broken ones are never passed."""
 
 import math
 from decimal import Decimal

@@ -1,7 +1,4 @@
-"""Choices by powers of a rational number: laws against exact sums, privacy on every edge, draws that tell no time.
-
-Covers `mechanism/choice_tables`, `mechanism/exact_law`.
-"""
+"""Choices by powers of a rational number: laws against exact sums, privacy on every edge, draws that tell no time."""
 
 import math
 import sys

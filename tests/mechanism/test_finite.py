@@ -1,7 +1,4 @@
-"""Mechanisms against the definitions: every guess, every subset of outputs, every edge in both directions.
-
-Covers `mechanism/loss_tables`.
-"""
+"""Mechanisms against the definitions: every guess, every subset of outputs, every edge in both directions."""
 
 import math
 from fractions import Fraction

@@ -1,7 +1,4 @@
-"""Noise on lattices: counts of balls by listing them, laws in rationals, draws by chi-square.
-
-Covers `mechanism/integer_balls`, `mechanism/gaussian`, `mechanism/moves`.
-"""
+"""Noise on lattices: counts of balls by listing them, laws in rationals, draws by chi-square."""
 
 import math
 import time

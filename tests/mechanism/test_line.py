@@ -1,7 +1,4 @@
-"""Noise on a line and the best guess after it: losses by brute force, beliefs by Bayes' rule, privacy in rationals.
-
-Covers `mechanism/layers`, `mechanism/line_sums`, `mechanism/gaussian_noise`, `exact/bisection`.
-"""
+"""Noise on a line and the best guess after it: losses by brute force, beliefs by Bayes' rule, privacy in rationals."""
 
 import random
 from collections import Counter

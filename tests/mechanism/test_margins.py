@@ -1,7 +1,4 @@
-"""Marginal tables made of noisy ones: against dense least squares, and intervals against convolutions.
-
-Covers `mechanism/tables` and `mechanism/workloads`, too.
-"""
+"""Marginal tables made of noisy ones: against dense least squares, and intervals against convolutions."""
 
 import math
 from fractions import Fraction

@@ -1,7 +1,4 @@
-"""Top lists: draws against closed forms, all events of neighbouring tallies, and what is missed by another road.
-
-Covers `design/rainbow/top_lists`, `checking/top_lists`.
-"""
+"""Top lists: draws against closed forms, all events of neighbouring tallies, and what is missed by another road."""
 
 from collections import Counter
 from fractions import Fraction

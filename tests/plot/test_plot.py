@@ -1,8 +1,4 @@
-"""Pictures show what they should: one mark per point, in the colour of its truth, with its probability written.
-
-Covers `plot/canvas`, `plot/graphs`, `plot/local`, `plot/multiparty`, `plot/priors`, `plot/probabilities`,
-`plot/accounting`.
-"""
+"""Pictures show what they should: one mark per point, in the colour of its truth, with its probability written."""
 
 import networkx as nx
 import numpy as np

@@ -1,7 +1,4 @@
-"""Pictures of noise show its numbers.
-
-Covers `plot/noise`.
-"""
+"""Pictures of noise show its numbers."""
 
 import math
 

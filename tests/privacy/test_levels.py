@@ -1,7 +1,4 @@
-"""Privacy levels against their definitions: rational arithmetic, ball arithmetic and the published closed form.
-
-Covers `privacy/approx`, `privacy/gaussian`, `privacy/level`, `privacy/suitable`.
-"""
+"""Privacy levels against their definitions: rational arithmetic, ball arithmetic and the published closed form."""
 
 from __future__ import annotations
 

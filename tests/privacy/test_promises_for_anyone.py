@@ -1,4 +1,4 @@
-"""How often a guess between two neighbours is right, against laws worked out one by one. Covers `privacy/promises`."""
+"""How often a guess between two neighbours is right, against laws worked out one by one."""
 
 import math
 

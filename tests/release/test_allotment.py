@@ -1,7 +1,4 @@
-"""Levels for wanted accuracies, and what they cost: against the laws of noise and plain sums.
-
-Covers `release/error_curves`.
-"""
+"""Levels for wanted accuracies, and what they cost: against the laws of noise and plain sums."""
 
 import math
 import time

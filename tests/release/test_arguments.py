@@ -1,7 +1,4 @@
-"""Arguments of sessions, audits and the demonstration: out of range or of the wrong kind, they are refused at once.
-
-Covers `errors`.
-"""
+"""Arguments of sessions, audits and the demonstration: out of range or of the wrong kind, they are refused at once."""
 
 from unittest import mock
 

@@ -1,7 +1,4 @@
-"""Counts, sums and means by public keys: against DuckDB's GROUP BY, enumerated moves, and the laws of the noise.
-
-Covers `release/keys`, `release/questions/by`, `release/conditions/reading`.
-"""
+"""Counts, sums and means by public keys: against DuckDB's GROUP BY, enumerated moves, and the laws of the noise."""
 
 import datetime
 import json

@@ -1,8 +1,4 @@
-"""Every stated 95 % interval, of every question, at a fixed table: how often it holds the truth.
-
-Covers `release/accuracy`. The table has empty cells, a group of nobody, values at both ends of their range and a key
-that is shown now and then. Bounds on counts of draws are binomial quantiles.
-"""
+"""Every stated 95 % interval, of every question, at a fixed table: how often it holds the truth."""
 
 from functools import cache
 

@@ -1,7 +1,4 @@
-"""Keys that nobody listed: what engines find, who is shown, reports that prove themselves, and an audit of it all.
-
-Covers `release/holders`, `release/questions/shown_keys`, `release/questions/discovered`.
-"""
+"""Keys that nobody listed: what engines find, who is shown, reports that prove themselves, and an audit of it all."""
 
 import datetime
 import json

@@ -20,6 +20,7 @@ from oracles.served import KEYS, programs, survey_server
 import utmost as um
 from utmost.accounting.account import Reservation
 from utmost.errors import SUSPENDED, AccountSuspended, BadFile, EngineFailed
+from utmost.release.engines.duckdb import DuckSource
 from utmost.release.engines.postgres import PostgresSource
 from utmost.release.questions.numbers import Number
 from utmost.release.source import Source
@@ -246,7 +247,7 @@ def test_duckdb_interrupted(times, suspended, tmp_path):
     """Interrupted while it runs, by its own call: once, and it is tried again; twice, and it has failed."""
     s, left = session(tmp_path / "budget.db", slow_table(500_000)), list(range(times))
     question = s.plan.count(SLOW, privacy=50).question
-    real = Source.cursor
+    real = DuckSource.cursor
 
     @contextmanager
     def interrupted(source, *how, **named):
@@ -256,7 +257,7 @@ def test_duckdb_interrupted(times, suspended, tmp_path):
                 threading.Timer(0.05, cursor.interrupt).start()
             yield cursor
 
-    with mock.patch.object(Source, "cursor", interrupted):
+    with mock.patch.object(DuckSource, "cursor", interrupted):
         if suspended:
             refused(lambda: s.ask(question, False))
         else:
@@ -338,9 +339,9 @@ ENDED = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE
 @contextmanager
 def ending(connection, times):
     """Whenever a question has been charged and runs, end its connection on the server; so many times."""
-    ended, real = [], PostgresSource.run
+    ended, real = [], PostgresSource.one_row
 
-    def run(source, sql, keys=None):
+    def run(source, statement):
         if len(ended) < times and len(run.account.entries()):
 
             def end():
@@ -350,9 +351,9 @@ def ending(connection, times):
 
             ended.append(threading.Thread(target=end))
             ended[-1].start()
-        return real(source, sql, keys)
+        return real(source, statement)
 
-    with mock.patch.object(PostgresSource, "run", run):
+    with mock.patch.object(PostgresSource, "one_row", run):
         yield run, ended
     for thread in ended:
         thread.join()

@@ -1,7 +1,4 @@
-"""Audits of mechanisms that are not ours: known mistakes of the past are caught, and what is right is not.
-
-Covers `release/distinctions`, `release/audits`.
-"""
+"""Audits of mechanisms that are not ours: known mistakes of the past are caught, and what is right is not."""
 
 import math
 import sys

@@ -1,7 +1,4 @@
-"""Reports: where they may be written, that both files come or neither, and how the page reads.
-
-Covers `release/page`, `release/pictures`, `release/promise`, `release/words`.
-"""
+"""Reports: where they may be written, that both files come or neither, and how the page reads."""
 
 import json
 import os

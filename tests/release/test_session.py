@@ -1,7 +1,4 @@
-"""Sessions: what is asked, spent, recorded, shown and refused; and that nothing else about a table gets out.
-
-Covers `release/answers`, `release/audits`, `release/least_level`, `release/source`, `release/units`.
-"""
+"""Sessions: what is asked, spent, recorded, shown and refused; and that nothing else about a table gets out."""
 
 import json
 import math

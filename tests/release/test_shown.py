@@ -1,7 +1,4 @@
-"""A frame or column given where a public value belongs is named by its type: no private row stands in an error.
-
-Covers `release/budget`.
-"""
+"""A frame or column given where a public value belongs is named by its type: no private row stands in an error."""
 
 import ibis
 import pandas as pd

@@ -1,7 +1,4 @@
-"""What engines compute: the right integers, and how far one neighbour moves them.
-
-Covers `release/contributions`.
-"""
+"""What engines compute: the right integers, and how far one neighbour moves them."""
 
 import csv
 import gzip

@@ -1,7 +1,4 @@
-"""The most frequent values: of a list, and of keys that nobody listed.
-
-Covers `release/questions/top`.
-"""
+"""The most frequent values: of a list, and of keys that nobody listed."""
 
 from functools import partial
 

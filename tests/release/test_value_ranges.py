@@ -1,7 +1,4 @@
-"""Every value that DuckDB computes lies in the range that its type says, and sums of contributions see their clamps.
-
-Covers `release/expressions/types`, `release/expressions/values`, `release/expressions/relations`.
-"""
+"""Every value that DuckDB computes lies in the range that its type says, and sums of contributions see their clamps."""
 
 import math
 import random

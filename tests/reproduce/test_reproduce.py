@@ -1,10 +1,4 @@
-"""The papers reproduced: a reduced run against the committed summary, the judge, the index, the command.
-
-Covers `reproduce/beyond`, `reproduce/bin`, `reproduce/entry`, `reproduce/het`, `reproduce/index`,
-`reproduce/instances`, `reproduce/lim_composition`, `reproduce/lim_information`, `reproduce/lim_noise`,
-`reproduce/lim_parties`, `reproduce/lim_tables`, `reproduce/lim_testing`, `reproduce/panels`, `reproduce/rain`,
-`reproduce/reg`, `reproduce/reg_leakage`, `reproduce/reg_queries`, `reproduce/reg_spaces`, `reproduce/run`.
-"""
+"""The papers reproduced: a reduced run against the committed summary, the judge, the index, the command."""
 
 import json
 import math

@@ -1,8 +1,4 @@
-"""The HTTP API: what a key opens, what is charged, what errors say, and the document that describes it.
-
-Covers `cli/serve`, `serve/app`, `serve/credentials`, `serve/desk`, `serve/guard`, `serve/problems`, `serve/settings`,
-`serve/wire`.
-"""
+"""The HTTP API: what a key opens, what is charged, what errors say, and the document that describes it."""
 
 import json
 import time

@@ -1,7 +1,4 @@
-"""The pages without a script: forms, tokens, cookies, headers; and with one, in a real browser.
-
-Covers `serve/fields`, `serve/drawings`, `serve/explore`.
-"""
+"""The pages without a script: forms, tokens, cookies, headers; and with one, in a real browser."""
 
 import datetime
 import html

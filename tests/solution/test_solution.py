@@ -1,8 +1,4 @@
-"""Solutions are saved without loss, and what is wrong with one is found: by its checksum, or by the proof.
-
-Covers `checking/binary`, `checking/bounds`, `checking/chains`, `checking/finite`, `checking/local`, `exact/saved`,
-`solution/solution_file`.
-"""
+"""Solutions are saved without loss, and what is wrong with one is found: by its checksum, or by the proof."""
 
 import hashlib
 import json

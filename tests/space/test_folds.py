@@ -1,7 +1,4 @@
-"""Folded tallies: all declared ones are among them, and neighbours stay neighbours, whatever a table holds.
-
-Covers `space/folds`.
-"""
+"""Folded tallies: all declared ones are among them, and neighbours stay neighbours, whatever a table holds."""
 
 from itertools import product
 

@@ -1,7 +1,4 @@
-"""Spaces given by their edges: what is merged, what is refused, and distances against networkx.
-
-Covers `space/morphisms`, `space/sparse`.
-"""
+"""Spaces given by their edges: what is merged, what is refused, and distances against networkx."""
 
 import json
 import math

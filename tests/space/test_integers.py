@@ -1,7 +1,4 @@
-"""Lines, lattices and tallies: what one neighbour does, by closed form and by listing every move.
-
-Covers `space/line`.
-"""
+"""Lines, lattices and tallies: what one neighbour does, by closed form and by listing every move."""
 
 from itertools import combinations, product
 

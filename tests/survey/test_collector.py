@@ -1,7 +1,4 @@
-"""The collector: what it keeps, what it refuses, and that it keeps nothing about who sent it.
-
-Covers `survey/response_file`.
-"""
+"""The collector: what it keeps, what it refuses, and that it keeps nothing about who sent it."""
 
 import http.client
 import json

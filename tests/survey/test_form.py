@@ -1,7 +1,4 @@
-"""Forms: exact levels, files that cannot be forged, estimates and cross-tables against independent computations.
-
-Covers `survey/cross_table`.
-"""
+"""Forms: exact levels, files that cannot be forged, estimates and cross-tables against independent computations."""
 
 import itertools
 import json

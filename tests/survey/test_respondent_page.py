@@ -1,7 +1,4 @@
-"""The page as a file: nothing of the form can break out of it, and it may connect only to where responses go.
-
-Covers `survey/results_page`.
-"""
+"""The page as a file: nothing of the form can break out of it, and it may connect only to where responses go."""
 
 import re
 

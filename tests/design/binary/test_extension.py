@@ -1,8 +1,4 @@
-"""Binary mechanisms against linear programs, fixed-point iteration, enumeration and exact arithmetic.
-
-Covers `design/binary/boundary`, `design/binary/carry`, `design/binary/conflict`, `design/binary/nearby`,
-`design/binary/truth`.
-"""
+"""Binary mechanisms against linear programs, fixed-point iteration, enumeration and exact arithmetic."""
 
 import math
 import time

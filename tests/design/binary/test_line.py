@@ -1,7 +1,4 @@
-"""Yes or no about an integer: what is claimed about better mechanisms, against linear programs over all of them.
-
-Covers `checking/yes_or_no`.
-"""
+"""Yes or no about an integer: what is claimed about better mechanisms, against linear programs over all of them."""
 
 import copy
 import json

@@ -1,7 +1,4 @@
-"""The best chain at every threshold: against linear programs, for losses that are convex and least at the truth.
-
-Covers `checking/thresholds`.
-"""
+"""The best chain at every threshold: against linear programs, for losses that are convex and least at the truth."""
 
 import dataclasses
 

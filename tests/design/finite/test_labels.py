@@ -1,7 +1,4 @@
-"""Outputs that are not the points: the least loss against the raw inequalities, and forged tables refused.
-
-Covers `design/symmetry`.
-"""
+"""Outputs that are not the points: the least loss against the raw inequalities, and forged tables refused."""
 
 from dataclasses import replace
 

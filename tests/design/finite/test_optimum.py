@@ -1,8 +1,4 @@
-"""Finite queries against independent linear programs, exact rationals and the corrected numbers of REG.
-
-Covers `design/finite/geometric`, `design/finite/phi`, `design/finite/structured`, `design/finite/tight`,
-`design/finite/singular`, `mechanism/decaying`.
-"""
+"""Finite queries against independent linear programs, exact rationals and the corrected numbers of REG."""
 
 import dataclasses
 import math

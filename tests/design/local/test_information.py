@@ -1,8 +1,4 @@
-"""Local mechanisms for information and any utility, the simple ones, and LIM's claims about them.
-
-Covers `design/local/alphabet`, `design/local/converse`, `design/local/mixture`, `design/local/pattern_program`,
-`design/local/prices`, `design/local/simple`, `design/local/simple_ranges`, `mechanism/patterns`.
-"""
+"""Local mechanisms for information and any utility, the simple ones, and LIM's claims about them."""
 
 import importlib
 import math

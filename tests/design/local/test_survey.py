@@ -1,7 +1,4 @@
-"""Surveys: odds in exact rationals, draws against their law, estimates and decisions by simulation.
-
-Covers `design/local/category_columns`, `design/local/estimation`, `design/local/responses`, `privacy/promises`.
-"""
+"""Surveys: odds in exact rationals, draws against their law, estimates and decisions by simulation."""
 
 import itertools
 import json

@@ -1,7 +1,4 @@
-"""Mechanisms for two hypotheses against LIM's program over all 2^k patterns, and against each other.
-
-Covers `design/local/partitions`, `privacy/divergences`.
-"""
+"""Mechanisms for two hypotheses against LIM's program over all 2^k patterns, and against each other."""
 
 import math
 from itertools import combinations

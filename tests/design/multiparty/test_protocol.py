@@ -1,9 +1,4 @@
-"""The optimal protocol against linear programs over all decision rules, random protocols, and closed forms.
-
-Covers `design/multiparty/alike`, `design/multiparty/average`, `design/multiparty/conversation`,
-`design/multiparty/decision`, `design/multiparty/functions`, `design/multiparty/interactive`,
-`design/multiparty/messages`, `design/multiparty/response`, `design/multiparty/worst`, `design/multiparty/xor`.
-"""
+"""The optimal protocol against linear programs over all decision rules, random protocols, and closed forms."""
 
 import hashlib
 import json

@@ -1,7 +1,4 @@
-"""Conversations of one's own: against brute force over rationals, the published examples, and raw linear programs.
-
-Covers `mechanism/extremes`.
-"""
+"""Conversations of one's own: against brute force over rationals, the published examples, and raw linear programs."""
 
 import itertools
 from fractions import Fraction

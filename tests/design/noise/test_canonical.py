@@ -1,7 +1,4 @@
-"""Canonical noise: its vectors, privacy over all events, optimality against linear programs, draws against the law.
-
-Covers `mechanism/canonical`.
-"""
+"""Canonical noise: its vectors, privacy over all events, optimality against linear programs, draws against the law."""
 
 from fractions import Fraction
 

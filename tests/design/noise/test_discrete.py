@@ -1,7 +1,4 @@
-"""Integer noise: privacy in fractions, optimality against linear programs, draws against the exact law.
-
-Covers `design/noise/best_step`, `mechanism/layers`.
-"""
+"""Integer noise: privacy in fractions, optimality against linear programs, draws against the exact law."""
 
 import math
 import pickle

@@ -1,7 +1,4 @@
-"""One number on a line: its vectors, linear programs over raw inequalities, privacy over all events, large sizes.
-
-Covers `design/noise/threshold_chains`, `mechanism/line_chains`, `mechanism/line_table`.
-"""
+"""One number on a line: its vectors, linear programs over raw inequalities, privacy over all events, large sizes."""
 
 import json
 import time

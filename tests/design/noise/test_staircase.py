@@ -1,7 +1,4 @@
-"""Staircase noise for real answers: the law against integration, the optimum against other roads, safe releases.
-
-Covers `design/noise/arguments`, `design/noise/best_gamma`, `design/noise/needed_privacy`, `design/noise/radius`.
-"""
+"""Staircase noise for real answers: the law against integration, the optimum against other roads, safe releases."""
 
 import math
 from decimal import Decimal, getcontext

@@ -1,7 +1,4 @@
-"""Weighted sums of noises, and intervals of variances: against enumeration and against exact draws at fixed truths.
-
-Covers `design/noise/combined`.
-"""
+"""Weighted sums of noises, and intervals of variances: against enumeration and against exact draws at fixed truths."""
 
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,4 @@
-"""The best noise for vectors: the numbers of the theory, linear programs over noise, no loss above the usual noises.
-
-Covers `design/noise/window`, `design/noise/ball_laws`.
-"""
+"""The best noise for vectors: the numbers of the theory, linear programs over noise, no loss above the usual noises."""
 
 import math
 import time

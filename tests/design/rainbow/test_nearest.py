@@ -1,7 +1,4 @@
-"""The nearest mechanism: its formula, privacy on random graphs or an honest refusal, and bounds by duality or pairs.
-
-Covers `checking/border_pairs`.
-"""
+"""The nearest mechanism: its formula, privacy on random graphs or an honest refusal, and bounds by duality or pairs."""
 
 import math
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""Rainbow mechanisms against a lexicographic LP, the papers' closed forms, and brute force over all events.
-
-Covers `design/rainbow/boundaries`, `design/rainbow/plurality`.
-"""
+"""Rainbow mechanisms against a lexicographic LP, the papers' closed forms, and brute force over all events."""
 
 import math
 import time

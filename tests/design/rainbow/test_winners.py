@@ -1,7 +1,4 @@
-"""Winners: expected losses at known values and against linear programs, bounds by chains against enumeration.
-
-Covers `checking/choices`, `checking/shortfalls`, `design/rainbow/candidates`.
-"""
+"""Winners: expected losses at known values and against linear programs, bounds by chains against enumeration."""
 
 import hashlib
 import json

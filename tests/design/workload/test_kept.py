@@ -1,7 +1,4 @@
-"""Strategies on disk: read back and proved again; whatever a file holds, the answer is the same and nothing fails.
-
-Covers `design/workload/door`.
-"""
+"""Strategies on disk: read back and proved again; whatever a file holds, the answer is the same and nothing fails."""
 
 import json
 import os

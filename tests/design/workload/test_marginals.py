@@ -1,7 +1,4 @@
-"""The noise of marginal tables: published optima, and dense linear algebra; whole numbers by their properties.
-
-Covers `checking/workload` and `design/workload/whole_numbers`, too.
-"""
+"""The noise of marginal tables: published optima, and dense linear algebra; whole numbers by their properties."""
 
 import math
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""Strategies for running counts: moves by enumeration, least squares, known optima, and coverage on draws.
-
-Covers `mechanism/strategies`.
-"""
+"""Strategies for running counts: moves by enumeration, least squares, known optima, and coverage on draws."""
 
 import itertools
 import json

@@ -1,7 +1,4 @@
-"""Conditions: the allowed ones mean what SQL means; the others are refused before anything is read.
-
-Covers `release/allowed`, `release/conditions/base_tables`, `release/conditions/sql`, `release/conditions/typed`.
-"""
+"""Conditions: the allowed ones mean what SQL means; the others are refused before anything is read."""
 
 import contextlib
 import datetime

@@ -1,7 +1,4 @@
-"""Computed values in conditions and columns: what Python computes, and no row that makes an engine fail.
-
-Covers `release/computed`.
-"""
+"""Computed values in conditions and columns: what Python computes, and no row that makes an engine fail."""
 
 import datetime
 import math

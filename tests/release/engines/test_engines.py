@@ -1,7 +1,4 @@
-"""Engines: threads do not fetch each other's rows, no value fails, and only base tables are read.
-
-Covers `release/engines/duckdb`, `release/engines/expressions`, `release/engines/frames`.
-"""
+"""Engines: threads do not fetch each other's rows, no value fails, and only base tables are read."""
 
 import threading
 import warnings

@@ -1,8 +1,4 @@
-"""Spark: the same questions have the same points as on DuckDB; what could differ or fail is refused.
-
-Covers `release/engines/spark_plans`, `release/engines/spark_columns`, `release/engines/spark_frames`,
-`release/engines/spark_jobs`, `release/engines/spark_types`.
-"""
+"""Spark: the same questions have the same points as on DuckDB; what could differ or fail is refused."""
 
 import ctypes
 import gc

@@ -18,7 +18,6 @@ from utmost.errors import InvalidInput
 from utmost.mechanism.strategies import prefix_weights
 from utmost.release import engines
 from utmost.release.conditions.relations import Relation
-from utmost.release.questions.counts import Counts
 
 SECRET = b"s" * 32
 AGES = [18 + (i * 7) % 70 for i in range(1000)] + [None] * 20
@@ -173,10 +172,10 @@ def test_more_than_a_thousand_edges_are_refused():
             s.plan.cdf("age", wrong, 1)
 
 
-def test_ibis_conditions_are_not_looked_at():
+def test_functions_of_the_table_are_looked_at_too():
+    """They write SQL."""
     plan = opened().plan.counts([lambda t: t.age >= 20, lambda t: t.age >= 40], 1)
-    assert isinstance(plan.question, Counts)
-    assert plan.question.relation.kind == "overlapping"
+    assert plan.question.words == opened().plan.counts(["age >= 20", "age >= 40"], 1).question.words
 
 
 def test_the_command_asks_it(tmp_path):

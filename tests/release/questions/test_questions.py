@@ -1,11 +1,4 @@
-"""Counts, histograms, winners and quantiles: the right statistics, never worse than others, and what people see.
-
-Covers `release/questions/cdf`, `release/questions/choices`, `release/questions/clamped`, `release/questions/count`,
-`release/questions/counts`, `release/questions/histogram`, `release/questions/left_out`, `release/questions/majority`,
-`release/questions/mean`, `release/questions/nested`, `release/questions/of_column`, `release/questions/of_workload`,
-`release/questions/plurality`, `release/questions/quantile`, `release/questions/question`, `release/questions/sum`,
-`release/questions/threshold`.
-"""
+"""Counts, histograms, winners and quantiles: the right statistics, never worse than others, and what people see."""
 
 import enum
 import math
