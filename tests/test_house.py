@@ -1,4 +1,4 @@
-"""The house itself: names of modules, a test for each of them, and how long a function may be."""
+"""The house itself: how long a function may be, and what its modules say of themselves."""
 
 import ast
 import runpy
@@ -9,12 +9,6 @@ import utmost
 SOURCE, TESTS = Path(utmost.__file__).parent, Path(__file__).parent
 MOST_LINES = 60
 """Of a function's body, without its docstring; how complex it may be, ruff says (C901)."""
-
-
-def modules() -> list[str]:
-    """Every module as a path below the package, without those that stand for a package."""
-    paths = (path.relative_to(SOURCE).with_suffix("") for path in sorted(SOURCE.rglob("*.py")))
-    return [path.as_posix() for path in paths if not path.name.startswith("__")]
 
 
 def test_no_function_is_long():

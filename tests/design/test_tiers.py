@@ -1,4 +1,4 @@
-"""Tiers: counts and yes or no over groups with levels of their own, against linear programs over the raw inequalities."""
+"""Tiers: counts and yes or no of groups with levels of their own, against linear programs over the raw inequalities."""
 
 import dataclasses
 import itertools

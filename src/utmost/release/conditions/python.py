@@ -28,7 +28,7 @@ class Row:
     --------
     >>> t = Row(("age", "town"))
     >>> (t.age >= 65) & t.town.isin(["Ash", "Briar"])
-    age >= 65 AND town IN ('Ash', 'Briar')
+    (age >= 65) AND (town IN ('Ash', 'Briar'))
     """
 
     def __init__(self, columns: tuple[str, ...]) -> None:
