@@ -52,6 +52,7 @@ COPIED = ("conftest.py", "src", "tests", "docs", "examples", "README.md", "CHANG
 CHECKING = ("solution/test_solution", "checking/test_rainbow")
 CERTIFIED, LOCAL = "mechanism/test_certification", ("design/local/test_information", "design/local/test_testing")
 ENGINES = (
+    "release/expressions/test_sql",
     "release/engines/test_failures",
     "release/engines/test_extremes",
     "release/engines/test_extremes_postgres",
@@ -117,7 +118,11 @@ COVERED = {
     "release/expressions/sql": ENGINES,
     "release/expressions/values": ENGINES,
     "release/engines/duckdb": ENGINES,
-    "release/engines/postgres": ("release/engines/test_extremes_postgres", "release/engines/test_postgres"),
+    "release/engines/postgres": (
+        "release/expressions/test_sql",
+        "release/engines/test_extremes_postgres",
+        "release/engines/test_postgres",
+    ),
     "release/engines/sql_source": ("release/engines/test_rehearsal",),
     "release/engines/readable": ("release/engines/test_failures",),
     "release/contributions": (*ENGINES, "release/test_statistics", "release/test_kept_rows"),
