@@ -719,6 +719,8 @@ def total(value: Expression) -> Expression:
     low, high = int(value.type.low), int(value.type.high)
     if not value.type.total:
         low, high = min(low, 0) * MOST_ROWS, max(high, 0) * MOST_ROWS
+    if max(-low, high) > WIDEST:
+        raise NotRowWise("this sum may not fit 128 bits; choose a coarser grid or a narrower range.")
     return Expression("sum", integer(min(low, 0), max(high, 0), total=True), (value,))
 
 
