@@ -218,7 +218,6 @@ BY_HAND = [
     ("release/engines/duckdb", 'f"CAST({this} AS {DUCKDB.type(target)})"', "this"),
     ("release/engines/duckdb", 'f"CASE WHEN isnan({this}) THEN NULL ELSE {value} END"', "value"),
     ("release/engines/duckdb", 'within_dates(this, "date", DUCKDB)', "this"),
-    ("release/engines/duckdb", "_put(cursor, name, listed)", "cursor.register(name, listed)"),
     ("release/engines/postgres", 'this if kind == "bigint" else f"CAST({this} AS bigint)"', "this"),
     ("release/engines/postgres", "within_dates(this, target.kind, POSTGRES)", "this"),
     ("release/engines/sql_source", "for assumed in (False, True):", "for assumed in (False,):"),

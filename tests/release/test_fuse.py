@@ -333,20 +333,26 @@ def table(postgres):
         yield connection, f"{url}#survey"
 
 
-ENDED = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%%LIKE%%' AND pid <> pg_backend_pid()"
+ENDED = (
+    "SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%%LIKE%%' AND state = 'active' "
+    "AND pid <> pg_backend_pid() AND NOT pid = ANY(%s)"
+)
 
 
 @contextmanager
 def ending(connection, times):
     """Whenever a question has been charged and runs, end its connection on the server; so many times."""
-    ended, real = [], PostgresSource.one_row
+    ended, gone, real = [], [], PostgresSource.one_row
 
     def run(source, statement):
         if len(ended) < times and len(run.account.entries()):
 
             def end():
                 deadline = time.monotonic() + 20
-                while time.monotonic() < deadline and not connection.execute(ENDED).fetchall():
+                while time.monotonic() < deadline:
+                    if rows := connection.execute(ENDED, [gone]).fetchall():
+                        gone.extend(pid for pid, _ in rows)  # which may be listed a little longer
+                        return
                     time.sleep(0.01)
 
             ended.append(threading.Thread(target=end))

@@ -20,6 +20,7 @@ from utmost.design.local.estimation import Estimate
 from utmost.design.local.survey import Survey
 from utmost.errors import InvalidInput
 from utmost.exact import is_digits
+from utmost.exact.json_text import parse_next
 from utmost.exact.saved import format_of, require_ours
 from utmost.privacy import require_accepted
 from utmost.space import label_from_json
@@ -289,7 +290,7 @@ def _from_pages(files: list[Path]) -> bool:
     """Whether responses were made by pages of forms, which say so."""
     try:
         text = files[0].read_bytes().decode("utf-8", "replace").lstrip()  # a collector's last line may be cut short
-        first, _ = json.JSONDecoder().raw_decode(text)
+        first, _ = parse_next(text, 0)
     except (OSError, ValueError, RecursionError):  # said by whoever reads all of it
         return False
     return isinstance(first, dict) and "form" in first

@@ -394,7 +394,7 @@ class Strategy:
         rows = tuple((first, tuple(weights)) for first, weights in self.rows)
         whole = all(type(x) is int and abs(x) <= MOST_WEIGHT for first, weights in rows for x in (first, *weights))
         fits = whole and all(first >= 0 and first + len(weights) <= cells.dimension for first, weights in rows)
-        fits = fits and cells.dimension <= sum(len(weights) for _, weights in rows)  # else a cell is in no sum
+        fits = fits and cells.dimension <= MOST_SUMS  # more could not be told apart
         if not fits or not 0 < len(rows) <= MOST_SUMS or cells.moves not in ("any", "exchange"):
             raise InvalidInput(
                 f"a strategy is 1 to {MOST_SUMS} sums of disjoint cells with whole weights up to {MOST_WEIGHT}."

@@ -6,7 +6,6 @@ beginning of a line, is set aside in a file beside it, FILE.torn, and said in th
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from io import FileIO
 from pathlib import Path
 
 from utmost.errors import NotKept
+from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE
 
 log = logging.getLogger("utmost.survey")
@@ -92,7 +92,7 @@ def split_torn(text: bytes, form: str) -> tuple[bytes, bytes]:
 
 def _is_json(text: bytes) -> bool:
     try:
-        json.loads(text)
+        parse_json(text)
     except NONSENSE:
         return False
     return True

@@ -177,7 +177,7 @@ class DuckSource(SqlSource):
     def stored_as_opened(self) -> bool:
         """Whether the table is there; that a table of the user's is the same, `require_unchanged` says."""
         if self.frame is not None or self.own or self.csv is not None:  # a frame does not change
-            return True
+            return self.is_there()
         try:
             with self.cursor(rows=False) as cursor:
                 return described(cursor, ROWS) == {name: one.kind for name, one in self.stored.items()}

@@ -63,9 +63,9 @@ class SqlSource(Source):
         """A query as SQL, which has run on public rows of extreme values: as it is, and with conditions as true."""
         sql = self.sql(query, self.origin)
         made = Statement(sql, tuple(query.columns), keys, size, labels)
+        if not self.stored_as_opened():
+            raise InvalidInput(GONE)
         if sql not in self.rehearsed:
-            if not self.stored_as_opened():
-                raise InvalidInput(GONE)
             rows = self.made_up_rows(self.used(query))
             few = None if keys is None else extreme_keys(keys)
             for assumed in (False, True):
