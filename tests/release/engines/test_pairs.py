@@ -2,8 +2,8 @@
 
 Many pairs fit into one table: each has cells of its own, which are public keys, and a question by these keys is asked
 of all of them in one statement. A cell holds a few base rows; two others the same and one more row, so that a pair is
-also two tables that differ in one row replaced. `UTMOST_PAIRS` says how many pairs there are, `UTMOST_SEED` where the
-search begins.
+also two tables that differ in one row replaced. `UTMOST_PAIRS` says how many pairs there are, `UTMOST_AT_ONCE` how many
+of them are asked together, `UTMOST_SEED` where the search begins.
 """
 
 import os
@@ -34,7 +34,7 @@ from pyarrow import parquet
 import utmost as um
 from utmost.errors import UtmostError
 
-PAIRS, AT_ONCE = int(os.environ.get("UTMOST_PAIRS", 100_000)), 1_400
+PAIRS, AT_ONCE = int(os.environ.get("UTMOST_PAIRS", 100_000)), int(os.environ.get("UTMOST_AT_ONCE", 1_400))
 SEED = os.environ.get("UTMOST_SEED", "1")
 CELLS = 3
 """Of each pair: its base rows, and these with one of two more rows."""
