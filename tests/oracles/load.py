@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx
 from oracles.served import KEYS
 
+from utmost.accounting import Ledger
+
 RUN = "from utmost.cli import main; main()"
 
 
@@ -47,7 +49,7 @@ class Load:
 
     def __init__(self, url, clients, privacy):
         self.url, self.privacy, self.stop = url, privacy, threading.Event()
-        self.told, self.taken, self.refused, self.broken = [], [], {}, 0
+        self.told, self.taken, self.refused, self.broken, self.suspended = [], [], {}, 0, 0
         self._threads = [threading.Thread(target=self._ask, args=(number,)) for number in range(clients)]
         for thread in self._threads:
             thread.start()
@@ -68,6 +70,9 @@ class Load:
                     found = reply.json()
                     self.told.append((found["ledger"]["entry"], found["released"]))
                     self.taken.append(time.monotonic() - begun)
+                elif "suspended" in reply.text:  # the server was killed in the middle of a question
+                    self.suspended += 1
+                    time.sleep(0.05)
                 else:
                     self.refused[reply.status_code] = self.refused.get(reply.status_code, 0) + 1
                     time.sleep(0.01)
@@ -79,13 +84,28 @@ class Load:
             thread.join()
 
 
+def _resume(ledger, stop):
+    """What an owner does who trusts the kills: resume every account that is suspended."""
+    while not stop.wait(0.1):
+        book = Ledger(ledger)
+        try:
+            for name in book.datasets():
+                if book.account(name).suspended:
+                    book.account(name).resume()
+        finally:
+            book.close()
+
+
 def under_load(settings, clients, seconds, kills, privacy, until_refused=False):
     """Ask for so many seconds, with `kill -9` and a restart so many times in between; what clients were told.
 
-    With `until_refused` they go on, for up to twenty times as long, until the budget has refused somebody.
+    They go on, for up to twenty times as long, until somebody has an answer, with `until_refused` until the budget has
+    refused somebody. A kill in the middle of a question suspends the account; its owner resumes it whenever that is so.
     """
     process, url = start_server(settings)
     load = Load(url, clients, privacy)
+    owner = threading.Thread(target=_resume, args=(Path(settings).parent / "budget.db", load.stop))
+    owner.start()
     try:
         for _ in range(kills):
             time.sleep(seconds / (kills + 1))
@@ -94,10 +114,11 @@ def under_load(settings, clients, seconds, kills, privacy, until_refused=False):
             process, load.url = start_server(settings)
         time.sleep(seconds / (kills + 1))
         end = time.monotonic() + 20 * seconds
-        while until_refused and not load.refused and time.monotonic() < end:
+        while not (load.refused if until_refused else load.told) and time.monotonic() < end:
             time.sleep(0.2)
     finally:
         load.end()
+        owner.join()
         process.terminate()
         process.wait()
     return load
