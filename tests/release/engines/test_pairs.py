@@ -269,7 +269,9 @@ def test_pairs_of_embedded_tables(kind, tmp_path):
 
 @pytest.mark.long
 def test_pairs_of_postgres(postgres):
-    search(Postgres(postgres), SEED)
+    engine = Postgres(postgres)
+    with engine.connection:
+        search(engine, SEED)
 
 
 @pytest.mark.long
