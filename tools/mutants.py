@@ -223,11 +223,7 @@ BY_HAND = [
     ("release/engines/sql_source", "for assumed in (False, True):", "for assumed in (False,):"),
     ("release/engines/sql_source", "if sql not in self.rehearsed:", "if False:"),
     ("release/engines/readable", "fits = [abs(", "fits = [True or abs("),
-    (
-        "release/contributions",
-        "value = made.greatest(made.least(value, literal(int(grid.upper))), literal(int(grid.lower)))",
-        "pass",
-    ),
+    ("release/contributions", "present = present & ~made.is_infinite(value)", "pass"),
     (
         "release/contributions",
         "return rows.extend(times=made.clamp(kept, 0, rows_each))",

@@ -194,11 +194,11 @@ class DuckSource(SqlSource):
         )
 
     def rehearse(self, trial: Statement, rows: str) -> None:
-        """Run it on made-up rows of DuckDB, and of a frame also on those in Arrow, which computes in other ways."""
-        super().rehearse(trial, rows)
-        if self.frame is not None:
-            with self.cursor(self._extreme_frame(), trial.keys) as cursor:
-                cursor.execute(trial.asked).fetchall()
+        """Run it on made-up rows; of a frame, on those in Arrow, where DuckDB hands conditions to pyarrow."""
+        if self.frame is None:
+            super().rehearse(trial, rows)
+        else:
+            replace(self, frame=self._extreme_frame()).run(trial)
 
     def _extreme_frame(self) -> Any:
         """Extreme values in the columns of the frame, in their Arrow types."""

@@ -97,7 +97,10 @@ class SqlSource(Source):
 
     def rehearse(self, trial: Statement, rows: str) -> None:
         """Run a statement on made-up rows, under the name `ROWS`, as it will be run on the others."""
-        trial = replace(trial, asked=with_table(ROWS, rows, trial.asked), trial=True)
+        self.run(replace(trial, asked=with_table(ROWS, rows, trial.asked), trial=True))
+
+    def run(self, trial: Statement) -> None:
+        """Run a statement, and read what it finds as that of an answer is read."""
         if trial.labels:
             self._labelled(trial)
         elif trial.keys is not None:
