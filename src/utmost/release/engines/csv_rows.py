@@ -49,6 +49,7 @@ import numpy as np
 
 from utmost.errors import BadFile
 from utmost.exact.arrays import Integers
+from utmost.release.expressions.sql import quoted_name
 
 DELIMITERS = ",;\t|"
 MOST_HEADER = 2**20
@@ -152,12 +153,12 @@ class CsvFile:
     def select(self, path: Path) -> str:
         """SQL for the rows of a converted file, under the names of the columns."""
         plain = "".join(f"[{c}]" if c in "*?[" else c for c in str(path)).replace("'", "''")
-        columns = ", ".join(f"c{i} AS {_quoted_name(name)}" for i, name in enumerate(self.dialect.names))
+        columns = ", ".join(f"c{i} AS {quoted_name(name)}" for i, name in enumerate(self.dialect.names))
         return f"SELECT {columns} FROM read_parquet('{plain}', hive_partitioning = false)"
 
     def select_none(self) -> str:
         """SQL for no rows of these columns."""
-        columns = ", ".join(f"CAST(NULL AS VARCHAR) AS {_quoted_name(name)}" for name in self.dialect.names)
+        columns = ", ".join(f"CAST(NULL AS VARCHAR) AS {quoted_name(name)}" for name in self.dialect.names)
         return f"SELECT {columns} WHERE false"
 
 
@@ -178,10 +179,6 @@ def stamp_of(file: Path) -> tuple[int, ...]:
     """What changes with a file: when it was last changed, its size, and which file it is."""
     found = file.stat()
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)
-
-
-def _quoted_name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _opened(file: Path) -> Any:

@@ -37,6 +37,8 @@ from utmost.release.expressions.types import BOOLEAN, DATE, FLOAT, INSTANT, TEXT
 from utmost.release.expressions.values import Expression, decimal
 from utmost.release.source import CHANGED, GONE, KEYS, Statement
 
+FEW = 1000
+"""Rows of a public table that a rehearsal is given."""
 OPTIMISERS = "join_filter_pushdown"
 """DuckDB would hand private values of a join to the scan of an Arrow table, where pyarrow fails on some of them."""
 
@@ -249,8 +251,10 @@ class DuckSource(SqlSource):
             if self.repairs and rows and self.parquet is not None:
                 file = self.repairs.get(stamp_of(self.parquet), self.parquet)
                 cursor.execute(f"CREATE TEMP VIEW {ROWS} AS {_parquet_rows(file)}")
-            for name, listed in {**self.public, **({} if keys is None else {KEYS: keys})}.items():
-                _put(cursor, name, listed)
+            for name, listed in self.public.items():
+                _put(cursor, name, listed if rows else listed.slice(0, FEW))
+            if keys is not None:
+                _put(cursor, KEYS, keys)
             yield cursor
 
 

@@ -70,7 +70,7 @@ class SqlSource(Source):
             few = None if keys is None else extreme_keys(keys)
             for assumed in (False, True):
                 trial = self.sql(query, quoted_name(ROWS), assumed)
-                self.rehearse(Statement(trial, made.columns, few, size, labels), rows)
+                self.rehearse(Statement(trial, made.columns, few, size, labels, trial=True), rows)
             if len(self.rehearsed) >= MOST_REHEARSED:
                 self.rehearsed.clear()
             self.rehearsed.add(sql)
@@ -97,7 +97,7 @@ class SqlSource(Source):
 
     def rehearse(self, trial: Statement, rows: str) -> None:
         """Run a statement on made-up rows, under the name `ROWS`, as it will be run on the others."""
-        self.run(replace(trial, asked=with_table(ROWS, rows, trial.asked), trial=True))
+        self.run(replace(trial, asked=with_table(ROWS, rows, trial.asked)))
 
     def run(self, trial: Statement) -> None:
         """Run a statement, and read what it finds as that of an answer is read."""
