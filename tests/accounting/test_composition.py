@@ -80,6 +80,7 @@ def test_unequal_levels_are_bracketed(pairs, epsilon):
     brackets(um.compose([um.ApproxDP(e, d) for e, d in pairs]), epsilon, by_enumeration(pairs, epsilon))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_fourteen_unequal_levels(seed):
     """k = 14, levels that share no unit: enumeration of all 16384 outcomes, by every road."""
@@ -99,6 +100,7 @@ kinds = st.sampled_from([(-6, 1), (-2, 0), (-9, -5), (0.7, 1.6)])
 few_levels = given(st.integers(0, 10**6), kinds, st.integers(1, 8), st.floats(0, 1.05))
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @few_levels
 def test_inversion_alone_brackets_enumeration(seed, kind, k, share):
@@ -174,6 +176,7 @@ def test_meeting_in_the_middle_is_the_lattice(monkeypatch):
     assert lists[1] - lists[0] < 1e-10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("low", "high"), [(0.01, 0.5), (0.001, 0.01), (0.1, 1.0)])
 def test_five_hundred_levels_have_a_gap_below_1e_9(low, high):
     """Ordinary ranges of epsilons, at epsilons over the whole range of deltas."""

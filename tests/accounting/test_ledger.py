@@ -121,7 +121,7 @@ def test_an_account_is_reopened_as_it_was(tmp_path):
     assert (again.filter.name, again.secret) == ("zcdp", account.secret)
     for name, how in {
         "budget": (um.ApproxDP(2, 1e-6), UNIT, NEIGHBOURS),
-        "unit": (um.ApproxDP(1, 1e-6), "rows, at most 501", NEIGHBOURS),
+        "unit": (um.ApproxDP(1, 1e-6), "people by 'id', 3 rows each", NEIGHBOURS),
         "neighbours": (um.ApproxDP(1, 1e-6), UNIT, "replace"),
         "filter": (um.ApproxDP(1, 1e-6), UNIT, NEIGHBOURS, "basic"),
     }.items():

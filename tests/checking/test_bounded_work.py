@@ -8,11 +8,11 @@ import json
 import os
 import resource
 import sys
-import time
 import traceback
 
 import pytest
 from oracles.forging import get, leaves, put
+from oracles.pace import within
 from oracles.solutions import honest, on_integers
 
 import utmost as um
@@ -109,10 +109,9 @@ def test_far_moves_are_decided_without_writing_powers_out():
     """A person with ten thousand rows is protected too, and that is decided in a moment."""
     from utmost.design.workload.marginals import best_marginals
 
-    began = time.process_time()
-    solution = best_marginals((3, 2), ((0,), (1,)), "any", 10_000, 10**6, um.PureDP(1))
-    assert solution.verify()
-    assert time.process_time() - began < 10
+    with within(10):
+        solution = best_marginals((3, 2), ((0,), (1,)), "any", 10_000, 10**6, um.PureDP(1))
+        assert solution.verify()
 
 
 @pytest.mark.long

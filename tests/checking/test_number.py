@@ -11,7 +11,8 @@ import pytest
 from oracles.programs import least_loss_by_lines
 
 import utmost as um
-from utmost.checking.number import MOST_POWER, cut_flow_bound, flow_bound, pairs_bound
+from utmost.checking.number import pairs_bound
+from utmost.checking.staircase_flow import MOST_POWER, cut_flow_bound, flow_bound
 from utmost.design.noise.line import best_on_line
 from utmost.errors import InvalidInput, TooLarge, UtmostError
 from utmost.exact import write_rational
@@ -258,3 +259,12 @@ def test_numbers_under_zcdp_state_a_bound(rho):
         assert found.certificate.claim == "bound"
         assert found.verify()
         assert pairs_bound(found.problem.space, found.problem.privacy, "absolute", unbiased) <= found.value
+
+
+@pytest.mark.parametrize("change", [0.999, 0.5, 1.001])
+def test_a_bound_may_be_smaller_than_what_is_proved_now_and_not_larger(change):
+    """As of files that earlier versions wrote, which proved less."""
+    found = best_on_line(Line(0, 20_000, 5), um.ZCDP("0.5"))
+    bound = found.certificate.bound * change
+    certificate = dataclasses.replace(found.certificate, bound=bound, gap=found.value - bound)
+    assert bool(dataclasses.replace(found, certificate=certificate).verify()) is (change < 1)

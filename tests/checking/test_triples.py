@@ -114,6 +114,7 @@ def test_what_prices_add_is_below_the_linear_program(neighbours, loss, step, sid
         assert gain > 0.3 * (least - chains) or (loss, step, epsilon) != ("zero-one", 1, "1.5")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 @pytest.mark.parametrize("loss", ["zero-one", "shortfall"])
 def test_a_plan_of_a_few_hundred_rows_says_how_near_it_is(tmp_path, neighbours, loss):
@@ -152,6 +153,7 @@ def test_the_runner_up_is_behind_by_what_enumeration_says():
         assert runner_up_shortfall(Tallies(cells, rows, "replace"), b, reach) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.long
 def test_ten_candidates_at_a_tenth_are_within_one_percent():
     """Where chains alone leave most: 20,000 rows that are replaced, at epsilon 0.1."""
     best = best_winner(Tallies(10, 20_000, "replace"), um.PureDP("0.1"))

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from oracles.pace import within
 from oracles.programs import least_loss_by_lines
 
 import utmost as um
 from utmost.checking.coordinate import coordinate_bound
 from utmost.checking.number import pairs_bound
+from utmost.design.noise.line import best_on_line
 from utmost.design.noise.vectors import best_vector
 from utmost.errors import UtmostError
 from utmost.exact.saved import canonical
@@ -180,3 +182,45 @@ def test_evidence_of_a_rest_and_of_noise_is_doubted():
     assert lifted.verify()
     assert not with_evidence(lifted, rest=True).verify()
     assert not with_evidence(best_vector(Lattice(3, "one-way", 1, 0, 500), level), rest=True).verify()
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one", "within 2"])
+@pytest.mark.parametrize("level", [um.PureDP(1), um.ApproxDP(1, "0.01"), um.ApproxDP(3, "0.001")], ids=str)
+def test_one_integer_that_moves_far_is_bounded_below_the_best_of_all_mechanisms(level, loss):
+    """Against the linear program over all mechanisms on a short line."""
+    for points, reach in ((3, 2), (9, 2), (10, 3), (12, 4)):
+        table = cost(loss, np.arange(points)[:, None] - np.arange(points))
+        least = least_loss_by_lines(points, reach, level.lines(), np.full(points, 1 / points), table)
+        assert 0 <= coordinate_bound(Lattice(2, "any", reach, 0, points - 1), level, loss) <= least + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "2", "20"])
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_one_integer_without_ends_is_bounded_by_the_best_staircase(epsilon, loss):
+    """The unbiased noise of a sum, proved the best by another checker; and the same for two steps as for 2^60."""
+    level = um.PureDP(epsilon)
+    for reach in (2, 3, 1000, 10**12):
+        best = best_on_line(Line(None, None, reach), level, loss)
+        assert best.certificate.claim == "theorem"
+        assert coordinate_bound(Lattice(2, "any", reach), level, loss) == pytest.approx(best.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("level", [um.PureDP(1), um.ApproxDP(1, "1e-6"), um.GaussianDP(1), um.ZCDP("0.5")], ids=str)
+def test_the_bound_of_one_integer_depends_on_steps_by_their_size_alone(level):
+    for loss, power in (("absolute", 1), ("squared", 2)):
+        found = [
+            coordinate_bound(Lattice(2, "any", reach), level, loss) / reach**power for reach in (500, 10**6, 10**12)
+        ]
+        assert max(found) <= min(found) * 1.0005
+    with within(1):
+        for exponent in range(2, 60, 4):
+            coordinate_bound(Lattice(2, "any", 2**exponent + 1), level, "absolute")
+
+
+def test_a_delta_costs_no_more_where_steps_are_fine():
+    """Every move costs delta: so of many, a hundred or so are looked at."""
+    pure, delta = um.PureDP(1), um.ApproxDP(1, "1e-6")
+    for reach in (2, 1000, 10**6, 10**12):
+        space = Lattice(2, "any", reach)
+        found, whole = (coordinate_bound(space, level, "absolute") for level in (delta, pure))
+        assert 0.999 * whole <= found <= whole

@@ -267,7 +267,7 @@ def test_pictures_show_the_regions_and_budgets():
     "unit",
     [
         "rowz",
-        "rows",
+        "row",
         "rows, at most 0",
         "rows, at most 09",
         "people by patient, 3 rows each, at most 5",

@@ -117,6 +117,6 @@ def test_the_worst_says_where_it_was_sought():
 def test_a_question_says_where_its_worst_was_sought():
     """A sum over millions of steps: in the plan's lines too."""
     table = pyarrow.table({"x": [1.0]})
-    plan = um.Session(table, "d", um.rows(at_most=3000), "add-remove", budget=1).plan.sum("x", 0, 1000, "0.5")
+    plan = um.Session(table, "d", um.rows(at_most=3000), "add-remove", budget=1).plan.sum("x", 0, 1000, "0.5", grid=1)
     assert plan.before.worst_among in str(plan)
     assert plan.before.worst_among.endswith("points tried")

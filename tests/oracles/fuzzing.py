@@ -190,26 +190,30 @@ def _of_numbers(c: str, rows: int, low: int, high: int) -> Iterator[Question]:
     one, ill = f"id = {rows - 1} AND ill", "ill"
     towns, ids = um.keys(town=["a", "b"]), um.keys(id=list(range(rows)))
     edges, at = [low, (low + high) // 2, high], f"{low}..{high}"
-    total, mean, variance = _sums(low, high), _steps(low, high, 1), _steps(low, high, 2)
-    yield Question(f"sum {at}", lambda s: s.sum(c, low, high, LEVEL), holds=total)
-    yield Question(f"sum {at} where one", lambda s: s.sum(c, low, high, LEVEL, where=one), holds=total)
-    yield Question(f"sum {at} by id", lambda s: s.sum(c, low, high, LEVEL, where=ill, by=ids), holds=total)
+    total, mean, squares = _sums(low, high), _steps(low, high, 1), _steps(low, high, 2)
+    yield Question(f"sum {at}", lambda s: s.sum(c, low, high, LEVEL, grid=1), holds=total)
+    yield Question(f"sum {at} where one", lambda s: s.sum(c, low, high, LEVEL, grid=1, where=one), holds=total)
+    yield Question(f"sum {at} by id", lambda s: s.sum(c, low, high, LEVEL, grid=1, where=ill, by=ids), holds=total)
     yield Question(f"sum {at} by found towns", lambda s: s.sum(c, low, high, FOUND, by=um.discover("town")))
     yield Question(f"sum {at} by grid 1/3", lambda s: s.sum(c, 3 * low, 3 * high, LEVEL, grid=3))
-    yield Question(f"mean {at}", lambda s: s.mean(c, low, high, LEVEL), holds=mean)
-    yield Question(f"mean {at} where one", lambda s: s.mean(c, low, high, LEVEL, where=one), holds=mean)
-    yield Question(f"mean {at} by id", lambda s: s.mean(c, low, high, LEVEL, by=ids), holds=mean)
+    yield Question(f"mean {at}", lambda s: s.mean(c, low, high, LEVEL, grid=1), holds=mean)
+    yield Question(f"mean {at} where one", lambda s: s.mean(c, low, high, LEVEL, grid=1, where=one), holds=mean)
+    yield Question(f"mean {at} by id", lambda s: s.mean(c, low, high, LEVEL, grid=1, by=ids), holds=mean)
     yield Question(f"mean {at} by found towns", lambda s: s.mean(c, low, high, FOUND, by=um.discover("town")))
     yield Question(f"mean {at} of people", lambda s: s.mean(c, low, high, LEVEL), "people")
     yield Question(f"mean {at} replaced", lambda s: s.mean(c, low, high, LEVEL), neighbours="replace")
-    yield Question(f"variance {at}", lambda s: s.variance(c, low, high, LEVEL), holds=variance)
-    yield Question(f"variance {at} where one", lambda s: s.variance(c, low, high, LEVEL, where=one), holds=variance)
-    yield Question(f"variance {at} by towns", lambda s: s.variance(c, low, high, LEVEL, by=towns), holds=variance)
+    yield Question(f"variance {at}", lambda s: s.variance(c, low, high, LEVEL, grid=1), holds=squares)
+    yield Question(
+        f"variance {at} where one", lambda s: s.variance(c, low, high, LEVEL, where=one, grid=1), holds=squares
+    )
+    yield Question(
+        f"variance {at} by towns", lambda s: s.variance(c, low, high, LEVEL, grid=1, by=towns), holds=squares
+    )
     yield Question(f"variance {at} of people", lambda s: s.variance(c, low, high, LEVEL, where=ill), "people")
     yield Question(f"covariance {at}", lambda s: s.covariance(c, "id", (low, high), (0, 9), LEVEL, where=one))
     yield Question(f"covariance {at} with itself", lambda s: s.covariance(c, c, (low, high), (low, high), LEVEL))
-    yield Question(f"clamped {at}", lambda s: s.clamped(c, low, high, LEVEL, where=ill), holds=each_count)
-    yield Question(f"cdf {at}", lambda s: s.cdf(c, edges, LEVEL), holds=cells)
+    yield Question(f"clamped {at}", lambda s: s.clamped(c, low, high, LEVEL, grid=1, where=ill), holds=each_count)
+    yield Question(f"cdf {at}", lambda s: s.cdf(c, edges, LEVEL, grid=1), holds=cells)
     yield Question(f"ranges {at}", lambda s: s.ranges(c, edges, LEVEL), holds=cells)
     yield Question(f"bins {at}", lambda s: s.histogram(c, um.bins(edges), LEVEL, other="none"), holds=cells)
     yield Question(f"quantile {at}", lambda s: s.quantile(c, 0.5, edges, LEVEL, where=ill))
@@ -278,10 +282,15 @@ def _of_people(c: str, column: Column) -> Iterator[Question]:
     """People by another column, and people whose ids are the column itself."""
     values = column.public
     yield Question("count of people", lambda s: s.count(f"{c} IS NOT NULL", LEVEL, of="people"), "people")
+    several = [f"{c} IS NOT NULL", f"{c} IS NULL", f"{c} IS NOT NULL AND ill"]
+    yield Question("counts of people", lambda s: s.counts(several, LEVEL, of="people"), "people", holds=each_count)
+    replaced = lambda s: s.counts([*several, "ill"], LEVEL, of="people")  # noqa: E731
+    yield Question("counts of people replaced", replaced, "people", "replace", each_count)
     yield Question("keys of people", lambda s: s.keys(c, FOUND, keys_each=2), "people")
     yield Question("top of people", lambda s: s.top(c, 1, privacy=FOUND), "people")
     yield Question("count of people by keys", lambda s: s.count(None, LEVEL, by=um.keys(**{c: values})), "people")
     yield Question("left out", lambda s: s.left_out(f"{c} IS NOT NULL", LEVEL, up_to=3), "people")
+    yield Question("rows per person", lambda s: s.rows_per_person(f"{c} IS NOT NULL", LEVEL), "people")
     yield Question("count by id", lambda s: s.count("ill", LEVEL), "typed")
     yield Question("count of people by id", lambda s: s.count(None, LEVEL, of="people"), "typed", "replace")
     yield Question("mean by id", lambda s: s.mean("id", 0, 9, LEVEL, by=um.keys(town=["a", "b"])), "typed")

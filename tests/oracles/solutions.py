@@ -1,5 +1,7 @@
 """Genuine solutions of every question: on graphs, and on integers."""
 
+from fractions import Fraction
+
 import utmost as um
 from utmost.design.binary.line import best_yes_or_no
 from utmost.design.discovery import best_keys
@@ -8,6 +10,7 @@ from utmost.design.noise.line import best_on_line
 from utmost.design.noise.vectors import best_vector
 from utmost.design.rainbow import best_quantile, best_winner
 from utmost.design.rainbow.top_lists import best_top
+from utmost.design.ranks import best_ranks
 from utmost.design.tiers import best_tiered_choice, best_tiered_count
 from utmost.design.workload.hierarchy import best_hierarchy
 from utmost.design.workload.marginals import best_marginals
@@ -58,6 +61,8 @@ def on_integers():
     yield best_winner(Tallies(3, 20_000, "add-remove"), 1.0)
     yield best_winner(Tallies(2, 6, "replace"), 1.0)
     yield best_quantile(Tallies(3, 6, "replace"), 0.5, [1, 2, 3], 1.0)
+    yield best_ranks(Tallies(1000, 10**6, "add-remove"), (Fraction(1, 2),), um.PureDP(1))
+    yield best_ranks(Tallies(9, 100, "add-remove"), tuple(Fraction(i, 10) for i in range(1, 10)), um.PureDP(1))
     yield best_on_line(Line(0, 100, 1), PURE)
     yield best_on_line(Line(0, 100, 1), PURE, unbiased=True)
     yield best_on_line(Line(0, 100, 1), DELTA)

@@ -5,6 +5,7 @@ import time
 from fractions import Fraction
 
 import pytest
+from oracles.pace import pace
 from oracles.tables import as_table
 from scipy.stats import norm
 
@@ -47,9 +48,9 @@ def test_every_target_is_met_and_hardly_more():
         s.plan.sum("n", 0, 5, privacy=1, unbiased=True): (20, None),
         s.plan.histogram("id", ["a", "b"], privacy=1): 3,
         s.plan.cdf("n", [1, 2, 3, 4], privacy=1): 12,
-        s.plan.mean("n", 0, 5, privacy=1): ("0.05", None),
-        s.plan.mean("n", 0, 5, privacy=1, by=um.keys(id=["a", "b"])): ("0.05", None),
-        s.plan.variance("n", 0, 5, privacy=1): ("0.1", None),
+        s.plan.mean("n", 0, 5, privacy=1, expected_rows=300): ("0.05", None),
+        s.plan.mean("n", 0, 5, privacy=1, by=um.keys(id=["a", "b"]), expected_rows=300): ("0.05", None),
+        s.plan.variance("n", 0, 5, privacy=1, expected_rows=300): ("0.1", None),
         s.plan.majority("ok", privacy=1): ("0.01", None),
     }
     found = s.allot(plans)
@@ -149,7 +150,7 @@ def test_best_guesses_on_short_lines_are_searched_for_with_few_mechanisms(monkey
 
 
 def test_tables_take_the_noise_that_the_budget_likes():
-    """Marginal tables by their mean variance: Gaussian noise in a zCDP budget, a variance just below the target."""
+    """Marginal tables by their mean error: Gaussian noise in a zCDP budget, an error just below the target."""
     s = opened(um.ZCDP(1))
     plan = s.plan.marginals(um.keys(id=["a", "b", "c"], n=range(6)), [("id", "n"), ("id",), ("n",)], privacy=1)
     found = s.allot({plan: (9, None)})
@@ -164,7 +165,7 @@ def mixed(s, many):
         sizes |= {
             s.plan.count(f"n > {i}", privacy=1): 1000 + 37 * i,
             s.plan.sum("n", 0, 10 + i, privacy=1): 5000 + 500 * i,
-            s.plan.mean("n", 0, 10 + i, privacy=1): 5 + i,
+            s.plan.mean("n", 0, 10 + i, privacy=1, expected_rows=20_000): 5 + i,
             s.plan.histogram("id", [f"k{j}" for j in range(3 + i)], privacy=1): 800 + 37 * i,
         }
     return sizes
@@ -196,9 +197,10 @@ def test_what_is_searched_errs_as_the_design(level):
     s = opened(100)
     keys = um.keys(id=["a", "b"], n=[1, 2, 3])
     for plan in (
-        s.plan.mean("n", 0, 5, privacy=level),
-        s.plan.mean("n", 0, 5, privacy=level, by=um.keys(id=["a", "b"])),
-        s.plan.variance("n", 0, 5, privacy=level),
+        s.plan.mean("n", 0, 5, privacy=level, expected_rows=1000),
+        s.plan.mean("x", 0, 5, privacy=level, expected_rows=1000),
+        s.plan.mean("n", 0, 5, privacy=level, by=um.keys(id=["a", "b"]), expected_rows=[1000, 300]),
+        s.plan.variance("n", 0, 5, privacy=level, expected_rows=1000),
         s.plan.histogram("id", ["a", "b", "c"], privacy=level),
         s.plan.counts(["n > 1", "ok"], privacy=level),
         s.plan.cdf("n", [1, 2, 3], privacy=level),
@@ -253,7 +255,7 @@ def several_kinds(s):
             s.plan.sum("n", 0, 5 + i, privacy=1, unbiased=True): (200, None),
             s.plan.sum("n", 0, 5 + i, privacy=1): (250, 0.95),
             s.plan.histogram("id", [f"k{j}" for j in range(2 + i)], privacy=1): 30 + i,
-            s.plan.mean("n", 0, 5 + i, privacy=1): ("0.05", None),
+            s.plan.mean("n", 0, 5 + i, privacy=1, expected_rows=20_000): ("0.05", None),
             s.plan.cdf("n", list(range(1, 5 + i)), privacy=1): 12 + i,
         }
     return targets
@@ -271,7 +273,8 @@ def _times(target, factor):
 def test_fifty_questions_take_two_seconds(asked, part):
     """Of processor time, at the first call, whatever is asked and either way round, where every accounting is tried.
 
-    On a machine that others use, too, one of three calls may count, each with targets that nothing remembers.
+    On a machine that others use, too, one of three calls may count, each with targets that nothing remembers, and the
+    limit is as much longer as a piece of known work takes.
     """
     import scipy.optimize  # noqa: F401
 
@@ -293,7 +296,7 @@ def test_fifty_questions_take_two_seconds(asked, part):
         took = min(took, time.process_time() - start)
         if took < 2:
             break
-    assert took < 2
+    assert took < 2 * max(1, pace())
     compared = found.price.compared
     assert compared["gaussian"] < compared["zcdp"] < compared["sum"]
     if part is not None:
@@ -316,8 +319,10 @@ def test_allotments_used_wrongly():
         ({count: 3}, {"delta": 1e-6}, "leave delta out"),
         ({other.plan.count("n > 1", privacy=1): 3}, {}, "another session"),
         ({count: ("1e-80", None)}, {}, "no level up to 100 meets expected loss 1e-80"),
-        ({s.plan.mean("n", 0, 5, privacy=1): 3}, {}, "name the expected loss"),
-        ({s.plan.mean("n", 0, 5, privacy=1, by=um.keys(id=["a"])): 3}, {}, "name the expected loss"),
+        ({s.plan.mean("n", 0, 5, privacy=1, expected_rows=9): 3}, {}, "name the expected loss"),
+        ({s.plan.mean("n", 0, 5, privacy=1, by=um.keys(id=["a"]), expected_rows=9): 3}, {}, "name the expected loss"),
+        ({s.plan.mean("n", 0, 5, privacy=1): (3, None)}, {}, "depends on how many rows"),
+        ({s.plan.mean("n", 0, 5, privacy=1, by=um.keys(id=["a"])): (3, None)}, {}, "depends on how many rows"),
         ({s.plan.majority("ok", privacy=1): 3}, {}, "name the expected loss"),
     ):
         with pytest.raises(InvalidInput, match=words):

@@ -2,7 +2,6 @@
 
 import datetime
 import json
-import time
 from functools import lru_cache
 from unittest import mock
 
@@ -12,6 +11,7 @@ import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.pace import within
 from oracles.questions import Asking, Setting
 from oracles.tables import UNITS, as_table, neighbour_of, tables
 
@@ -248,10 +248,10 @@ def test_a_hundred_thousand_cells_take_seconds():
     rng = np.random.default_rng(1)
     table = pyarrow.table({"g": rng.integers(0, 10**5, 10**5), "x": rng.integers(0, 10, 10**5)})
     s = um.Session(table, "f", um.rows(at_most=10**5), "add-remove", 5000)
-    keys, start = um.keys(g=range(10**5)), time.process_time()
-    answer = s.mean("x", 0, 10, 500, by=keys)
-    assert answer.table.num_rows == 10**5
-    assert time.process_time() - start < 10
+    keys = um.keys(g=range(10**5))
+    with within(10):
+        answer = s.mean("x", 0, 10, 500, by=keys)
+        assert answer.table.num_rows == 10**5
     sums, rows = (np.bincount(table["g"], weights=w, minlength=10**5) for w in (table["x"], None))
     wanted = np.where(rows > 0, sums / np.maximum(rows, 1), 5)
     assert np.abs(answer.table["value"].to_numpy() - wanted).max() < 1e-12
@@ -356,7 +356,7 @@ def test_plans_batches_and_schedules_take_keys():
     """Everything that asks can ask by keys."""
     keys = um.keys(month=[1, 2])
     s = um.Session(flights(), "f", um.rows(at_most=4000), "add-remove", um.ApproxDP(10, 1e-5))
-    plan = s.plan.mean("stars", 0, 5, 1, by=keys)
+    plan = s.plan.mean("stars", 0, 5, 1, by=keys, expected_rows=1500)
     assert "by month" in str(plan)
     assert str(s.left).startswith("epsilon 10 ")
     assert [list(answer.value) for answer in s.batch([plan, s.plan.count(None, 1, by=keys)])] == [[1, 2], [1, 2]]
@@ -535,3 +535,15 @@ def test_reports_with_a_rest_prove_themselves(tmp_path):
     assert found
     assert again.value == answer.value
     assert list(again.value) == [*DAYS[:2], "rest"]
+
+
+@pytest.mark.parametrize(("level", "budget"), [(um.GaussianDP("1/100"), um.GaussianDP(1)), (um.PureDP("1/100"), 1)])
+def test_noise_beyond_64_bits_is_drawn_and_proved(level, budget, tmp_path):
+    """2^60 steps of a person at a small level: Gaussian draws did not fit, which suspended the account for all."""
+    table = pyarrow.table({"who": [1, 2], "town": ["a", "b"], "x": [0.5, 0.5]})
+    s = um.Session(table, "d", um.people("who", rows_each=2**13), "add-remove", budget=budget)
+    answer = s.sum("x", 0, 2**47, level, grid=1, by=um.keys(town=["a", "b"]))
+    answer.report(tmp_path / "report.html")
+    ((again, proved),) = load_answers(tmp_path / "report.json")
+    assert proved
+    assert dict(again.released) == dict(answer.released)

@@ -12,7 +12,8 @@ import utmost as um
 from utmost.release import engines
 from utmost.release.accuracy import BY_LAW
 from utmost.release.holders import Found
-from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL, TIERED
+from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, RANKED, RANKED_BY, SEVERAL, TIERED
+from utmost.release.questions import FINE as FINE_STEPS
 from utmost.release.questions.top import TopDiscovered
 
 FAILS = 1e-7
@@ -90,6 +91,8 @@ PEOPLE = um.people("id", rows_each=1, at_most=ROWS // 2)
 OF_PEOPLE = {
     "left out": lambda a, e: a.left_out("x > 3", e),
     "rows left out": lambda a, e: a.left_out(None, e, up_to=3),
+    "share left out": lambda a, e: a.share_left_out("x > 3", e),
+    "rows per person": lambda a, e: a.rows_per_person("x > 3", e, largest=3),
     "people": lambda a, e: a.count("x > 3", e, of="people"),
     "rows of people": lambda a, e: a.count("x > 3", e),
     "rows of people by keys": lambda a, e: a.sum("x", 0, 10, e, by=KEYS),
@@ -100,14 +103,23 @@ IN_TIERS = {
     "unbiased count in tiers": lambda a, e: a.count("x > 3", e, unbiased=True),
 }
 NAMED = {
-    "quantile": lambda a, e: a.quantile("x", 0.5, range(11), e),
-    "quantile at a border": lambda a, e: a.quantile("y", 0.5, [0, 1, 2, 3, 5, 8], e),
-    "quantiles by keys": lambda a, e: a.quantile("x", 0.5, range(11), e, by=KEYS),
+    "quantile": lambda a, e: a.quantile("x", 0.5, range(11), e, loss="absolute"),
+    "quantile at a border": lambda a, e: a.quantile("y", 0.5, [0, 1, 2, 3, 5, 8], e, loss="absolute"),
+    "quantiles by keys": lambda a, e: a.quantile("x", 0.5, range(11), e, by=KEYS, loss="absolute"),
 }
 """Quantiles from the name of a candidate alone, which rules out others from epsilon = ln 19 on."""
+BY_RANKS = {
+    "median": lambda a, e: a.quantile("x", 0.5, range(11), e),
+    "median at a border": lambda a, e: a.quantile("y", 0.5, lower=0, upper=8, grid="0.1", privacy=e),
+    "medians by keys": lambda a, e: a.quantile("x", 0.5, range(11), e, by=um.keys(g=["a", "b", "c"])),
+}
+"""Quantiles of which the ends of an interval are released, too."""
 MEDIANS = {
     "quantile": lower_median(X),
     "quantile at a border": lower_median(Y),
+    "median": lower_median(X),
+    "median at a border": lower_median(Y),
+    "medians by keys": {key: lower_median(X[key == GROUPS]) for key in "abc"},
     "quantiles by keys": {key: lower_median(X[key == GROUPS]) for key in ("a", "b", "nobody")},
 }
 WITHOUT = {
@@ -135,9 +147,11 @@ def opened():
 
 def test_every_question_is_among_those_asked():
     """Each states intervals, whose coverage is tested here, or none."""
-    every = {question for those in (QUESTIONS, BY_KEYS, SEVERAL, DISCOVERED, TIERED) for question in those.values()}
+    listed = (QUESTIONS, BY_KEYS, SEVERAL, FINE_STEPS, RANKED, RANKED_BY, DISCOVERED, TIERED)
+    every = {question for those in listed for question in those.values()}
     level = LEVELS["approx"]
-    stating = [make(asked, level) for asked in (*NUMBERS.values(), *NAMED.values(), *SLOW.values(), *SHOWN.values())]
+    stating = [make(asked, level) for those in (NUMBERS, NAMED, BY_RANKS, SLOW, SHOWN) for asked in those.values()]
+    stating += [make(NUMBERS["sum"], LEVELS["pure"])]  # at other levels, in fine steps, it is another question
     stating += [make(asked, level, unit=PEOPLE) for asked in OF_PEOPLE.values()]
     stating += [make(asked, LEVELS["pure"], unit=TIERS) for asked in IN_TIERS.values()]
     others = [make(asked, level) for asked in WITHOUT.values()]
@@ -191,6 +205,15 @@ def test_a_quantile_always_has_an_interval_that_holds_it(name, level):
     assert any("the interval is all of them" in note for note in made.question.notes) == (level.epsilon == 0.5)
 
 
+@pytest.mark.parametrize("name", BY_RANKS)
+def test_an_interval_by_ranks_holds_the_quantile(name):
+    """And is not all of the range."""
+    made = make(BY_RANKS[name], um.PureDP(2), "add-remove")
+    check(made, 20, MEDIANS[name])
+    ends = made.question.after(made.question.draw(made.private_point(SECRET))).intervals
+    assert min(high - low for low, high in ends.values()) < 10
+
+
 @pytest.mark.parametrize("name", OF_PEOPLE)
 def test_intervals_hold_what_people_have(name):
     check(make(OF_PEOPLE[name], LEVELS["pure"], "add-remove", PEOPLE), 20)
@@ -205,14 +228,14 @@ def test_intervals_of_tiers_hold_the_truth(name, neighbours):
 @pytest.mark.long
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", [*NUMBERS, *NAMED, *SLOW, *SHOWN, *OF_PEOPLE])
+@pytest.mark.parametrize("name", [*NUMBERS, *NAMED, *BY_RANKS, *SLOW, *SHOWN, *OF_PEOPLE])
 def test_intervals_hold_the_truth_in_hundreds_of_draws(name, level, neighbours):
     """At every kind of level, whichever the neighbours."""
     if (name in SHOWN and level != "approx") or (name == "share" and (neighbours != "replace" or level == "zcdp")):
         return  # refused: keys need a delta, and a share a public number of rows and a level that tests have
-    if name in NAMED and level == "zcdp":
-        return  # refused: choices have no zCDP
-    asked = (NUMBERS | NAMED | SLOW | SHOWN | OF_PEOPLE)[name]
+    if (name in NAMED or (name == "medians by keys" and neighbours == "replace")) and level == "zcdp":
+        return  # refused: choices have no zCDP, which is not shared among the steps of one neighbour either
+    asked = (NUMBERS | NAMED | BY_RANKS | SLOW | SHOWN | OF_PEOPLE)[name]
     unit = PEOPLE if name in OF_PEOPLE else None
     check(make(asked, LEVELS[level], neighbours, unit), 25 if name in SLOW else 150, MEDIANS.get(name))
 

@@ -26,13 +26,13 @@ def test_a_range_that_holds_the_values():
 
 
 def test_people_with_more_rows_than_take_part():
-    """How many have more than 3 rows, as a share of as many as there are at most."""
-    s = um.Session(TABLE, "work", um.people("who", rows_each=3, at_most=1000), "add-remove", budget=100)
+    """How many have more than 3 rows, as a share of the people there are, and not of at_most."""
+    s = um.Session(TABLE, "work", um.people("who", rows_each=3, at_most=5000), "add-remove", budget=100)
     found = s.suggest_bounds("hours", privacy=100, largest=200)
     counts = np.unique(TABLE["who"].to_numpy(), return_counts=True)[1]
-    assert found.share_above == pytest.approx((counts > 3).sum() / 1000)
+    assert found.share_above == pytest.approx((counts > 3).mean())
     assert len(found.answers) == 3
-    assert "have more rows than take part" in str(found)
+    assert f"rows are dropped of {(counts > 3).mean():.2%} of the people who have rows" in str(found)
     assert float(s.spent.amounts()["epsilon"]) == pytest.approx(100)
 
 

@@ -78,7 +78,9 @@ def test_every_engine_finds_what_a_loop_finds(source):
     """Rows and their sums by key; people by key, no person left out where all of their keys take part."""
     rows = [row for row in flights(20).to_pylist() if row["dest"] is not None and row["hours"] < 6]
     asking = Asking(Setting(source, um.rows(at_most=999), "replace"))
-    found = asking.sum("hours", 0, 4, LEVEL, where="hours < 6", by=um.discover("dest", "late")).private_point(SECRET)
+    found = asking.sum("hours", 0, 4, LEVEL, where="hours < 6", grid=1, by=um.discover("dest", "late")).private_point(
+        SECRET
+    )
     sums = defaultdict(int)
     for row in rows:
         sums[row["dest"], row["late"]] += int(min(row["hours"], 4))
@@ -228,7 +230,7 @@ def test_numbers_beside_keys_are_near_the_truth(unit, neighbours):
         low, high = answer.intervals[True]
         assert low - 3 * (high - low) <= truth <= high + 3 * (high - low)
         assert high - low <= 0.1 * truth
-        assert answer.table.column_names == ["late", "value", "lower", "upper"]
+        assert answer.table.column_names[:4] == ["late", "value", "lower", "upper"]
     if unit.id is not None:
         people = s.count(None, level, of="people", by=by)
         assert people.value[True] == pytest.approx(len({row["who"] for row in late}), abs=10)

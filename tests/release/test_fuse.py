@@ -221,7 +221,8 @@ def test_one_bit_however_many_ask_at_once(tmp_path):
 def test_duckdb_out_of_memory(tmp_path):
     """Half a million names to tell apart, in less memory than they take, and no disk to put them on."""
     names = pyarrow.array([f"person number {i} of the town" for i in range(500_000)])
-    people, limits = um.people("name", rows_each=1, at_most=10**6), um.engine(memory="128MB", threads=2)
+    people = um.people("name", rows_each=1, at_most=10**6, truncate="question")
+    limits = um.engine(memory="128MB", threads=2)
     table = pyarrow.table({"name": names, "age": pyarrow.array([1] * len(names))})
     s = session(tmp_path / "budget.db", table, people, engine=limits)
     s.source.connection.execute("SET memory_limit = '20MB'; SET max_temp_directory_size = '1MB'")

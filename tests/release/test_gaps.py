@@ -3,10 +3,16 @@
 Over all tables; or where the ends of the range take more, given an answer that is not near them, the average beside it.
 """
 
+import time
+
+import numpy as np
 import pyarrow
 import pytest
+from oracles.pace import within
 
 import utmost as um
+from utmost.release.words import optimality
+from utmost.solution.solution import gap_in_words
 
 TABLE = pyarrow.table({"x": [1, 2, 3], "y": [1, 2, 3], "z": [1, 2, 3]})
 ROWS = 20_000
@@ -74,4 +80,63 @@ def test_a_plan_says_for_which_answers_and_what_is_lost_on_average():
     made = plans("replace").histogram("x", list(range(9)), um.PureDP("0.1"), other="else")
     proof = made.details["proof"]
     assert (proof["away"], round(proof["gap on average"], 2)) == (219, 0.85)
-    assert "gap 0.017 for answers 219 or more from the ends of the range, 0.85 on average over all tables" in str(made)
+    assert "within 0.096 % of the bound for answers 219 or more from the ends of the range (5 % on average" in str(made)
+
+
+def flights(rows=20_000):
+    """A column of floats in [0, 360]."""
+    return pyarrow.table({"x": np.random.default_rng(1).gamma(2, 15, rows).clip(0, 360), "g": ["a", "b"] * (rows // 2)})
+
+
+GROUPS = um.keys(g=["a", "b"])
+MADE_OF_INTEGERS = {
+    "mean": (lambda plan, level: plan.mean("x", 0, 360, level), (1.0095, 1.035, 1.1218)),
+    "variance": (lambda plan, level: plan.variance("x", 0, 360, level), (1.0104, 1.0409, 1.1575)),
+    "covariance": (lambda plan, level: plan.covariance("x", "x2", (0, 360), (0, 360), level), (1.0105, 1.0422, 1.1752)),
+    "means": (lambda plan, level: plan.mean("x", 0, 360, level, by=GROUPS), (1.0104, 1.042, 1.1695)),
+    "sums": (lambda plan, level: plan.sum("x", 0, 360, level, by=GROUPS), (1.0095, 1.035, 1.1218)),
+}
+
+
+@pytest.mark.parametrize("name", MADE_OF_INTEGERS)
+def test_what_is_made_of_integers_in_fine_steps_is_near_its_bound(name):
+    """With the default step the bound is that of a sum with the whole level; how near it is, is a ratio."""
+    table = flights(200).append_column("x2", flights(200)["x"])
+    plan = um.Session(table, "flights", um.rows(), "add-remove", budget=um.PureDP(50)).plan
+    make, ratios = MADE_OF_INTEGERS[name]
+    for epsilon, ratio in zip(("0.5", "1", "2"), ratios, strict=True):
+        made = make(plan, um.PureDP(epsilon))
+        solution = made.solution
+        assert solution.value / solution.certificate.bound == pytest.approx(ratio, rel=1e-3)
+        assert solution.certificate.bound / solution.problem.space.reach == pytest.approx(
+            plan.sum("x", 0, 360, um.PureDP(epsilon)).before.average / 360, rel=1e-6
+        )
+        assert f"within {100 * (solution.value / solution.certificate.bound - 1):.2g} % of the bound" in str(made)
+        assert "has a lower expected loss than the bound, on one of the integers alone" in str(made)
+        assert "% of the bound" in str(made.verify()).splitlines()[0]
+
+
+def test_fine_steps_cost_what_one_step_costs():
+    """Asks at levels that were not asked for before: plan, proof, draw and the sum itself."""
+    session = um.Session(flights(), "flights", um.rows(), "add-remove", budget=um.PureDP(500))
+    seconds = {None: [], 360: []}
+    for i in range(6):
+        for grid, found in seconds.items():
+            more = {} if grid is None else {"grid": grid}
+            start = time.process_time()
+            session.mean("x", 0, 360, um.PureDP(f"1.{i}"), **more)
+            found.append(time.process_time() - start)
+    fine, coarse = (min(found[1:]) for found in seconds.values())
+    assert fine <= 2.5 * coarse + 0.02
+    with within(0.5):
+        session.mean("x", 0, 360, um.PureDP("1.7"))
+
+
+def test_a_bound_that_says_nothing_is_not_printed():
+    """Ten times the bound and more: no number, in the plan or in the first line of its verification."""
+    plan = um.Session(flights(200), "flights", um.rows(), "add-remove", budget=um.PureDP(500)).plan
+    made = plan.histogram("g", ["a", "b"], um.PureDP(1))
+    assert "within 0.0001 % of the bound" in str(made)
+    none = {"optimal": "bound", "of": "each sum", "because": "duality", "bound": 3_020_325.0, "gap": 2.4e12}
+    assert optimality(none) == "no useful bound known on each sum"
+    assert gap_in_words(2.4e12, 8e5) == "unknown: no useful bound"

@@ -62,6 +62,7 @@ def asked(many):
         "quantile, rank": lambda s, p: s.quantile("age", 0.25, ages, p, loss="rank"),
         "quantile, zero-one": lambda s, p: s.quantile("age", 0.9, ages, p, loss="zero-one"),
         "quantile by": lambda s, p: s.quantile("age", 0.5, ages, p, by=by),
+        "quantile by, absolute": lambda s, p: s.quantile("age", 0.5, ages, p, by=by, loss="absolute"),
         "quantiles": lambda s, p: s.quantile("age", [0.25, 0.5], ages, p),
         "share": lambda s, p: s.share("age >= 40", p, among=s.terms.unit.at_most),
         "clamped": lambda s, p: s.clamped("age", 20, 60, p),
@@ -72,6 +73,8 @@ def asked(many):
         "top found": lambda s, p: s.top("town", 1, privacy=p),
         "keys": lambda s, p: s.keys("town", p),
         "left out": lambda s, p: s.left_out("age >= 40", p),
+        "share left out": lambda s, p: s.share_left_out("age >= 40", p),
+        "rows per person": lambda s, p: s.rows_per_person("age >= 40", p, largest=many),
     }
 
 
@@ -112,10 +115,11 @@ def test_every_genuine_report_verifies(many, neighbours, tmp_path):
     pure = verified(tmp_path, many=many, neighbours=neighbours, at_most=6, level="pure")
     delta = verified(tmp_path, many=many, neighbours=neighbours, at_most=6, level="delta", names=FOUND)
     names = pure.keys() | delta.keys()
-    missing = asked(many).keys() - names - {"left out"}
+    missing = asked(many).keys() - names - OF_PEOPLE
     assert missing == ({"share"} if neighbours == "add-remove" else set())
 
 
+OF_PEOPLE = {"left out", "share left out", "rows per person"}
 FOUND = ("count found", "sum found", "mean found", "top found", "keys")
 """Questions that need a delta."""
 
@@ -126,7 +130,7 @@ def test_every_kind_of_question_is_tried(tmp_path):
     kinds = {
         *verified(tmp_path, **few, level="pure").values(),
         *verified(tmp_path, **few, level="delta", names=FOUND).values(),
-        *verified(tmp_path, **few, level="pure", unit="people", names=("left out", "count")).values(),
+        *verified(tmp_path, **few, level="pure", unit="people", names=(*OF_PEOPLE, "count")).values(),
         *verified(tmp_path, **few, level="pure", unit="tiers").values(),
     }
     assert kinds >= {kind for listed in (QUESTIONS, BY_KEYS, SEVERAL, DISCOVERED, TIERED) for kind in listed.values()}

@@ -140,7 +140,7 @@ def test_the_rows_of_people_are_kept_that_a_histogram_keeps(everywhere, rows_eac
     """Spread over what a person has, from the same place on, whatever the engine: the same numbers."""
     sources, listed = everywhere
     towns = ["Ash", "%", "O'Hara", "Elm"]
-    keys, unit = pyarrow.table({"town": towns}), um.people("who", rows_each, 10)
+    keys, unit = pyarrow.table({"town": towns}), um.people("who", rows_each, 10, truncate="question")
     first: dict = {}
     for source in sources:
         made = grouped_statement(source, unit, rows_each, listed_keys(keys, other), {"c": ones(source, None)}, SECRET)
@@ -171,7 +171,9 @@ def test_sums_of_people_agree_between_engines(everywhere, names):
     assert sum(found[0]["rows"]) == 2 * 5
 
 
-@pytest.mark.parametrize("unit", [um.rows(at_most=600), um.people("who", 2, 9), um.people("who", 1000, 9)])
+@pytest.mark.parametrize(
+    "unit", [um.rows(at_most=600), um.people("who", 2, 9, truncate="question"), um.people("who", 1000, 9)]
+)
 def test_choices_by_products_of_lists_and_bins_agree_between_engines(everywhere, unit):
     """Lists, bins and the rest at once; cells within groups add up to the rows that are kept."""
     sources, listed = everywhere

@@ -17,7 +17,8 @@ PEOPLE = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, m
 
 def opened(rows, rows_each):
     table = pyarrow.table({"who": [who for who, _ in rows], "x": [x for _, x in rows]})
-    return um.Session(table, "d", um.people("who", rows_each=rows_each, at_most=50), "add-remove", budget=100)
+    unit = um.people("who", rows_each=rows_each, at_most=50, truncate="question")
+    return um.Session(table, "d", unit, "add-remove", budget=100)
 
 
 def point(s, plan, secret):
@@ -67,5 +68,40 @@ def test_values_that_times_their_rows_would_not_fit_are_added_row_by_row():
     """2^47 steps and 2^20 rows of a person: no row of the table causes an error."""
     most = 2**47
     table = pyarrow.table({"who": [1] * 5 + [2] * 2, "x": [float(most)] * 7})
-    s = um.Session(table, "d", um.people("who", rows_each=2**20, at_most=3), "add-remove", budget=100)
-    assert point(s, s.plan.sum("x", 0, most, 1), b"s") == 7 * most
+    unit = um.people("who", rows_each=2**20, at_most=3, truncate="question")
+    s = um.Session(table, "d", unit, "add-remove", budget=100)
+    assert point(s, s.plan.sum("x", 0, most, 1, grid=1), b"s") == 7 * most
+
+
+def reordered(rows, kinds):
+    """Two sessions on the same rows, in two orders."""
+    for listed in (rows, rows[::-1]):
+        columns = zip(kinds.items(), zip(*listed, strict=True), strict=True)
+        table = pyarrow.table({name: pyarrow.array(list(values), kind) for (name, kind), values in columns})
+        yield um.Session(table, "d", um.people("who", rows_each=1), "add-remove", budget=100)
+
+
+@pytest.mark.parametrize(
+    ("pair", "kinds", "where"),
+    [
+        ([("p\x1f+q", "r"), ("p", "q\x1f+r")], {"a": pyarrow.string(), "b": pyarrow.string()}, "b = 'r'"),
+        ([(None,), (b"x",)], {"b": pyarrow.binary()}, "b IS NULL"),
+        ([(None,), ([1],)], {"b": pyarrow.list_(pyarrow.int64())}, "b IS NULL"),
+        ([(None,), (5,)], {"b": pyarrow.time64("us")}, "b IS NULL"),
+        ([(0.0,), (-0.0,)], {"x": pyarrow.float64()}, "TRY_CAST(x AS VARCHAR) LIKE '-%'"),
+    ],
+    ids=["separator in texts", "binary", "list", "time", "two zeros"],
+)
+def test_rows_that_a_question_tells_apart_are_chosen_in_any_order(pair, kinds, where):
+    """Were it the order of rows, somebody else who comes would change which rows of a person are used."""
+    rows = [(who, *values) for who in range(200) for values in pair]
+    one, other = (point(s, s.plan.count(where, 1), b"s") for s in reordered(rows, {"who": pyarrow.int64(), **kinds}))
+    assert one == other
+
+
+def test_one_zero_of_two():
+    """Engines sort 0.0 and -0.0 as one, so nothing may tell them apart: else the order of rows would show."""
+    table = pyarrow.table({"who": [1, 1, 2, 3], "x": [-0.0, -0.0, -0.0, 0.0]})
+    s = um.Session(table, "d", um.people("who", rows_each=1), "add-remove", budget=100)
+    found = [point(s, s.plan.count(f"TRY_CAST(x AS TEXT) = '{zero}'", 1), b"1234") for zero in ("-0.0", "0.0")]
+    assert found == [0, 3]

@@ -39,7 +39,8 @@ QUESTIONS = {
     "cdf": lambda s: s.cdf("age", range(20, 80, 2), 1),
     "histogram": lambda s: s.histogram("town", ["Ash", "Briar"], 1, other="elsewhere"),
     "plurality": lambda s: s.plurality("town", ["Ash", "Briar", "Cole"], 1),
-    "quantile": lambda s: s.quantile("age", 0.5, range(20, 81, 20), 1),
+    "quantile": lambda s: s.quantile("age", 0.5, range(20, 81, 20), 1, loss="absolute"),
+    "quantile by ranks": lambda s: s.quantile("age", 0.5, lower=20, upper=80, privacy=1),
     "clamped": lambda s: s.clamped("age", 20, 60, 1),
     "count by town": lambda s: s.count("age >= 40", 1, by=TOWNS),
     "sum by town": lambda s: s.sum("age", 0, 100, 1, grid=5, by=TOWNS),
@@ -52,7 +53,8 @@ QUESTIONS = {
     "variance by town": lambda s: s.variance("age", 0, 100, 1, by=TOWNS),
     "majority by town": lambda s: s.majority("age >= 40", 1, by=TOWNS),
     "threshold by town": lambda s: s.threshold("age >= 40", 10, 1, by=TOWNS),
-    "quantile by town": lambda s: s.quantile("age", 0.5, range(20, 81, 20), 1, by=TOWNS),
+    "quantile by town": lambda s: s.quantile("age", 0.5, range(20, 81, 20), 1, by=TOWNS, loss="absolute"),
+    "quantile by ranks by town": lambda s: s.quantile("age", 0.5, lower=20, upper=80, privacy=1, by=TOWNS),
     "marginals": lambda s: s.marginals(um.keys(town=["Ash", "Briar"], who=[1, 2, 3]), 1, 1),
     "hierarchy": lambda s: s.hierarchy(["town", "who"], um.keys(town=["Ash", "Briar"], who=[1, 2, 3]), 1),
     "keys": lambda s: s.keys("town", WITH_DELTA),
@@ -310,7 +312,10 @@ def test_what_is_no_report_is_refused_in_words(tmp_path):
 
 def test_the_solution_of_another_question_is_refused():
     """Another quantile of the same column lies on the same tallies; its proof is not one for this question."""
-    median, quarter = (json.loads(opened().quantile("age", q, range(20, 81, 20), 1).to_json()) for q in ("0.5", "0.25"))
+    median, quarter = (
+        json.loads(opened().quantile("age", q, range(20, 81, 20), 1, loss="absolute").to_json())
+        for q in ("0.5", "0.25")
+    )
     answer = answer_from_json({**median, "solution": quarter["solution"]})
     assert [check.name for check in answer.verify().checks if not check.passed] == ["question"]
     del quarter["solution"]["problem"]["data"]["q"]
@@ -331,3 +336,17 @@ def test_a_mistake_of_ours_is_an_error(monkeypatch):
     monkeypatch.setattr("utmost.release.questions.count.Count.compared", lambda question: question.no_such_thing)
     with pytest.raises(AttributeError):
         _proved(content)
+
+
+@pytest.mark.parametrize("name", ["count", "histogram", "marginals", "quantile by ranks"])
+def test_what_a_solution_need_not_say_is_compared_too(name):
+    """Its format and version, what it says beside its law, and names that nobody reads: else they may say anything."""
+    genuine = json.loads(asked(name).to_json())
+    assert _proved(genuine)[1]
+    for path in (["format"], ["version"], ["certified"], ["approved"], ["mechanism", "approved"]):
+        content = copy.deepcopy(genuine)
+        inside = content["solution"]
+        for step in path[:-1]:
+            inside = inside[step]
+        inside[path[-1]] = "by the data protection officer"
+        assert not _proved(content)[1], path

@@ -30,7 +30,7 @@ def asked(session):
     return {
         "condition": session.count("region = 'north' AND x > 3", 500).value,
         "sum": session.sum("people", 0, 300, 500).value,
-        "computed": session.sum("people + x", 0, 300, 500).value,
+        "computed": session.sum("people + x", 0, 300, 500, grid=1).value,
         "keys": session.count(None, 500, by=um.keys(region=["north", "south", None])).value,
         "truth": session.count("old", 500).value,
     }

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -25,6 +26,7 @@ from utmost.errors import (
 from utmost.mechanism.sampling import insecure_source_for_tests_only
 from utmost.release import Audit, engines
 from utmost.release.engines.duckdb import DuckSource
+from utmost.release.proof import answer_from_json, confirmed, load_answers
 from utmost.release.questions import Question
 
 SMALL = [("a", 1.0, 3, True), ("b", 4.5, -2, False), ("a", None, 5, True), (None, 2.0, 1, None)]
@@ -35,7 +37,7 @@ def asked(s, **options):
     return [
         s.count("n > 0", 0.5, **options),
         s.sum("x", 0, 5, 1, grid="0.5", **options),
-        s.mean("x", 0, 5, 1, grid="0.5", where="n < 5", **options),
+        s.mean("x", 0, 5, 1, grid="0.5", where="n < 5", expected_rows=5, **options),
         s.majority("ok", 0.5, **options),
         s.threshold("n > 0", 2, 0.5, **options),
     ]
@@ -69,8 +71,9 @@ def test_bounds_are_in_the_unit_of_the_answer():
     """A grid of tenths: average, bound and gap are all in units, not in steps."""
     plan = session(SMALL, um.rows(at_most=900), "add-remove").plan.sum("x", 0, 5, 1, grid="0.1")
     proof, average = plan.details["proof"], plan.accuracy["before"]["average"]
-    assert proof["bound"] + proof["gap"] == pytest.approx(average)
-    assert 4 < average < 5
+    assert proof["bound"] + proof["gap"] == pytest.approx(average - plan.before.from_rounding)
+    assert plan.before.from_rounding == pytest.approx(900 * 0.1 / 2)
+    assert 4 < average - plan.before.from_rounding < 5
 
 
 def test_a_plan_says_when_an_answer_would_say_nothing():
@@ -110,13 +113,41 @@ def test_budgets_are_kept(tmp_path):
         s.count("n > 1", 0.5)
     assert str(s.left) == "epsilon 0.25 of 1"
     for options in (
-        {"unit": um.rows(at_most=11)},
+        {"unit": um.people("id", rows_each=1)},
         {"neighbours": "add-remove"},
         {"budget": 2},
     ):
         settings = {"unit": um.rows(at_most=10), "neighbours": "replace", "budget": 1} | options
         with pytest.raises(BudgetMismatch):
             um.Session(as_table(SMALL), "t", ledger=tmp_path / "b.db", **settings)
+
+
+def test_contribution_bounds_may_differ_in_one_account(tmp_path):
+    """They are of an answer, not of who is protected: one budget, and other bounds ask another question."""
+    table = pyarrow.table({"who": [1, 1, 1, 2, 2, 3] * 5 + list(range(4, 40)), "n": range(66)})
+    opened = partial(um.Session, table, "t", neighbours="add-remove", budget=1000, ledger=tmp_path / "b.db")
+    values = {}
+    for unit in (
+        um.people("who", rows_each=1),
+        um.people("who", rows_each=10),
+        um.people("who", rows_each=10, truncate="question"),
+        um.people("who", rows_each=10, at_most=100),
+    ):
+        s = opened(unit=unit)
+        answer = s.count(privacy=100)
+        values[unit] = answer.value
+        assert not answer.recorded
+        assert opened(unit=unit).count(privacy=100).recorded
+        answer.report(tmp_path / "a.html")
+        (made, verified), *_ = load_answers(tmp_path / "a.json")
+        assert verified
+        assert made.question.terms.unit == unit
+        assert confirmed(made, s.account)
+        forged = json.loads((tmp_path / "a.json").read_text())
+        forged["unit"] = forged["unit"].replace("10 rows each", "12 rows each")
+        assert (forged["unit"] == str(unit)) == confirmed(answer_from_json(forged), s.account).passed
+    assert list(values.values()) == [39, 61, 61, 61]
+    assert str(s.left) == "epsilon 600 of 1000"
 
 
 def test_plans_read_and_spend_nothing():
@@ -137,8 +168,8 @@ def test_smallest_privacy():
     for ask, accuracy in (
         (lambda e: s.plan.count("n > 0", privacy=e), 5),
         (lambda e: s.plan.majority("ok", privacy=e), 0.01),
-        (lambda e: s.plan.sum("x", 0, 5, privacy=e, grid="0.5"), 20),
-        (lambda e: s.plan.mean("x", 0, 5, privacy=e), 0.1),
+        (lambda e: s.plan.sum("x", 0, 5, privacy=e), 20),
+        (lambda e: s.plan.mean("x", 0, 5, privacy=e, expected_rows=500), 0.1),
     ):
         level = s.smallest_privacy(ask(1), accuracy)
         assert ask(level).accuracy["before"]["average"] <= accuracy
@@ -171,7 +202,7 @@ def test_means_are_close():
     assert answer.value == pytest.approx(wanted, abs=1e-9)
     assert answer.interval[0] <= wanted + 1e-9
     assert wanted - 1e-9 <= answer.interval[1]
-    assert session([], um.rows(at_most=300)).mean("x", 0, 8, 80).value == 4
+    assert session([], um.rows(at_most=300)).mean("x", 0, 8, 80, grid=1).value == 4
     for seed in range(20):
         with insecure_source_for_tests_only(random.Random(seed).randbytes):
             assert 0 <= session(SMALL, um.rows(at_most=5)).mean("x", 0, 5, 0.05).value <= 5
@@ -257,7 +288,7 @@ def test_wrong_use_says_what_to_do(tmp_path):
     s = um.Session(table, "t", **good)
     with mock.patch.object(engines.Source, "found", side_effect=AssertionError("read")):
         for wrong, kind, words in (
-            (lambda: um.rows(), InvalidInput, "at most"),
+            (lambda: um.rows(at_most=0), InvalidInput, "at most"),
             (lambda: um.Session(table, "t", **(good | {"neighbours": None})), InvalidInput, "'replace'"),
             (lambda: um.Session(table, "t", **(good | {"unit": 10})), InvalidInput, "um.rows"),
             (lambda: um.Session(table, "t", **(good | {"budget": None})), InvalidInput, "budget=1"),

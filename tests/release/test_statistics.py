@@ -107,8 +107,12 @@ OF_PEOPLE = {
     "people": lambda s: count(s, "NOT ok", 1, "people"),
     "people in cells": lambda s: histogram(s, "n", [1, -1, 0], 1, of="people"),
     "people at once": lambda s: counts(s, ["n >= 0", "x > 1", "ok"], 1, "people"),
+    "people in disjoint conditions": lambda s: counts(s, ["n < 0", "n >= 0", "n IS NULL"], 1, "people"),
+    "people in nested conditions": lambda s: counts(s, ["n >= 0", "n >= 4"], 1, "people"),
     "left out": lambda s: left_out(s, "n >= 0", 1),
     "rows left out": lambda s: Asking(s).left_out("n >= 0", 1, up_to=3),
+    "share left out": lambda s: Asking(s).share_left_out("n >= 0", 1),
+    "rows per person": lambda s: Asking(s).rows_per_person("n >= 0", 1, largest=3),
 }
 ELSEWHERE = {
     **dict.fromkeys((CountBy, SumBy, MeanBy), "test_by_keys: moves of cells that are sums, and keys of two columns"),
@@ -202,7 +206,8 @@ def test_sums_are_exact_and_do_not_depend_on_order(listed, shuffler):
 @given(tables)
 def test_counts_of_people_against_python(listed):
     """Rows of people are counted up to the bound, people once, nulls never."""
-    setting = Setting(engines.open_table(as_table(listed)), um.people("id", rows_each=2, at_most=50), "replace")
+    unit = um.people("id", rows_each=2, at_most=50, truncate="question")
+    setting = Setting(engines.open_table(as_table(listed)), unit, "replace")
     having = Counter(who for who, _, n, _ in listed if who is not None and n is not None and n >= 0)
     assert point(count(setting, "n >= 0", 1)) == {"count": sum(min(2, k) for k in having.values())}
     assert point(count(setting, "n >= 0", 1, "people", "absolute", None)) == {"count": len(having)}

@@ -79,6 +79,7 @@ def test_every_call_runs():
 # ---- the reduced run ----
 
 
+@pytest.mark.long
 def test_reduced_run_matches_the_committed_summary():
     """Every entry has a verdict, none fails, and numbers are those of the last release.
 

@@ -6,6 +6,9 @@ still fits; `filters.py` says why that is right. Its history is a chain of event
 before, so a changed event is found; the chain's head, printed in every report, also tells a ledger from an older copy
 of it. Where the events are kept, a `Storage` knows: a file, a database, or memory.
 
+Events also carry which table was asked last: the name and a fingerprint of its place and columns. An account is a name
+that somebody gives, so another table under the same name is no error; but the answers say so.
+
 When an engine fails after a charge may depend on private rows. So the account is then *suspended*, for everybody, by an
 event of the chain: until the owner's *resumption*, which is another one, nothing is charged and no answer recorded.
 """
@@ -29,7 +32,7 @@ import numpy as np
 from utmost.accounting.composition import compose
 from utmost.accounting.costs import COSTS, NAMES, PAYS, WORDS, below, composed_cost, even_share
 from utmost.accounting.declared import Schedule, counted, refusal
-from utmost.accounting.entries import Entry, LedgerState
+from utmost.accounting.entries import Entry, LedgerState, TableMark
 from utmost.accounting.storage import Book, Storage, changed
 from utmost.accounting.suspension import Mark, is_marked, left_behind, remove_mark, set_mark, write_failure
 from utmost.errors import (
@@ -55,6 +58,7 @@ ZERO = Amount(Fraction(0))
 """Nothing, of any resource."""
 SUSPEND, RESUME = "suspend", "resume"
 """The kinds of event between which an account is suspended."""
+SHARED = "all tables under one data set name share its budget and its recorded answers"
 ENDED = "the process that was answering this question ended before it had an answer"
 
 
@@ -289,8 +293,8 @@ class Account:
     called = "the budget"
     """How a refusal calls what does not suffice."""
 
-    def __init__(self, storage: Storage, dataset: str) -> None:
-        self._storage, self.dataset = storage, dataset
+    def __init__(self, storage: Storage, dataset: str, table: TableMark | None = None) -> None:
+        self._storage, self.dataset, self.table = storage, dataset, table
         with storage.read() as book:
             secret = book.secret(dataset)
             if secret is None:
@@ -360,7 +364,31 @@ class Account:
             name: {"spent": float(amount), "limit": float(limits[name])} for name, amount in spent.amounts().items()
         }
         left = Left(self.filter, spent.sums)
-        return LedgerState(entry.number, entry.time, str(spent), str(left), amounts, entry.head, self.kept)
+        other = self._other_table(entry)
+        return LedgerState(entry.number, entry.time, str(spent), str(left), amounts, entry.head, self.kept, other)
+
+    @property
+    def other_table(self) -> str:
+        """That the latest spend was asked of another table than the one that is open, in words; else empty."""
+        before = _table_of(self._last())
+        if before is None or self.table is None or before == self.table:
+            return ""
+        return f"{self._used_with(before, self.table)}; {SHARED}"
+
+    def _used_with(self, before: TableMark, now: TableMark) -> str:
+        return f"the account {self.dataset!r} was used before with another table, {before.name}{_apart(before, now)}"
+
+    def _other_table(self, entry: Entry) -> str:
+        """What an answer says of other tables: the one it was drawn from, or the one before."""
+        if entry.table is None or self.table is None:
+            return ""
+        if entry.table != self.table:
+            return (
+                f"this recorded answer was drawn from another table, {entry.table.name}"
+                f"{_apart(entry.table, self.table)}; fresh=True asks the open one, and spends"
+            )
+        before = entry.table_before
+        return "" if before is None else f"{self._used_with(before, self.table)}; {SHARED}"
 
     def find(self, question: Any, level: Level | Number | None = None) -> Entry | None:
         """The latest completed entry with this identical question (and level, if given), or None."""
@@ -602,7 +630,7 @@ class Account:
             left = Left(self.filter, last.spent())
             if not self.filter.allows([left.spent, cost]):
                 raise refusal(levels, cost, left, slots, self.called)
-            body = {
+            body = self._carried(last) | {
                 "levels": [level.to_json() for level in levels],
                 "slots": slots,
                 "cost": [amount.to_json() for amount in cost],
@@ -615,6 +643,16 @@ class Account:
             return event
 
         return charge
+
+    def _carried(self, last: Event) -> dict[str, Any]:
+        """What a spend carries on from the event before: its sums, the table, and the one before if that was another.
+
+        An account that is opened without a table carries on the latest.
+        """
+        before = _table_of(last)
+        table = self.table or before
+        carried = {**_sums(last), **({} if table is None else {"table": table.to_json()})}
+        return carried if before in (None, table) else {**carried, "table_before": before and before.to_json()}
 
     def _entry(self, number: int) -> Entry:
         if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 1:
@@ -641,7 +679,7 @@ class Account:
                     left=Left(self.filter, self._last(book).spent()),
                 )
             last = self._last(book)
-            body = {"question": asked, **_sums(last)}
+            body = {"question": asked, **self._carried(last)}
             event = following(last, "slot", number, len(entry.used) + 1, body)
             book.add(event, key)
         return Reservation(self, number, event.slot, asked, event.head)
@@ -793,14 +831,26 @@ def fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
             cost = dict(zip(filter.resources, (Amount.from_json(a) for a in body["cost"]), strict=True))
             single = levels[0] if len(levels) == 1 else levels
             entries[event.entry] = Entry(
-                event.entry, event.time, single, cost, body["question"], None, "reserved", event.head, body["slots"]
+                event.entry,
+                event.time,
+                single,
+                cost,
+                body["question"],
+                None,
+                "reserved",
+                event.head,
+                body["slots"],
+                table=_table_of(event),
+                table_before=TableMark.from_json(body.get("table_before")),
             )
             continue
         if event.kind in (SUSPEND, RESUME):
             continue
         entry = entries[event.entry]
         if event.kind == "slot":
-            entry = replace(entry, used=(*entry.used, (body["question"], None)))
+            before = TableMark.from_json(body.get("table_before"))
+            slots = (*entry.used, (body["question"], None))
+            entry = replace(entry, used=slots, table=_table_of(event), table_before=before)
         elif event.slot:
             used = list(entry.used)
             used[event.slot - 1] = (used[event.slot - 1][0], body["answer"])
@@ -813,7 +863,17 @@ def fold(events: Sequence[Event], filter: Filter) -> list[Entry]:
 
 def _sums(last: Event) -> dict[str, Any]:
     """What every event carries on from the one before, if nothing is charged."""
-    return {"spent": last.body["spent"], "entries": last.body["entries"]}
+    return {name: last.body[name] for name in ("spent", "entries", "table") if name in last.body}
+
+
+def _table_of(event: Event) -> TableMark | None:
+    """The table that was asked last, up to an event."""
+    return TableMark.from_json(event.body.get("table"))
+
+
+def _apart(one: TableMark, other: TableMark) -> str:
+    """The name of another table, or that one of the same name differs in place or columns."""
+    return f", not {other.name}" if one.name != other.name else " in another place or with other columns"
 
 
 def _priced(levels: Any, delta: Number | None) -> tuple[tuple[Level, ...], CostOf]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from utmost.accounting.account import RESUME, SUSPEND, Event, Filter, Spent, may_follow, question_key
+from utmost.accounting.entries import TableMark
 from utmost.accounting.storage import START, changed
 from utmost.errors import UtmostError
 from utmost.exact import Amount
 from utmost.mechanism.certification import Check
 from utmost.privacy import level_from_json
+
+MOST_TABLES = 10
+"""How many tables of one account are named."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,12 @@ def check_account(
         checks += [check_sums(events, filter), check_questions(events, keys)]
         if any(event.kind in (SUSPEND, RESUME) for event in events):
             checks.append(check_suspensions(events))
+        if any("table" in event.body for event in events):
+            checks.append(tables_of(events))
     if head is not None:
         wanted = head.strip().lower()
         place = next((i for i, event in enumerate(events) if event.head == wanted), None)
-        later = "" if place is None else f"event {place} of {len(events) - 1} has it"
+        later = "" if place is None else f"event {place + 1} of {len(events)} has it"
         missing = "no event has it: an older copy of the ledger was put back, or the head is of another account"
         checks.append(Check("head", place is not None, later or missing))
     return LedgerCheck(dataset, events[-1].head, tuple(checks))
@@ -80,6 +86,18 @@ def check_suspensions(events: Sequence[Event]) -> Check:
     count = sum(event.kind == SUSPEND for event in events)
     state = f"suspended since {events[-1].time}" if events[-1].kind == SUSPEND else "none now"
     return Check("suspensions", True, f"{count}, with nothing charged or recorded meanwhile; {state}")
+
+
+def tables_of(events: Sequence[Event]) -> Check:
+    """Which tables the account was used with, one after the other: public, and never a failure."""
+    marks = [TableMark.from_json(event.body.get("table")) for event in events]
+    runs = [mark.name for mark, _ in groupby(mark for mark in marks if mark is not None)]
+    if len(runs) == 1:
+        return Check("table", True, f"{runs[0]}, the same for all events that name one")
+    names = ", then ".join(runs[:MOST_TABLES]) + (f", and {len(runs) - MOST_TABLES} more" * (len(runs) > MOST_TABLES))
+    return Check(
+        "table", True, f"changed {len(runs) - 1} time{'s' * (len(runs) > 2)} under this data set name: {names}"
+    )
 
 
 def check_sums(events: Sequence[Event], filter: Filter) -> Check:

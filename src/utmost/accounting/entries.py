@@ -11,6 +11,29 @@ from utmost.privacy import Level
 
 
 @dataclass(frozen=True)
+class TableMark:
+    """Which table an account is used with, so that another one under the same name is noticed; nothing of its rows.
+
+    Attributes
+    ----------
+    name : what people call it: the name of a file or of a table in a database, or the kind of a frame
+    fingerprint : hash of where it is, and of the names and types of its columns
+    """
+
+    name: str
+    fingerprint: str
+
+    def to_json(self) -> dict[str, str]:
+        """The mark as plain data."""
+        return {"name": self.name, "fingerprint": self.fingerprint}
+
+    @classmethod
+    def from_json(cls, data: Any) -> TableMark | None:
+        """The mark that `to_json` wrote; None for an event of an earlier version, which has none."""
+        return None if data is None else cls(str(data["name"]), str(data["fingerprint"]))
+
+
+@dataclass(frozen=True)
 class Entry:
     """One spend: what was asked at which level, and the answer's record once there is one.
 
@@ -25,6 +48,8 @@ class Entry:
     head : the chain's head right after the entry's last event
     slots : for a schedule, how many slots it has; else 0
     used : for a schedule, its used slots as (question, answer or None)
+    table : the table it was asked of; None where nobody said
+    table_before : the table of the spend before, if that was another one
     """
 
     number: int
@@ -37,6 +62,8 @@ class Entry:
     head: str
     slots: int = 0
     used: tuple[tuple[Any, Any], ...] = ()
+    table: TableMark | None = None
+    table_before: TableMark | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +78,7 @@ class LedgerState:
     amounts : what is spent of each resource and its limit, as numbers rounded to floats
     head : the head of the ledger's chain
     kept : whether the ledger outlives the process
+    other_table : that the account was used with another table before, in words; empty if it was not
     """
 
     entry: int
@@ -60,3 +88,4 @@ class LedgerState:
     amounts: Mapping[str, Mapping[str, float]]
     head: str
     kept: bool
+    other_table: str = ""

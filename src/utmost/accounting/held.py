@@ -46,7 +46,7 @@ class HeldAccount(Account):
     """
 
     def __init__(self, account: Account, own: Account, note: Mapping[str, Any] | None = None) -> None:
-        super().__init__(account._storage, account.dataset)
+        super().__init__(account._storage, account.dataset, account.table)
         assert own._storage is account._storage, "one transaction needs one ledger"
         self.own, self._note = own, dict(note or {})
         self._charged: dict[int, int] = {}

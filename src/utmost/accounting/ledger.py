@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from utmost.accounting.account import Account, Event, Filter, following
+from utmost.accounting.entries import TableMark
 from utmost.accounting.filters import choose
 from utmost.accounting.ledger_file import File
 from utmost.accounting.ledger_memory import Memory
-from utmost.accounting.names import as_name, as_text, require_new_name, skeleton
+from utmost.accounting.names import as_name, as_text, protected, require_new_name, skeleton
 from utmost.accounting.storage import START, Book, Storage
 from utmost.errors import BudgetMismatch, InvalidInput, shown
 from utmost.exact import Number
@@ -58,9 +59,17 @@ class Ledger:
         return self._storage.where
 
     def open(
-        self, dataset: str, budget: Level | Number, unit: str, neighbours: str, filter: str | None = None
+        self,
+        dataset: str,
+        budget: Level | Number,
+        unit: str,
+        neighbours: str,
+        filter: str | None = None,
+        table: TableMark | None = None,
     ) -> Account:
         """The account of a data set, made the first time; afterwards everything must be as it was then.
+
+        Of the unit that is who is protected: contribution bounds and sizes may differ from answer to answer.
 
         Parameters
         ----------
@@ -71,6 +80,7 @@ class Ledger:
         unit : whose data are protected, in words, such as "rows, at most 20000"
         neighbours : "replace" or "add-remove"
         filter : None for the one of the budget's kind; "basic" or "zcdp" for an (epsilon, delta) budget
+        table : which table it is opened for; where it is not the one of the latest spend, answers say so
         """
         dataset, unit = as_name(dataset), as_text(unit, "unit")
         as_neighbours(neighbours)
@@ -82,8 +92,8 @@ class Ledger:
         with self._storage.write(dataset, f"names like {skeleton(dataset)}") as book:  # of two at once, one is first
             if book.secret(dataset) is None:
                 require_new_name(dataset, book.datasets())
-                _open_account(book, dataset, chosen, unit, neighbours)
-        account = Account(self._storage, dataset)
+                _open_account(book, dataset, chosen, unit, neighbours, table)
+        account = Account(self._storage, dataset, table)
         _require_same(account, chosen.budget, unit, neighbours, filter)
         return account
 
@@ -130,7 +140,9 @@ def _storage_of(url: Any) -> Storage:
     return File(path)
 
 
-def _open_account(book: Book, dataset: str, filter: Filter, unit: str, neighbours: str) -> None:
+def _open_account(
+    book: Book, dataset: str, filter: Filter, unit: str, neighbours: str, table: TableMark | None
+) -> None:
     secret = secrets.token_bytes(32)
     body = {
         "filter": filter.to_json(),
@@ -139,6 +151,7 @@ def _open_account(book: Book, dataset: str, filter: Filter, unit: str, neighbour
         "secret": hashlib.sha256(secret).hexdigest(),
         "spent": [amount.to_json() for amount in filter.total([])],
         "entries": 0,
+        **({} if table is None else {"table": table.to_json()}),
     }
     nothing = Event(dataset, -1, "", 0, 0, "", None, START)
     book.add(following(nothing, "open", 0, 0, body), None, secret)
@@ -153,7 +166,7 @@ def _require_same(account: Account, budget: Level, unit: str, neighbours: str, f
     ]
     pairs += [("filter", account.filter.name, filter)] if filter else []
     for name, kept, asked in pairs:
-        if kept != asked:
+        if kept != asked and not (name == "unit" and protected(str(kept)) == protected(str(asked))):
             raise BudgetMismatch(
                 f"the account {account.dataset!r} was opened with {name} {_said(kept)}, not {_said(asked)}; open it "
                 "as it is, or give another data set another name."

@@ -28,6 +28,26 @@ WRITTEN_TOGETHER = (
 """Scripts that one name may mix: those of Japanese, Korean and Chinese, with Latin letters."""
 
 
+UNIT = re.compile(
+    r"""(rows|people by (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))(?:, [^;]*)?((?:; .*)?)""", re.ASCII | re.DOTALL
+)
+"""Who is protected, contribution bounds and sizes, and promises to tiers, as sessions write a unit."""
+
+
+def protected(unit: str) -> str:
+    """Who a unit in words protects: without contribution bounds and sizes, which may differ from answer to answer.
+
+    Examples
+    --------
+    >>> protected("people by 'id', 3 rows each, chosen before any condition, at most 5000")
+    "people by 'id'"
+    >>> protected("rows, at most 2000; at most 20 with 'ill' are promised 0.1")
+    "rows; at most 20 with 'ill' are promised 0.1"
+    """
+    found = UNIT.fullmatch(unit)
+    return unit if found is None else found[1] + found[2]
+
+
 def as_text(value: Any, name: str) -> str:
     """A text that is not empty."""
     if not isinstance(value, str) or not value.strip() or any(unicodedata.category(c) == "Cs" for c in value):

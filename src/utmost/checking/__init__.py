@@ -46,6 +46,8 @@ CHECKERS: dict[str, tuple[str, str]] = {
     "number.strategy": ("bound", "workload:check_strategy"),
     "number.nested": ("bound", "nested:check_nested"),
     "choice.top": ("unproved", "top_lists:check_top"),
+    "ranks.choices": ("unproved", "ranks:check_ranks"),
+    "ranks.cdf": ("unproved", "ranks:check_ranks"),
     "workload.hierarchy": ("bound", "workload:check_hierarchy"),
     "workload.marginals": ("bound", "workload:check_workload"),
     "keys.shown": ("as stated", "discovery:check_keys"),

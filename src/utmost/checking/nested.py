@@ -82,7 +82,7 @@ def flow_bound(space: Lattice, level: ApproxDP, evidence: Evidence) -> float:
     """
     widths, (radius, far, steps), (least, room) = _read(evidence)
     d, wide, epsilon = len(widths) + 1, steps * space.reach, steps * level.log_growth
-    points = (space.upper - space.lower + 1) // wide if wide else 0
+    points = (space.width + 1) // wide if wide else 0
     if d > space.dimension or not 1e-3 <= epsilon <= 20:
         raise InvalidInput("a flow is for two or three of the counts, and epsilons that floats can add up.")
     if points < 1:

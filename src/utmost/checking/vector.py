@@ -32,7 +32,7 @@ def vector_bound(problem: Any, evidence: Evidence) -> float:
     how far away from the ends an answer is.
     """
     loss = require_line_loss(problem.data.get("loss"))
-    space, level = problem.space, problem.privacy
+    space, level = problem.space.in_one, problem.privacy
     rest, away = _has_rest(space, evidence), _away(evidence)
     if away is not None:
         return whole_cells_bound(space, level, loss, rest, away)

@@ -78,7 +78,7 @@ def whole_cells_bound(space: Lattice, level: Level, loss: str, rest: bool = Fals
     >>> round(whole_cells_bound(ten, PureDP(1), "absolute", away=25), 4)
     1.7139
     """
-    d, rows = space.dimension + rest, (space.upper - space.lower) // max(1, space.reach)
+    d, rows = space.dimension + rest, space.width // max(1, space.reach)
     pure = isinstance(level, ApproxDP) and level.delta == 0 and 0 < level.log_growth < 50
     moves = "exchange" if rest else "sum-zero"
     if not pure or loss != "absolute" or space.moves != moves or d < 3 or space.reach < 1 or rows < 1:
@@ -88,7 +88,7 @@ def whole_cells_bound(space: Lattice, level: Level, loss: str, rest: bool = Fals
     layers = math.ceil((1.5 * d + 40) / epsilon) + 10
     if away is not None:  # where one row is several, an answer is rounded to multiples of them at random: one layer
         layers = min(layers, away // space.reach - (space.reach > 1))
-    if not 1 <= layers <= MOST_LAYERS or d * (away or 0) > space.upper - space.lower:
+    if not 1 <= layers <= MOST_LAYERS or d * (away or 0) > space.width:
         return 0.0  # too many layers to count, or no answer is so far from every end
     least, most = growth(d, layers)
     n = np.arange(layers + 1)

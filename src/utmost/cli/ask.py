@@ -190,6 +190,8 @@ def _asked(session: Session, plans: dict[str, Plan], content: Mapping[str, Any])
 
 
 def _show_plans(session: Session, plans: dict[str, Plan], content: Mapping[str, Any], as_json: bool) -> None:
+    from utmost.release.words import expected_error
+
     fresh = _unanswered(session, plans)
     price = session.price(list(fresh.values()), content.get("delta")) if fresh else None
     if as_json:
@@ -201,8 +203,8 @@ def _show_plans(session: Session, plans: dict[str, Plan], content: Mapping[str, 
     for name, each in plans.items():
         level = str(each.privacy) if name in fresh else "answered before: costs nothing"
         first = each.before
-        error = f"{first.average:.6g}, at worst {first.worst:.6g}"
-        rows.append((name, each.question.words, level, each.details["mechanism"], f"{first.loss} {error}"))
+        error = f"{first.loss} {expected_error(first)}"
+        rows.append((name, each.question.words, level, each.details["mechanism"], error))
     print_table(("name", "question", "level", "mechanism", "expected error"), rows)
     print(f"price: {price or 'nothing'}\nleft: {session.left}\nnothing was read, nothing is spent")
 
@@ -260,11 +262,11 @@ def _index(answers: dict[str, Answer], content: Mapping[str, Any], session: Sess
 
 def _first_line(answer: Answer) -> str:
     """What came out, in a line: of many numbers how many there are."""
-    from utmost.release.words import show
+    from utmost.release.words import show, show_ends
 
     if isinstance(answer.value, Mapping) and len(answer.value) > 6:
         return f"{len(answer.value):,} numbers"
     if answer.interval is None:
-        return show(answer.value)
-    low, high = answer.interval
-    return f"{show(answer.value)}, between {show(low)} and {show(high)} with {answer.after.confidence:.0%}"
+        return show(answer.value, answer.after.intervals)
+    between = " and ".join(show_ends(*answer.interval))
+    return f"{show(answer.value, answer.after.intervals)}, between {between} with {answer.after.confidence:.0%}"

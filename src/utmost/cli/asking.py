@@ -77,13 +77,14 @@ def _ask_about(kind: str, found: dict[str, Any], ask: Any) -> None:
 
 
 def _ask_unit(found: dict[str, Any], ask: Any, number: Any) -> None:
-    """Ask whose data are protected, and how many there are."""
-    if not found.get("rows_at_most") and not found.get("people_by"):
+    """Ask whose data are protected."""
+    if not found.get("rows") and not found.get("rows_at_most") and not found.get("people_by"):
         whose = ask("unit", "Whose data are protected: a row's, or a person's with all their rows", ("row", "person"))
         if whose == "row":
-            number("rows_at_most", "At most how many rows are there (public)")
+            found["rows"] = True
+            if any(question.needs_most for name, question in QUESTIONS.items() if found.get(name) is not None):
+                number("rows_at_most", "At most how many rows are there (public)")
         else:
             ask("people_by", "Which column says whose row it is")
     if found.get("people_by"):
-        number("people_at_most", "At most how many people are there (public)")
         number("rows_each", "At most how many rows of a person take part")

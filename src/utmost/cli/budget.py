@@ -13,6 +13,7 @@ from rich.console import Console
 from utmost.accounting import Account, Composition, Ledger, theorems
 from utmost.accounting import compose as compose_levels
 from utmost.accounting.entries import Entry
+from utmost.accounting.names import protected
 from utmost.cli.output import Json, checks_of, ledger_file, print_json, print_table, working
 from utmost.errors import BadFile, InvalidInput
 from utmost.exact import as_rational, is_digits, to_float
@@ -263,7 +264,7 @@ def _present(accounts: list[Account], as_json: bool, picture: Path | None, entri
         done = account.entries()
         unfinished = sum(entry.state == "reserved" and not entry.slots for entry in done)
         console.print(f"{account.dataset}: {account.budget} ({account.filter.name} filter)", markup=False)
-        console.print(f"  unit: {account.unit}; neighbours: {account.neighbours}", markup=False)
+        console.print(f"  unit: {protected(account.unit)}; neighbours: {account.neighbours}", markup=False)
         console.print(f"  spent: {account.spent} in {_entries(len(done))}, {unfinished} unfinished", markup=False)
         console.print(f"  left: {account.left}", markup=False)
         for tier in _tiers(account).left_of_tiers:

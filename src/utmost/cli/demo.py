@@ -64,8 +64,8 @@ def run_demo(folder: Path, say: Callable[[str], Any]) -> dict[str, Any]:
         old.unlink(missing_ok=True)
     say(f"A made-up survey of {PEOPLE} people: {table}")
     say(
-        "Every row is protected: added or removed, it changes no answer's probability by more than the "
-        "stated epsilon.\n"
+        "Every row is protected: added or removed, it changes the probability of any answer by a factor of at most "
+        "e^epsilon, for the epsilon stated with the answer.\n"
     )
     with working("planning"):
         session = Session(table, "survey-2026", rows(at_most=25_000), "add-remove", budget=3, ledger=ledger)

@@ -63,6 +63,8 @@ def release(**given: Any) -> None:
         types, engine = _types(given["type"] or []), _engine(given["memory"], given["threads"], given["spill"])
         return Session(given["table"], given["dataset"], unit, given["neighbours"], allowed, accounts, types, engine)
 
+    if ledger is None and not plan:
+        print(FORGOTTEN, file=sys.stderr)
     with _stoppable(plan), working("planning" if plan else "planning, proving, asking"):
         planned = open_with(existing(ledger, given["dataset"]))  # opens no new account
         answer = _ask(planned.plan, asked, level, given, extra)
@@ -108,16 +110,28 @@ TABLE = "A CSV or Parquet file, file.duckdb#table, postgresql://user@host/databa
 BUDGET = "What all answers together may spend, as --privacy; without it, a new account has room for this answer only."
 LOSS = "absolute, squared, zero-one or such as 'within 5'; of winners shortfall, of quantiles rank."
 TIER = "A public group that is promised more: its epsilon, at most so many, which ones: \"0.1, 20: consent = 'basic'\"."
+TRUNCATE = (
+    "Rows of a person are chosen for the whole table, before any condition (table: the default), or for every question "
+    "among those with its condition (question)."
+)
 SIZE_OF_NUMBER = 20
-LEDGER = "The ledger's file or postgresql:// URL; in memory without it."
+LEDGER = "The ledger's file or postgresql:// URL; without it what is spent is forgotten when the command ends."
+FORGOTTEN = (
+    "no ledger: what this answer spends is forgotten when the command ends, and the next one starts with a fresh "
+    "budget; --ledger FILE keeps account."
+)
 FIXED: dict[str, tuple[Any, Any]] = {
     "privacy": (_text("What this may spend: 0.5; 0.5,1e-6; rho=0.1; mu=0.5.", "--privacy", "--epsilon"), None),
     "delta": (Annotated[str, typer.Option(help="A delta beside it.")], "0"),
     "dataset": (_text("The name of the data set's account."), None),
+    "rows": (Annotated[bool, typer.Option("--rows", help="A row is protected.")], False),
     "rows_at_most": (_whole("A row is protected; there are at most so many."), None),
     "people_by": (_text("A person is protected; this column says whose row."), None),
     "people_at_most": (_whole("There are at most so many people."), None),
     "rows_each": (_whole("So many rows of a person take part at most."), None),
+    "groups_each": (_whole("A person counts in at most so many groups of --by."), None),
+    "rows_each_group": (_whole("So many rows of a person take part in one group of --by at most."), None),
+    "truncate": (_text(TRUNCATE), None),
     "tier": (Annotated[list[str] | None, typer.Option(help=TIER)], None),
     "memory": (_text("How much memory the engine may take, such as 4GB."), None),
     "threads": (_whole("How many threads the engine may use."), None),
@@ -206,18 +220,20 @@ def _require_complete(given: dict[str, Any]) -> type[Question]:
     if len(kinds) != 1:
         said = f", not {len(kinds)}" if kinds else ""
         missing.insert(0, f"one question{said}: one of {', '.join(map(flag_of, QUESTIONS))}")
-    if given["rows_at_most"] is None and given["people_by"] is None:
+    of_rows = given["rows"] or given["rows_at_most"] is not None
+    if not of_rows and given["people_by"] is None:
         missing.append(f"whose data are protected: {WHOSE}")
-    elif given["people_by"] is not None and given["rows_at_most"] is None:
+    elif not of_rows:
         missing += [words for name, words in PEOPLE.items() if given[name] is None]
     if missing:
         raise InvalidInput(f"give {'; '.join(missing)}.")
-    if given["rows_at_most"] is not None and given["people_by"] is not None:
-        raise InvalidInput(f"both --rows-at-most and --people-by are given; say whose data are protected: {WHOSE}.")
+    if of_rows and given["people_by"] is not None:
+        rows_option = "--rows" if given["rows_at_most"] is None else "--rows-at-most"
+        raise InvalidInput(f"both {rows_option} and --people-by are given; say whose data are protected: {WHOSE}.")
     return QUESTIONS[kinds[0]]
 
 
-WHOSE = "--rows-at-most 20000, or --people-by ID --people-at-most 5000 --rows-each 3"
+WHOSE = "--rows, or --people-by ID --rows-each 3"
 ALWAYS = {
     "table": "the table: a CSV or Parquet file, file.duckdb#table, postgresql://...#table, or sc://...#table",
     "dataset": "the name of the data set whose budget this spends: --dataset survey-2026",
@@ -225,7 +241,6 @@ ALWAYS = {
     "neighbours": "who neighbours whom: --neighbours replace (one changes), or add-remove (one comes or goes)",
 }
 PEOPLE = {
-    "people_at_most": "--people-at-most, how many people there are at most, a public number",
     "rows_each": "--rows-each, how many rows of a person take part at most",
 }
 """What must be given whatever the question is, by its option: always, and where a person is protected."""
@@ -243,6 +258,12 @@ def _require_what_belongs(asked: type[Question], given: dict[str, Any]) -> None:
             )
     if given["loss"] and "loss" not in inspect.signature(getattr(Questions, asked.name)).parameters:
         raise InvalidInput(f"--loss is not for {flag_of(asked.name)}, which has one of its own; drop it.")
+    for name in ("truncate", "groups_each", "rows_each_group"):
+        if given[name] is not None and given["people_by"] is None:
+            flag = flag_of(name)
+            raise InvalidInput(
+                f"{flag} is about rows of a person, but a row is protected here; give --people-by instead."
+            )
     if given["of"] == "people" and given["people_by"] is None:
         raise InvalidInput("--of people counts people, but a row is protected here; give --people-by instead.")
 
@@ -268,7 +289,8 @@ def _unit(given: dict[str, Any]) -> Unit:
     tiers = dict(map(_tier, given["tier"])) if given["tier"] else None
     if given["people_by"] is None:
         return rows(given["rows_at_most"], tiers)
-    return people(given["people_by"], given["rows_each"], given["people_at_most"], tiers)
+    groups = (given["groups_each"], given["rows_each_group"])
+    return people(given["people_by"], given["rows_each"], given["people_at_most"], tiers, given["truncate"], *groups)
 
 
 def _tier(text: str) -> tuple[str, tuple[str, int]]:

@@ -30,6 +30,8 @@ from utmost.survey.form import SHOWN, Form
 from utmost.survey.respondent_page import MODULE, write_page
 from utmost.survey.results_page import results_page
 
+FACTOR = "another true answer changes the probability of a response by a factor of at most e^epsilon"
+"""What is proved of a survey, in words."""
 app = typer.Typer(
     help="Design a private survey or form, make its page, collect, respond, estimate.",
     no_args_is_help=True,
@@ -70,7 +72,7 @@ def design(
     if as_json:
         print_json(summary)
         return
-    print(f"{made}\n  private: odds proved at most e^epsilon in exact arithmetic\n  optimal: {made.optimal}")
+    print(f"{made}\n  private: {FACTOR}, exactly proved\n  optimal: {made.optimal}")
     print(f"  expected standard error of a frequency with {people} people: {expected:.4g}\n  saved: {out}")
 
 
@@ -138,7 +140,7 @@ def collect(
 
 @app.command()
 def verify(file: FormFile, as_json: Json = False) -> None:
-    """Re-prove a saved survey or form: the odds of its responses in exact arithmetic; exit code 1 if it fails."""
+    """Re-prove a saved survey or form: the probabilities of its responses, exactly; exit code 1 if it fails."""
     if format_of(file) == FORM_FORMAT:
         asked = Form.load(file)  # refuses what it cannot prove
         if as_json:
@@ -163,9 +165,10 @@ def verify(file: FormFile, as_json: Json = False) -> None:
         )
     else:
         print(
-            f"{'verified: private' if private else 'NOT verified: NOT private'}, optimality: {made.optimal}\n  {made}"
+            f"{'verified: private' if private else 'NOT verified: NOT proved private'}, "
+            f"optimality: {made.optimal}\n  {made}"
         )
-        print("  the odds of every response are at most e^epsilon" + (", in exact arithmetic" if private else ": FAIL"))
+        print(f"  {FACTOR}" + (", exactly proved" if private else ": FAIL"))
         print(f"  the promise to a person: {made.promise}")
     if not private:
         raise typer.Exit(1)

@@ -44,7 +44,6 @@ from utmost.space.line import tolerance
 MOST_WIDTH, MOST_CELLS = 10**6, 1000
 MOST_LISTED, MOST_LISTED_IN_ALL = 2**19, 2**25
 """Up to how many places laws of errors are listed in balls, and in floats: a file may ask for any."""
-TOO_WIDE = "the noise is too wide for its errors to be listed."
 SPARE = 1e-9
 """Added to a confidence, far more than rounding and what lies beyond the list amount to."""
 
@@ -207,6 +206,24 @@ class CarriedLaw:
         return int(max(self.widths) + np.ceil((45 + 8 * np.sqrt(self.dimension)) / rest)) + 2
 
     @property
+    def _places(self) -> int:
+        """At how many places the laws of the errors of all counts are listed."""
+        return 2 * self._far * self.dimension
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether mean absolute errors can be listed in balls; at other noise variances are looked at."""
+        return self._places <= MOST_LISTED
+
+    def _require_few(self, most: int) -> None:
+        if self._places > most:
+            raise InvalidInput(
+                f"the noise on {self.dimension} cells falls by a factor of only {float(self.decay):.10g} a step: its "
+                f"errors would be listed at {self._places:,} places, and at most {most:,} are; give a larger epsilon, "
+                "fewer counts, or fewer rows to each person."
+            )
+
+    @property
     def squared_errors(self) -> tuple[Fraction, ...]:
         """The mean squared error of every count, exactly."""
         found, handed = [], Fraction(0)
@@ -224,8 +241,7 @@ class CarriedLaw:
     def absolute_errors(self) -> tuple[float, ...]:
         """The mean absolute error of every count, in balls: to the last digit of a float, on every machine."""
         found, handed, far = [], arb_poly([1]), self._far
-        if 2 * far * self.dimension > MOST_LISTED:
-            raise InvalidInput(TOO_WIDE)
+        self._require_few(MOST_LISTED)
         with ctx.workprec(160):
             b = arb(as_fmpq(self.decay))
             powers = [b]
@@ -241,8 +257,7 @@ class CarriedLaw:
 
     def running(self) -> tuple[Integers, Floats]:
         """Places, and the probabilities of the error of every count there, a row each: in floats."""
-        if 2 * self._far * self.dimension > MOST_LISTED_IN_ALL:
-            raise InvalidInput(TOO_WIDE)
+        self._require_few(MOST_LISTED_IN_ALL)
         return _running(self.decay, self.widths, self._far)
 
     def half_widths(self, confidence: Any) -> tuple[int, ...]:

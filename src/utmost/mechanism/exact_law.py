@@ -64,6 +64,7 @@ KINDS: dict[str, str] = {
     "folded-table": "utmost.mechanism.choice_tables:FoldedTable",
     "top.noise": "utmost.mechanism.top_lists:TopByNoise",
     "top.peeling": "utmost.mechanism.top_lists:TopByPeeling",
+    "ranks.choices": "utmost.mechanism.ranks:RankChoices",
     "keys.kept": "utmost.mechanism.keeping:KeptKeys",
     "tiers.sums": "utmost.mechanism.tiers:TieredSums",
     "tiers.table": "utmost.mechanism.tiers:TieredTable",

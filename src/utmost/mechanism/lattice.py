@@ -53,6 +53,8 @@ from utmost.space.line import require_line_loss, tolerance
 
 MOST_DIMENSION = 1000
 """Balls of more dimensions are not counted: a file may ask for any."""
+MOST_PERIOD = 2**62
+"""Larger moves are hidden by noise that falls with every step, whose draws are integers of any size."""
 MOST_SLACK = 10_000
 """More slack is not counted either; beyond epsilon = 0.003 or so a little is then lost."""
 MOST_LIFTED = 300
@@ -127,7 +129,9 @@ class BallLaw:
         if not whole or self.shape not in get_args(Moves) or not isinstance(self.decay, Fraction):
             raise InvalidInput("a law of balls has a shape, whole numbers and a rational decay.")
         if not (
-            1 <= self.dimension <= MOST_DIMENSION and 1 <= self.upper <= self.period <= 2**62 and 0 <= self.decay < 1
+            1 <= self.dimension <= MOST_DIMENSION
+            and 1 <= self.upper <= self.period <= MOST_PERIOD
+            and 0 <= self.decay < 1
         ):
             raise InvalidInput("a law of balls needs 0 <= decay < 1, 1 <= upper <= period, dimension 1 to 1000.")
         if self.slack and not 0 < self.slack <= most_slack(self.shape, self.dimension):
@@ -183,7 +187,7 @@ class BallLaw:
 
     def tail(self, t: ArrayLike) -> Floats:
         """Pr[z_1 >= t] in floats, for any integers t."""
-        at = np.asarray(t, dtype=np.int64)
+        at = whole_numbers(t)
         near = np.maximum(at, 1 - at)
         found = {n: float(self.enclose_tail(n, 64)) for n in np.unique(near).tolist()}
         above = np.array([found[n] for n in near.ravel().tolist()]).reshape(near.shape)
@@ -322,8 +326,8 @@ class GeometricLaw:
 
     def tail(self, k: ArrayLike) -> Floats:
         """Pr[X >= k] in floats, for any integers k."""
-        at = np.asarray(k, dtype=np.int64)
-        n, b = np.maximum(at, 1 - at), float(self.decay)
+        at = whole_numbers(k)
+        n, b = np.maximum(at, 1 - at).astype(float), float(self.decay)
         with np.errstate(under="ignore", divide="ignore"):
             above = np.exp(n * np.log1p(float(self.decay - 1))) / (1 + b) if b else np.zeros(n.shape)
         return np.asarray(np.where(at > 0, above, 1 - above))
@@ -485,7 +489,7 @@ class NoisyVector(ExactMechanism):
         return np.asarray(self.noise.tail(t))
 
     def half_width(self, confidence: Any) -> int:
-        """How far off one integer is at most, with at least this probability, whatever the table holds."""
+        """How far off one integer is at most, with at least this probability, for every table."""
         return int(self.noise.half_width(confidence))
 
     def prove(self, space: Any, level: Level) -> Check:
@@ -528,6 +532,12 @@ def _newton(values: list[int], b: Any) -> Any:
         found, power = found + values[0] * power, power * ratio
         values = [after - before for before, after in pairwise(values)]
     return found / (1 - b)
+
+
+def whole_numbers(given: ArrayLike) -> NDArray[Any]:
+    """Whole numbers as an array: of 64 bits, unless it is one of Python's own already."""
+    found = np.asarray(given)
+    return found if found.dtype == object else np.asarray(found, dtype=np.int64)
 
 
 def half_width(enclose: Callable[[int, int], arb], confidence: Any) -> int:

@@ -121,8 +121,12 @@ class LineMechanism(ExactMechanism):
     def errors(self) -> tuple[int, Floats]:
         """The law of the error under the prior: the least error, and the probability of it and of each one above it.
 
-        Under a uniform prior, points far from both ends err alike, and the two ends mirror each other.
+        Under a uniform prior, points far from both ends err alike, and the two ends mirror each other. On an unbounded
+        line all points do.
         """
+        if not self.line.bounded:
+            errors, chances = self.law(0)
+            return int(errors[0]), chances
         points, settled = self.line.points, self._settled
         alike = self.prior is None and points > 2 * settled + 1
         places = range(settled + 1 if alike else points)
@@ -188,8 +192,8 @@ def read_line(data: Mapping[str, Any]) -> tuple[Line, Floats | None]:
         raise InvalidInput("a number lies on a line.")
     if data["prior"] is None:
         return line, None
-    if line.points > MOST_LISTED:
-        raise InvalidInput(f"{line.points} points are too many for a list.")
+    if not line.bounded or line.points > MOST_LISTED:
+        raise InvalidInput(f"{line} are too many for a list.")
     prior = np.array(data["prior"], dtype=float)
     if prior.shape != (line.points,) or not (prior >= 0).all() or not abs(float(prior.sum()) - 1) <= 1e-9:
         raise InvalidInput("the prior is not a distribution over the points of the line.")
@@ -207,6 +211,10 @@ class NoisyLine(LineMechanism):
     prior: Floats | None = None
     remap: Literal["best", "cut", "none"] = "best"
 
+    def __post_init__(self) -> None:
+        if not self.line.bounded and (self.remap != "none" or self.prior is not None):
+            raise InvalidInput("on an unbounded line noise is released as it is: no prior, no best guess, no ends.")
+
     @property
     def noise(self) -> Noise:
         return self.law_of_noise
@@ -223,12 +231,12 @@ class NoisyLine(LineMechanism):
 
     def sample(self, point: Any) -> int:
         """A private answer: exact noise, then the public function of what comes out."""
-        drawn = self.line.clamp(int(point)) - self.line.first + int(self.noise.sample())
         if self.remap == "none":
-            return self.line.first + drawn
+            return self.line.clamp(int(point)) + int(self.noise.sample())
+        drawn = self.line.clamp(int(point)) - self.line.first + int(self.noise.sample())
         if not self.guesses:
             return self.line.clamp(self.line.first + drawn)
-        return self.line.first + int(self._guess(np.array([self._fold(drawn)]))[0])
+        return int(self.line.first + int(self._guess(np.array([self._fold(drawn)]))[0]))
 
     def prove(self, space: Any, level: Level) -> Check:
         if space != self.line:
@@ -243,17 +251,19 @@ class NoisyLine(LineMechanism):
         return self._table.expected(loss, self._shifts)
 
     def law(self, point: int) -> tuple[Integers, Floats]:
+        if self.remap == "none":
+            if self.noise.wide > MOST_WIDE:
+                raise TooLarge(f"noise as wide as {self.noise.wide} is too wide to be listed; use a larger level.")
+            steps = np.arange(-self.noise.wide, self.noise.wide + 1)
+            return point + steps, self.noise.probability(steps)
         position, first, wide = point - self.line.first, self.line.first, self._wide
         if self.guesses:
             below, above = min(position + self._period, wide), min(self._last + self._period - position, wide)
             outputs = np.arange(position - below, position + above + 1)
             chances = self.noise.probability(outputs - position) * self._multiplicity(outputs)
             return first + self._guess(outputs), chances
-        if (self.noise.wide if self.remap == "none" else min(wide, self._last)) > MOST_WIDE:
+        if min(wide, self._last) > MOST_WIDE:
             raise TooLarge(f"noise as wide as {self.noise.wide} is too wide to be listed; use a larger level.")
-        if self.remap == "none":
-            outputs = np.arange(position - self.noise.wide, position + self.noise.wide + 1)
-            return first + outputs, self.noise.probability(outputs - position)
         outputs = np.arange(max(0, position - wide), min(self._last, position + wide) + 1)
         chances = self.noise.probability(outputs - position)
         if outputs[0] == 0:
@@ -284,9 +294,10 @@ class NoisyLine(LineMechanism):
 
         A noisy number beyond an end stands for all that are folded onto it, which lie farther out still.
         """
-        half, place = _half_width(self, confidence), value - self.line.first
+        half = _half_width(self, confidence)
         if self.remap == "none":
             return value - half, value + half
+        place = value - self.line.first
         outputs = self._preimage(place) if self.guesses else np.array([place])
         ends = int(outputs.min()) - half, int(outputs.max()) + half
         low, high = (self.line.clamp(self.line.first + end) for end in ends)

@@ -79,7 +79,7 @@ class ChainLine(LineMechanism):
         else:
             while not reaches(low := low - step):
                 high, step = low, 2 * step
-        return self.line.first + _last_reached(reaches, max(low, 0), min(high, last + 1))
+        return int(self.line.first + _last_reached(reaches, max(low, 0), min(high, last + 1)))
 
     def prove(self, space: Any, level: Level) -> Check:
         if space != self.line or level != self.level:

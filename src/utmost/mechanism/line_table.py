@@ -52,7 +52,7 @@ class TableLine(LineMechanism):
 
     def sample(self, point: Any) -> int:
         row = self.weights[self.line.clamp(int(point)) - self.line.first]
-        return self.line.first + int(draw(row, self.bits, 1)[0])
+        return int(self.line.first + int(draw(row, self.bits, 1)[0]))
 
     def prove(self, space: Any, level: Level) -> Check:
         if space != self.line:

@@ -1,4 +1,4 @@
-"""What the name of a candidate says about the right one, whatever the table holds: from the law alone, no prior.
+"""What the name of a candidate says about the right one, for every table: from the law alone, no prior.
 
 **In rows.** With 95 % the named one is fewer than so many rows from being right.
 

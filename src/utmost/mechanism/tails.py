@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from flint import arb, ctx
@@ -51,17 +51,19 @@ class TailDraws:
         with ctx.workprec(bits + 64):
             return self._given(n, bits)
 
-    def draw(self, size: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        """So many numbers, independently, and two more random bits with each."""
-        numbers, spare = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.uint64)
+    def draw(self, size: int) -> tuple[NDArray[Any], NDArray[np.uint64]]:
+        """So many numbers, independently, and two more random bits with each; Python's own if one is beyond 64 bits."""
+        drawn_parts, spare = [np.empty(0, dtype=np.int64)], np.empty(size, dtype=np.uint64)
         for start in range(0, size, ROWS_AT_ONCE):
             part = slice(start, min(start + ROWS_AT_ONCE, size))
             drawn = uniform_words(64, part.stop - start)
             spare[part] = drawn & np.uint64(3)
-            numbers[part] = self._look_up(drawn) if size > FEW else [self._bisect(int(word) >> 2) for word in drawn]
-        return numbers, spare
+            few = size <= FEW
+            found = _integers([self._bisect(int(word) >> 2) for word in drawn]) if few else self._look_up(drawn)
+            drawn_parts.append(found)
+        return np.concatenate(drawn_parts), spare
 
-    def _look_up(self, drawn: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def _look_up(self, drawn: NDArray[np.uint64]) -> NDArray[Any]:
         low, high, stride = self._table
         part_of, uncertain = self._guide
         words = drawn >> np.uint64(64 - WORD)
@@ -73,7 +75,7 @@ class TailDraws:
         most = len(high) - np.searchsorted(high, near, side="left")  # tails that may be above
         found[unsure] = least
         if stride > 1:
-            return np.array(
+            return _integers(
                 [self._bisect(word, stride * n) for word, n in zip(words.tolist(), found.tolist(), strict=True)]
             )
         doubtful = least < most
@@ -128,6 +130,10 @@ class TailDraws:
         return least.astype(np.int32), least < most
 
 
+def _integers(values: list[int]) -> NDArray[Any]:
+    return np.array(values, dtype=np.int64 if max(values, default=0) < 2**63 else object)
+
+
 class SymmetricDraws:
     """Draws of an integer X with Pr[X >= t] = Pr[X <= -t]: |X| by its tail 2 Pr[X >= t], then a sign.
 
@@ -140,7 +146,7 @@ class SymmetricDraws:
     def __init__(self, enclose: Enclosure) -> None:
         self._sizes = TailDraws(lambda n, bits: 2 * enclose(n, bits))
 
-    def draw(self, size: int) -> NDArray[np.int64]:
+    def draw(self, size: int) -> NDArray[Any]:
         """So many integers, independently."""
         sizes, spare = self._sizes.draw(size)
-        return np.asarray(np.where(spare & np.uint64(1), -sizes, sizes))
+        return np.asarray(np.where((spare & np.uint64(1)).astype(bool), -sizes, sizes))

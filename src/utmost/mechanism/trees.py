@@ -9,7 +9,7 @@ exactly, and variances are those of the shares that are used.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
-from utmost.mechanism.tables import NoisyTables, sum_half_width
+from utmost.mechanism.tables import NoisyTables, sum_half_width, sum_mean_size
 
 Tree: TypeAlias = tuple[tuple[int, ...], ...]
 """For every level but the last: how many children each of its nodes has, parent after parent. The first is the root."""
@@ -144,15 +144,23 @@ class Hierarchy:
         very many sorts by the variance: a sum of independent symmetric noises with one peak lies within 2 s / (3
         (1 - confidence)^(1/2)) of 0 with that probability (Vysochanskij and Petunin 1980).
         """
+        far = 2 / (3 * math.sqrt(1 - confidence))
+        return self._by_sort(lambda terms: sum_half_width(terms, confidence), far)
+
+    def mean_sizes(self) -> list[Floats]:
+        """How far off each node's count is on average: computed likewise, or as of a Gaussian of the same variance."""
+        return self._by_sort(sum_mean_size, math.sqrt(2 / math.pi))
+
+    def _by_sort(self, measure: Callable[[list[tuple[Any, float, int]]], float], far: float) -> list[Floats]:
+        """What is measured of the error of every node, once for each sort; of very many sorts, so many deviations."""
         sorts = self._sorts()
         if max(len(set(level)) for level in sorts) > MOST_ALIKE:
-            far = 2 / (3 * math.sqrt(1 - confidence))
             return [np.asarray(far * np.sqrt(level)) for level in self.variances]
         found = []
         for level, names in enumerate(sorts):
             first = {name: place for place, name in reversed(list(enumerate(names)))}
-            widths = {name: sum_half_width(self._terms(level, place), confidence) for name, place in first.items()}
-            found.append(np.array([widths[name] for name in names]) / self.grain)
+            sizes_of = {name: measure(self._terms(level, place)) for name, place in first.items()}
+            found.append(np.array([sizes_of[name] for name in names]) / self.grain)
         return found
 
     @cached_property

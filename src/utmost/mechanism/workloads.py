@@ -30,7 +30,7 @@ from utmost.mechanism.margins import (
     read_strategy,
     read_workload,
 )
-from utmost.mechanism.tables import NoisyTables, sum_half_width
+from utmost.mechanism.tables import NoisyTables, sum_half_width, sum_mean_size
 from utmost.mechanism.trees import Hierarchy, read_tree, sizes
 from utmost.space.integers import CentredTables, Moves, Tables
 
@@ -66,13 +66,13 @@ class Margins:
         """By which whole number each released table is multiplied, such that a row counts `grain` times at least."""
         return {table: -(-self.grain // cells(self.shape, table.centred)) for table in self.strategy}
 
-    def space(self, moves: Moves, reach: int, upper: int) -> Tables | CentredTables:
+    def space(self, moves: Moves, reach: int, upper: int | None) -> Tables | CentredTables:
         """Where the released tables lie, of at most `upper` rows, neighbours `reach` rows apart."""
         if any(table.centred for table in self.strategy):
             tables = tuple((table.columns, table.centred) for table in self.strategy)
             return CentredTables(self.shape, tables, moves, reach, upper, self.grain)
         sizes = tuple(cells(self.shape, table.columns) for table in self.strategy)
-        return Tables(sizes, moves, reach * self.grain, upper * self.grain)
+        return Tables(sizes, moves, reach * self.grain, None if upper is None else upper * self.grain)
 
     @cached_property
     def shares(self) -> dict[Columns, dict[Released, int]]:
@@ -91,10 +91,17 @@ class Margins:
 
     def half_width(self, table: Columns, confidence: float) -> float:
         """How far off a cell of a wanted table is at most, with at least this probability, whatever the rows are."""
+        return sum_half_width(self._terms(table), confidence)
+
+    def mean_size(self, table: Columns) -> float:
+        """How far off a cell of a wanted table is on average."""
+        return sum_mean_size(self._terms(table))
+
+    def _terms(self, table: Columns) -> list[tuple[Any, float, int]]:
+        """What the error of a cell of a wanted table is made of: (law, factor, how many)."""
         laws = dict(zip(self.strategy, self.mechanism.laws, strict=True))
         found = factors(self.shape, self.shares, table)
-        terms = [(laws[above].single, factor / self.units[above], many) for above, factor, many in found]
-        return sum_half_width(terms, confidence)
+        return [(laws[above].single, factor / self.units[above], many) for above, factor, many in found]
 
     def estimate(self, released: Sequence[Any]) -> dict[Columns, NDArray[Any]]:
         """The wanted tables as exact fractions, in arrays: a total is the same in every one of them."""

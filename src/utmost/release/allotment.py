@@ -23,6 +23,7 @@ from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.answers import Answer, Plan
 from utmost.release.conditions import EVERY_ROW
 from utmost.release.error_curves import LARGEST, WIDE, Curve, least_size, rounded_up
+from utmost.release.questions.expected import require_expected, require_reachable
 from utmost.release.questions.marginals import Agreeing
 from utmost.release.questions.numbers import Numbers
 from utmost.solution.card import card
@@ -71,7 +72,7 @@ class Target:
         question = plan.question
         if self.level is None or not isinstance(question, Numbers) or type(question).average is not Numbers.average:
             return self.error, self.log_error
-        error = self.error // question.step * question.step
+        error = max(self.error - Fraction(question.off_by_rounding), Fraction(0)) // question.step * question.step
         return error, math.log(error + question.step / 2)
 
     @property
@@ -218,7 +219,11 @@ def _inner_filter(filter: Filter, budget: Any) -> Filter:
 def _as_targets(session: Session, targets: Any, level: Any) -> dict[Plan, Target]:
     if not isinstance(targets, Mapping) or not targets:
         raise InvalidInput(f"the targets are {shown(targets)}; for each plan {A_TARGET}")
-    return {_as_plan(session, plan): _as_target(target, level) for plan, target in targets.items()}
+    wanted = {_as_plan(session, plan): _as_target(target, level) for plan, target in targets.items()}
+    for plan, target in wanted.items():
+        require_expected(plan.question)
+        require_reachable(plan.question, target.error, "a target", with_chance=target.level is not None)
+    return wanted
 
 
 def _as_plan(session: Session, plan: Any) -> Plan:

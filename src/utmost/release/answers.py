@@ -23,16 +23,21 @@ from utmost.privacy import Level
 from utmost.release.accuracy import After, Before
 from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
-from utmost.release.questions.question import Question, describe, gaps_beside, in_unit
+from utmost.release.questions.of_workload import OUTSIDE
+from utmost.release.questions.question import Question, describe, proved_optimal
 from utmost.release.questions.share import ShareFinding
 from utmost.release.words import (
+    after_label,
     cell_name,
     compared_by,
-    estimated,
-    gap_in_words,
+    expected_error,
+    figures,
+    groups_in_words,
     known_after,
     measured,
+    near_limit_in_words,
     optimality,
+    outside_in_words,
     show,
 )
 from utmost.solution import Solution, Verification
@@ -43,7 +48,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 RECORDED = "recorded answer: nothing was spent now"
-FORMAT = "utmost-answer"
+FORMAT, VERSION = "utmost-answer", 2
+"""What a report's JSON calls itself; files of Utmost 0.2 have no version."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +95,8 @@ class Plan(Asked):
     left: str
     source: Any = field(repr=False)
     """The table it would be asked of."""
+    other_table: str = field(default="", kw_only=True)
+    """That the account was used with another table before, in words; empty if it was not."""
 
     @property
     def accuracy(self) -> dict[str, dict[str, Any]]:
@@ -108,7 +116,8 @@ class Plan(Asked):
     def details(self) -> dict[str, Any]:
         """Everything as plain data: what `--json` writes."""
         described = describe(self.question, self.dataset)
-        return {**described, "notes": [*described["notes"], *self.readings], "ledger": {"left": self.left}}
+        notes = [*described["notes"], *self.readings, *([self.other_table] if self.other_table else [])]
+        return {**described, "notes": notes, "ledger": {"left": self.left}}
 
     def picture(self) -> str:
         """What is known before anything is read, as SVG: of keys that nobody listed, how likely each is shown.
@@ -120,7 +129,7 @@ class Plan(Asked):
 
     def __str__(self) -> str:
         lines = _lines(self.question, self.before, None)
-        lines += [f"  note: {how}" for how in self.readings]
+        lines += [f"  note: {note}" for note in (*self.readings, self.other_table) if note]
         end = [f"  ledger: {self.left} left", "  nothing was read, nothing is spent"]
         return "\n".join([f"plan: {self.question.words}", *lines, *end])
 
@@ -157,7 +166,7 @@ class Answer(Asked):
     @cached_property
     def after(self) -> After:
         """What the released value says about the truth."""
-        return self.question.after(self.released)
+        return self.question.known(self.released)
 
     @property
     def accuracy(self) -> dict[str, dict[str, Any]]:
@@ -177,7 +186,11 @@ class Answer(Asked):
 
     @cached_property
     def table(self) -> pyarrow.Table:
-        """Of an answer with several numbers: an Arrow table of their keys, with the columns value, lower and upper."""
+        """Of an answer with several numbers: an Arrow table of their keys, with the columns value, lower and upper.
+
+        Of means and variances also rows, rows_lower and rows_upper, how many rows a group has as far as what was
+        released says, and reliable: see `answer.after.groups`.
+        """
         if hasattr(self.question, "table"):
             found: pyarrow.Table = self.question.table(self.released)
             return found
@@ -238,6 +251,11 @@ class Answer(Asked):
         """How the columns whose type nobody declared were read; of an answer from a report it is not known."""
         return [] if self.source is None else readings(self.source, self.question.public)
 
+    @cached_property
+    def outside_note(self) -> str:
+        """That a number lies outside its own interval, and why, if one does and the question does not say so anyway."""
+        return "" if OUTSIDE in self.question.notes else outside_in_words(self.value, self.after)
+
     @property
     def head(self) -> str:
         """The head of the ledger's chain right after this answer."""
@@ -253,7 +271,9 @@ class Answer(Asked):
         }
         described = describe(self.question, self.dataset)
         rest = {name: part for name, part in described.items() if name not in first}
-        return {"format": FORMAT, **first, **rest, "released": dict(self.released), "ledger": asdict(self.ledger)}
+        rest["notes"] = [*rest["notes"], *([self.outside_note] if self.outside_note else [])]
+        described = {"format": FORMAT, "version": VERSION, **first, **rest}
+        return {**described, "released": dict(self.released), "ledger": asdict(self.ledger)}
 
     def verify(self) -> Verification:
         """Prove privacy and the claim of optimality again, and that every stated number follows from what was released.
@@ -285,8 +305,9 @@ class Answer(Asked):
         again = [f"  {RECORDED}"] if self.recorded else []
         kept = "" if self.ledger.kept else " (in memory: lost with this process)"
         spent = f"  ledger{kept}: entry {self.ledger.entry}, spent {self.ledger.spent}, head {self.ledger.head[:16]}"
-        lines = _lines(self.question, self.before, self.after) + [f"  note: {how}" for how in self.readings]
-        return "\n".join([f"{self.question.words}  {show(self.value)}", *lines, spent, *again])
+        lines = _lines(self.question, self.before, self.after)
+        lines += [f"  note: {note}" for note in (self.outside_note, *self.readings, self.ledger.other_table) if note]
+        return "\n".join([f"{self.question.words}  {show(self.value, self.after.intervals)}", *lines, spent, *again])
 
     __repr__ = __str__
 
@@ -305,6 +326,10 @@ def _numbers(column: list[Any]) -> list[Any]:
 def plain_after(question: Question, after: After) -> dict[str, Any]:
     """What is known after an answer, as plain data."""
     plain = {name: list(part) if isinstance(part, tuple) else part for name, part in vars(after).items()}
+    groups: Any = after.groups
+    plain |= {"groups": question.plain_intervals(groups)} if groups else {}
+    optional = ("groups", "rows_between", "from_rounding")
+    plain = {name: part for name, part in plain.items() if part or name not in optional}
     return {**plain, "intervals": question.plain_intervals(after.intervals)}
 
 
@@ -335,17 +360,20 @@ def _listed(part: Any) -> Any:
 
 def _lines(question: Question, before: Before, after: After | None) -> list[str]:
     certificate, terms = question.solution.certificate, question.terms
-    gap = gap_in_words(in_unit(question, certificate.gap), gaps_beside(question))
+    what = f"{measured(before.loss)} " if measured(before.loss) else ""
     lines = [
         f"  privacy: {question.privacy}, {terms.neighbours}, {terms.unit}",
         f"  mechanism: {certificate.method}",
-        f"  optimal: {optimality(certificate, gap, question.proved_of)}",
-        f"  accuracy before: {measured(before.loss)} {before.average:.4g} on average"
-        f"{estimated(before.standard_error)}, {before.worst:.4g} at {before.worst_among or 'worst'}"
-        + (f" ({before.holds})" if before.holds else ""),
+        f"  optimal: {optimality(proved_optimal(question))}",
+        f"  expected error: {what}{expected_error(before)}" + (f" ({before.holds})" if before.holds else ""),
     ]
     if after is not None:
-        lines.append(f"  accuracy after: {known_after(after)}")
-    others = ", ".join(f"{name} {by[before.loss]:.4g}" for name, by in question.losses.items() if before.loss in by)
-    lines.append(f"  {compared_by(before.loss)}: {others}")
-    return lines + [f"  note: {note}" for note in question.notes]
+        lines.append(f"  {after_label(after)}: {known_after(after)}")
+        lines += [f"  rows: {groups_in_words(after)}"] if after.groups else []
+        if after.near_limit:
+            lines.append(f"  note: {near_limit_in_words(question.terms.unit, after)}")
+    others = ", ".join(
+        f"{name} {figures(by[before.loss])}" for name, by in question.losses.items() if before.loss in by
+    )
+    lines.append(f"  {compared_by(before)}: {others}")
+    return lines + [f"  note: {note}" for note in question.all_notes]

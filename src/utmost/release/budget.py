@@ -157,7 +157,7 @@ def _words(question: Any) -> str:
     if "batch" in question:
         return f"batch of {len(question['batch'])}"
     name = question.get("question")
-    if name == "quantile" and question.get("q") == "1/2":
+    if name == "quantile" and (question.get("q") == "1/2" or question.get("shares") == ["1/2"]):
         name = "median"
     by = question.get("by")
     if isinstance(by, dict):

@@ -26,7 +26,7 @@ from utmost.exact import as_rational
 from utmost.release.arguments import listed, plain
 from utmost.release.bins import Bins
 from utmost.release.conditions import as_condition
-from utmost.release.contributions import keep_alike, number_column, with_ids
+from utmost.release.contributions import is_truncated, keep_alike, number_column, with_ids
 from utmost.release.expressions import values as made
 from utmost.release.expressions.relations import Relation
 from utmost.release.expressions.types import BOOLEAN, UINT64, Type, integer
@@ -41,6 +41,8 @@ MOST_SINGLE = (2 - 2**-23) * 2.0**127
 """The largest 32-bit float."""
 EXACT = 2**53
 """Below this, every whole number is a float of its own."""
+MOST_COUNT = 2**62
+"""A count is clamped to this before it leaves the engine."""
 CELL = integer(0, MOST_CELLS)
 
 
@@ -62,16 +64,54 @@ class Cells:
 
 def tally_statement(source: Source, unit: Unit, rows_each: int, cells: Cells, where: Any, secret: bytes) -> Statement:
     """The number of rows in each cell, as a statement that yields one row: c0, c1, ..."""
-    rows = with_ids(source, unit, cells.keys, where)
+    rows = with_ids(source, unit, cells.keys, where, secret)
+    counted: Relation
     if unit.id is None:
         groups = rows.aggregate(list(cells.keys), rows=made.count())
         placed = groups.select("rows", cell=cells.number(groups))
         counted = placed.aggregate(["cell"], rows=made.total(placed["rows"]))  # else placed for every sum again
         return source.statement(counted.aggregate(**_in_columns(counted, cells.size)))
     placed = rows.select("who", cell=cells.number(rows))
-    kept = keep_alike(placed.filter(made.is_known(placed["cell"])), ("cell",), rows_each, secret)
-    counted = kept.aggregate(["cell"], rows=made.total(kept["times"]))
+    counted = _counted_of_people(placed.filter(made.is_known(placed["cell"])), unit, rows_each, secret)
     return source.statement(counted.aggregate(**_in_columns(counted, cells.size)))
+
+
+def tally_groups(source: Source, unit: Unit, rows_each: int, cells: Cells, where: Any, secret: bytes) -> Statement:
+    """The same with one row for each cell that holds any, for up to millions of cells."""
+    import pyarrow
+
+    rows = with_ids(source, unit, cells.keys, where, secret)
+    counted: Relation
+    if unit.id is None:
+        groups = rows.aggregate(list(cells.keys), rows=made.count())
+        placed = groups.select("rows", cell=cells.number(groups))
+        known = placed.filter(made.is_known(placed["cell"]))
+        counted = known.aggregate(["cell"], rows=made.total(known["rows"]))
+    else:
+        placed = rows.select("who", cell=cells.number(rows))
+        counted = _counted_of_people(placed.filter(made.is_known(placed["cell"])), unit, rows_each, secret)
+    counts = counted.select("cell", rows=made.least(counted["rows"], literal(MOST_COUNT)))
+    nothing = pyarrow.table({"dimension": np.zeros(1, dtype=np.int64), "place": np.zeros(1, dtype=np.int64)})
+    return source.statement(counts, nothing, cells.size)
+
+
+def people_in_first_cell(source: Source, unit: Unit, cells: Cells) -> Statement:
+    """How many people have a row in each cell, and none in a cell before it: every person is in one cell at most."""
+    rows = with_ids(source, unit, cells.keys)
+    every = rows.select("who", cell=cells.number(rows))
+    placed = every.filter(made.is_known(every["cell"]))
+    first = placed.extend(first=made.least_over(placed["cell"], [placed["who"]]))
+    people = first.aggregate(["who", "first"], rows=made.count())
+    counted: Relation = people.select(cell=people["first"]).aggregate(["cell"], rows=made.count())
+    return source.statement(counted.aggregate(**_in_columns(counted, cells.size)))
+
+
+def _counted_of_people(inside: Relation, unit: Unit, rows_each: int, secret: bytes) -> Relation:
+    """The rows of each cell: all of a table that is truncated already, else so many of each person."""
+    if is_truncated(unit, rows_each):
+        return inside.aggregate(["cell"], rows=made.count())
+    chosen = keep_alike(inside, ("cell",), rows_each, secret)
+    return chosen.aggregate(["cell"], rows=made.total(chosen["times"]))
 
 
 def _in_columns(counted: Relation, size: int) -> dict[str, Expression]:
@@ -277,23 +317,7 @@ def places(x: Expression, cuts: tuple[float, ...], at_edge: Literal["above", "be
 
     even = evenly(cuts)
     if even is not None:
-        start, step, scale = even
-        first, last = literal(cuts[0]), literal(cuts[-1])
-        # The guess is wrong by one at most, and the cuts are the nearest floats of the quotients, as they were given.
-        inner = made.without_dust(made.clamp(x, cuts[0], cuts[-1]), step / scale * 1e-9)
-        above = made.arithmetic("subtract", inner, first)
-        guess = made.floor(made.arithmetic("multiply", above, literal(scale / step)))
-
-        def cut(place: Expression) -> Expression:
-            whole = made.arithmetic(
-                "add", literal(float(start)), made.arithmetic("multiply", place, literal(float(step)))
-            )
-            return made.divide(whole, float(scale))
-
-        upper = cut(made.arithmetic("add", guess, literal(1.0)))
-        more = made.case([(before(cut(guess)), literal(0.0)), (before(upper), literal(1.0))], literal(2.0))
-        exact = made.to_integer(made.clamp(made.arithmetic("add", guess, more), 0.0, float(len(cuts))))
-        return made.case([(before(first), literal(0)), (before(last), exact)], literal(len(cuts)))
+        return even_places(x, *even, len(cuts), at_edge)
 
     def among(low: int, high: int) -> Expression:
         if low == high:
@@ -302,6 +326,32 @@ def places(x: Expression, cuts: tuple[float, ...], at_edge: Literal["above", "be
         return made.where(before(literal(cuts[middle])), among(low, middle), among(middle + 1, high))
 
     return among(0, len(cuts))
+
+
+def even_places(
+    x: Expression, start: int, step: int, scale: int, many: int, at_edge: Literal["above", "below"]
+) -> Expression:
+    """The same for so many cuts at equal distances: the i-th is the float nearest to (start + i·step) / scale."""
+    sign = "<" if at_edge == "above" else "<="
+    lowest, highest = start / scale, (start + (many - 1) * step) / scale
+
+    def before(cut: Expression) -> Expression:
+        return Expression("compare", BOOLEAN, (x, cut), value=sign)
+
+    first, last = literal(lowest), literal(highest)
+    # The guess is wrong by one at most, and the cuts are the nearest floats of the quotients, as they were given.
+    inner = made.without_dust(made.clamp(x, lowest, highest), step / scale * 1e-9)
+    above = made.arithmetic("subtract", inner, first)
+    guess = made.floor(made.arithmetic("multiply", above, literal(scale / step)))
+
+    def cut(place: Expression) -> Expression:
+        whole = made.arithmetic("add", literal(float(start)), made.arithmetic("multiply", place, literal(float(step))))
+        return made.divide(whole, float(scale))
+
+    upper = cut(made.arithmetic("add", guess, literal(1.0)))
+    more = made.case([(before(cut(guess)), literal(0.0)), (before(upper), literal(1.0))], literal(2.0))
+    exact = made.to_integer(made.clamp(made.arithmetic("add", guess, more), 0.0, float(many)))
+    return made.case([(before(first), literal(0)), (before(last), exact)], literal(many))
 
 
 @lru_cache(maxsize=256)

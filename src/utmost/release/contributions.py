@@ -37,12 +37,15 @@ from utmost.release.expressions.relations import Relation
 from utmost.release.expressions.types import INT64
 from utmost.release.expressions.values import Expression, literal
 from utmost.release.source import Source, Statement
+from utmost.release.truncation import MOST_HASHED, dropped, truncated
 from utmost.release.units import Unit
 
 MOST_SIZE = 10**120
 """The square of a sum of the most numbers of this size is a float still."""
 MOST_STEPS = 2**48
 """Contributions are below this, so that scaling in floating point errs by less than half a step at the ends."""
+FLOATS = 2**51
+"""Two roundings of a float change it by less than its size over this."""
 
 
 LARGEST = 2**62
@@ -121,6 +124,12 @@ class Grid:
         """The upper end, in steps."""
         return int((self.upper - self.origin) / self.step)
 
+    @property
+    def off(self) -> Fraction:
+        """How far rounding moves a value at most: half a step, and what floating point adds where it is divided."""
+        far = int(max(abs(self.lower), abs(self.upper)) / self.step)
+        return self.step * (Fraction(1, 2) + Fraction(far, FLOATS))
+
     def moves(self, neighbours: Neighbours) -> int:
         """How far one row moves a sum of values, in steps: a row without a value adds nothing."""
         if neighbours == "add-remove":
@@ -128,10 +137,10 @@ class Grid:
         return max(self.most, 0) - min(self.least, 0)
 
 
-def cut_to(grid: Grid) -> str:
+def cut_to(grid: Grid, rounded: bool) -> str:
     """What is done to values, in words."""
-    rounded = "" if grid.step == 1 else f" and rounded to {show_rational(grid.step)}"
-    return f"values cut to {show_rational(grid.lower)}..{show_rational(grid.upper)}{rounded}"
+    to = f" and rounded to {show_rational(grid.step)}" if rounded else ""
+    return f"values cut to {show_rational(grid.lower)}..{show_rational(grid.upper)}{to}"
 
 
 def range_of(grid: Grid) -> dict[str, str]:
@@ -176,6 +185,16 @@ def as_range(lower: Number, upper: Number) -> Grid:
     return Grid(low, high, Fraction(1))
 
 
+def is_whole(source: Source, column: str) -> bool:
+    """Whether a column is of an integer type, as the public schema says."""
+    return number_column(source, column).type.kind == "integer"
+
+
+def is_exact(whole: bool, grid: Grid) -> bool:
+    """Whether no value changes by rounding: whole numbers are multiples of the step, and so are the bounds."""
+    return whole and grid.step.numerator == 1
+
+
 def values(source: Source, column: str, grid: Grid, where: Any) -> Contribution:
     """A column clamped and rounded to a grid, half up, as whole steps; null, NaN and infinities take no part."""
     value = number_column(source, column)
@@ -217,24 +236,70 @@ def outside(source: Source, column: str, grid: Grid, where: Any) -> Contribution
     return Contribution(out if where is None else as_condition(where, source) & out, literal(1), 1, 1)
 
 
-def people_with_more(source: Source, unit: Unit, where: Any, name: str, up_to: int | None = None) -> Statement:
-    """How many people have more than `rows_each` rows with a condition, or how many rows that is too many.
+def people_with_any(source: Source, unit: Unit, contributions: Mapping[str, Contribution]) -> Statement:
+    """How many people have a row that takes part, for every contribution: each person counts in all that apply."""
+    rows = with_ids(source, unit, {name: part.column for name, part in contributions.items()})
+    rows = rows.filter(any_known(rows, list(contributions)))
+    found = rows.aggregate(["who"], **{name: made.count(rows[name]) for name in contributions})
+    people: Relation = found.select(**{name: made.clamp(found[name], 0, 1) for name in contributions})
+    return source.statement(people.aggregate(**{name: made.total(people[name]) for name in contributions}))
+
+
+def people_with_more(
+    source: Source, unit: Unit, where: Any, name: str, secret: bytes, up_to: int | None = None
+) -> Statement:
+    """Of how many people rows with a condition are dropped by truncation, or how many rows that are.
 
     One person moves the number of people by one, that of rows by `up_to`: no more of a person's are counted.
     """
-    rows = with_ids(source, unit, {}, where)
-    people = rows.aggregate(["who"], rows=made.count())
-    more = people.filter(made.compare(">", people["rows"], literal(unit.rows_each)))
+    if unit.truncate == "table":
+        require_id(source, unit.id)
+        rows: Relation = dropped(source, unit, secret)
+        rows = rows if where is None else rows.filter(as_condition(where, source))
+        used: int = 0
+        more: Relation = rows.select(who=rows[str(unit.id)]).aggregate(["who"], rows=made.count())
+    else:
+        used, people = unit.rows_each, with_ids(source, unit, {}, where).aggregate(["who"], rows=made.count())
+        more = people.filter(made.compare(">", people["rows"], literal(used)))
     if up_to is None:
         return source.statement(more.aggregate(**{name: made.count()}))
-    beyond = made.clamp(more["rows"] - unit.rows_each, 0, up_to)
+    beyond = made.clamp(more["rows"] - used, 0, up_to)
     return source.statement(more.aggregate(**{name: made.total(beyond)}))
 
 
-def with_ids(source: Source, unit: Unit, columns: Mapping[str, Expression], where: Any = None) -> Relation:
-    """The rows of which a condition is true with some columns and, of people, who they are of; null is nobody."""
+def people_by_loss(source: Source, unit: Unit, where: Any, names: tuple[str, str], secret: bytes) -> Statement:
+    """How many people with rows of a condition lose some of them by truncation, and how many lose none.
+
+    A person is in one of both numbers, so one neighbour moves one of them by one, or one up and the other down.
+    """
+    if unit.truncate == "table":
+        require_id(source, unit.id)
+        condition = None if where is None else as_condition(where, source)
+        used, lost = (
+            (rows if condition is None else rows.filter(condition)).select(who=rows[str(unit.id)], lost=literal(flag))
+            for rows, flag in ((truncated(source, unit, secret), 0), (dropped(source, unit, secret), 1))
+        )
+        rows = used.union(lost)
+        people: Relation = rows.aggregate(["who"], lost=made.total(rows["lost"]))
+    else:
+        many = with_ids(source, unit, {}, where).aggregate(["who"], rows=made.count())
+        people = many.select("who", lost=many["rows"] - unit.rows_each)
+    loses = made.compare(">", people["lost"], literal(0))
+    numbers = {names[0]: made.where(loses, literal(1), literal(0)), names[1]: made.where(loses, literal(0), literal(1))}
+    return source.statement(people.aggregate(**{name: made.total(number) for name, number in numbers.items()}))
+
+
+def with_ids(
+    source: Source, unit: Unit, columns: Mapping[str, Expression], where: Any = None, secret: bytes | None = None
+) -> Relation:
+    """The rows of which a condition is true with some columns and, of people, who they are of; null is nobody.
+
+    With a secret, the table is truncated first, where the unit says so.
+    """
     require_id(source, unit.id)
-    table: Relation = source.table if where is None else source.table.filter(as_condition(where, source))
+    once = unit.id is not None and unit.truncate == "table"
+    table: Relation = truncated(source, unit, secret) if once and secret is not None else source.table
+    table = table if where is None else table.filter(as_condition(where, source))
     if unit.id is None:
         return table.select(**columns)
     rows = table.select(who=source.column(unit.id), **columns)
@@ -278,10 +343,12 @@ def query(
     named = {id(part): name for name, part in contributions.items()}
     rests = {name: named.get(id(part.rest_of)) for name, part in contributions.items()}
     columns = {name: part for name, part in contributions.items() if rests[name] is None}
-    table = with_ids(source, unit, {name: part.column for name, part in columns.items()})
+    table = with_ids(source, unit, {name: part.column for name, part in columns.items()}, secret=secret)
     if unit.id is None:
         return table.aggregate(**_sums(table, contributions, rests))
     table = table.filter(any_known(table, list(columns)))
+    if is_truncated(unit, rows_each):
+        return table.aggregate(**_sums(table, contributions, rests))
     if alone:  # all rows of a person are alike
         people = table.aggregate(["who"], rows=made.count())
         kept = made.least(people["rows"], literal(rows_each))
@@ -297,6 +364,11 @@ def rows_with(source: Source, condition: Expression | None, name: str) -> Relati
     """How many rows a condition is true of (None: all rows); where a row is a unit, no more is needed."""
     rows: Relation = source.table if condition is None else source.table.filter(condition)
     return rows.aggregate(**{name: made.count()})
+
+
+def is_truncated(unit: Unit, rows_each: int) -> bool:
+    """Whether a table that `with_ids` has truncated holds no more rows of anybody than a question may use."""
+    return unit.id is not None and unit.truncate == "table" and unit.rows_each <= rows_each
 
 
 def any_known(table: Relation, names: Sequence[str]) -> Expression:
@@ -357,10 +429,11 @@ def keep_alike(table: Relation, names: tuple[str, ...], rows_each: int, secret: 
 
 
 def _hashed(secret: bytes, *texts: Expression) -> Expression:
-    """A keyed hash in hexadecimal of some values."""
+    """A keyed hash in hexadecimal of some values; of texts, their beginnings: where these are equal, columns decide."""
     parts = [literal(secret.hex())]
     for text in texts:
-        parts += [literal("|"), made.as_text(text)]
+        short = made.substring(text, 1, MOST_HASHED // len(texts)) if text.type.kind == "text" else made.as_text(text)
+        parts += [literal("|"), short]
     return made.md5(made.joined(*parts))
 
 
@@ -381,7 +454,14 @@ def _taken(rows: Relation, reached: Expression, rows_each: int) -> Expression:
     return made.to_integer(made.clamp(whole, 0.0, float(rows_each)))
 
 
-def keep_rows(table: Relation, names: tuple[str, ...], rows_each: int, secret: bytes, differ: bool = False) -> Relation:
+def keep_rows(
+    table: Relation,
+    names: tuple[str, ...],
+    rows_each: int,
+    secret: bytes,
+    differ: bool = False,
+    hashed: bool = False,
+) -> Relation:
     """At most so many rows of each `who`, by a keyed hash and the named columns alone.
 
     Who has no more rows than that keeps them all, and these are neither hashed nor sorted: that is what takes longest.
@@ -395,12 +475,13 @@ def keep_rows(table: Relation, names: tuple[str, ...], rows_each: int, secret: b
     rows_each : how many rows of one person are kept, at most
     secret : the data set's, for the keyed hash
     differ : whether no two rows of a person are alike
+    hashed : whether the rows with the least hashes are kept of whole numbers, too
     """
     people = table.aggregate(["who"], many=made.count())
     crowded = people.filter(made.compare(">", people["many"], literal(rows_each)))
     crowd = crowded.select("many", crowd=crowded["who"])  # under another name than the rows'
     same = [made.compare("=", table["who"], crowd["crowd"])]
-    if all(table.columns[name].kind == "integer" for name in names):
+    if not hashed and all(table.columns[name].kind == "integer" for name in names):
         kept = _every_nth(table, crowd, names, rows_each, secret)
     else:
         kept = _least_hashes(table.join(crowd, same, "semi"), names, rows_each, secret, differ)

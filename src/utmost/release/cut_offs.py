@@ -1,4 +1,4 @@
-"""Cut-offs found privately: ends of a range for a column's values, and how many people have more rows than are kept.
+"""Cut-offs found privately: ends of a range for a column's values, and the share of people of whom rows are dropped.
 
 A sum needs public ends that values are cut to, and nobody may read them off the table. Here they are asked for: two
 quantiles of the column among the points of a public grid, 1, 2, 5, 10, 20, 50, ... to both sides of 0, each an answer
@@ -32,10 +32,9 @@ class CutOffs:
     Attributes
     ----------
     lower, upper : points of the public grid: one step beyond the quantiles that were found, on the far side
-    answers : the answers, each with its proof: both quantiles, and where people have several rows, how many have more
-        than take part
-    share_above : the share of people, of as many as there are at most, that have more rows than take part; None where
-        the unit is a row
+    answers : the answers, each with its proof: both quantiles, and where people have several rows, of which share of
+        them rows are dropped
+    share_above : that share, of the people who have rows, as it was released; None where the unit is a row
     """
 
     lower: int | float
@@ -47,7 +46,7 @@ class CutOffs:
         lines = [f"suggested range: {self.lower} to {self.upper}"]
         lines += [f"  {answer.question.words}  {answer.value}" for answer in self.answers]
         if self.share_above is not None:
-            lines.append(f"  {self.share_above:.2%} of at most so many people have more rows than take part")
+            lines.append(f"  rows are dropped of {self.share_above:.2%} of the people who have rows")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -72,15 +71,15 @@ def suggest(
     parts = [Fraction(2, 5), Fraction(2, 5), Fraction(1, 5)] if people else [Fraction(1, 2), Fraction(1, 2)]
     levels = [_part(as_level(privacy), part) for part in parts]
     plans = [
-        session.plan.quantile(column, q, points, level, where=where, loss="zero-one")
+        session.plan.quantile(column, q, points, level, where=where)
         for q, level in zip((outside, 1 - outside), levels, strict=False)
     ]
     if people:
-        plans.append(session.plan.left_out(where, levels[2]))
+        plans.append(session.plan.share_left_out(where, levels[2]))
     answers = session.batch(plans, fresh=fresh)
     low, high = (points.index(answer.value) for answer in answers[:2])
     low, high = min(low, high), max(low, high)  # noise may exchange them
-    above = answers[2].value / session.terms.unit.at_most if people else None
+    above = answers[2].value if people else None
     return CutOffs(points[max(low - 1, 0)], points[min(high + 1, len(points) - 1)], tuple(answers), above)
 
 

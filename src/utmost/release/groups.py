@@ -8,14 +8,15 @@ A value matches a key as in SQL's IS NOT DISTINCT FROM: a null, or NaN, matches 
 
 **How far one neighbour moves it.** A row is in one group, and contributes there what it contributes to a sum:
 see `contributions`. Of one person at most `rows_each` rows are kept *in all groups together*, chosen by a keyed hash
-(`keep_rows`), among the rows that are in a listed group.
+(`keep_rows`), among the rows that are in a listed group; `group_bounds` says what is done where it is stated in how
+many groups a person counts, and with how many rows in one.
 """
 
 from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +24,12 @@ import numpy as np
 
 from utmost.errors import InvalidInput
 from utmost.release.cells import Cells, bin_column, bin_number
-from utmost.release.contributions import Contribution, any_known, keep_rows, ones, with_ids
+from utmost.release.contributions import Contribution, any_known, is_truncated, keep_rows, ones, with_ids
 from utmost.release.expressions import values as made
 from utmost.release.expressions.relations import Public, Relation, selected
 from utmost.release.expressions.types import BOOLEAN, DATE, FINITE, INT64, TEXT, UINT64, Type, integer
 from utmost.release.expressions.values import Expression, literal, nearest_single
+from utmost.release.group_bounds import ROW_HASH, GroupBounds, bounded, people_in_groups, rows_with_hashes
 from utmost.release.keys import Keys
 from utmost.release.source import KEYS, Source, Statement
 from utmost.release.units import Unit
@@ -71,6 +73,7 @@ def grouped_statement(
             **({} if within is None else within.keys),
             **{name: part.column for name, part in contributions.items()},
         },
+        secret=secret,
     )
     table = table.filter(any_known(table, list(contributions)))
     placed, cell = _placed(table, parts, within, contributions, grouped=unit.id is None)
@@ -78,7 +81,7 @@ def grouped_statement(
     kept = ("who", *contributions) if unit.id is not None else tuple(contributions)
     cells: Relation = placed.select(*kept, cell=cell)
     cells = cells.filter(made.is_known(cells["cell"]))
-    if unit.id is not None:
+    if unit.id is not None and not is_truncated(unit, rows_each):
         alike = () if _is_one_count(contributions) else tuple(contributions)
         cells = keep_rows(cells, ("cell", *alike), rows_each, secret)
     if unit.id is None and keys.other is None:  # one row for each cell already
@@ -87,6 +90,45 @@ def grouped_statement(
         )
     sums = cells.aggregate(["cell"], **{name: made.total(cells[name]) for name in contributions})
     return source.statement(sums.select("cell", **{name: clamped(sums[name]) for name in contributions}), listed, size)
+
+
+def bounded_statement(
+    source: Source,
+    unit: Unit,
+    rows_each: int,
+    keys: Keys,
+    contributions: Mapping[str, Contribution],
+    secret: bytes,
+    bounds: GroupBounds,
+    of_people: bool = False,
+) -> Statement:
+    """The same of people who are in few groups, with few rows in one.
+
+    Parameters
+    ----------
+    source, rows_each, keys, contributions, secret : as for `grouped_statement`
+    unit : whose data are protected, and whether conditions come before rows and groups are chosen
+    bounds : how many groups of a person, and how many rows in each
+    of_people : whether people are counted, with any of their rows
+    """
+    parts = dimensions(source, keys)
+    columns = {name: value for part in parts for name, value in part.columns.items()}
+    if of_people:
+        table = with_ids(source, unit, {**columns, **{name: part.column for name, part in contributions.items()}})
+        table = table if unit.truncate == "table" else table.filter(any_known(table, list(contributions)))
+    else:
+        table = rows_with_hashes(source, unit, bounds, columns, contributions, secret)
+    carried = (*contributions, *((ROW_HASH,) if ROW_HASH in table.columns else ()))
+    placed, cell = _placed(table, parts, None, carried, grouped=False)
+    cells: Relation = placed.select("who", *carried, cell=cell)
+    cells = cells.filter(made.is_known(cells["cell"]))
+    if of_people:
+        cells = people_in_groups(cells, bounds, next(iter(contributions)), secret)
+    else:
+        cells = bounded(cells, bounds, unit, rows_each, tuple(contributions), secret)
+    sums = cells.aggregate(["cell"], **{name: made.total(cells[name]) for name in contributions})
+    each = sums.select("cell", **{name: clamped(sums[name]) for name in contributions})
+    return source.statement(each, _listed(parts), keys.size)
 
 
 def marginal_statement(
@@ -110,9 +152,9 @@ def marginal_statement(
     """
     parts = dimensions(source, keys)
     columns = {name: value for part in parts for name, value in part.columns.items()}
-    table = with_ids(source, unit, {**columns, "count": ones(source, where).column})
+    table = with_ids(source, unit, {**columns, "count": ones(source, where).column}, secret=secret)
     raw, lists = _with_listed_values(table.filter(any_known(table, ["count"])), parts)
-    if unit.id is not None:
+    if unit.id is not None and not is_truncated(unit, rows_each):
         raw = keep_rows(raw, tuple(name for name in raw.columns if name != "who"), rows_each, secret)
     query: Relation | None = None
     start = 0
@@ -187,7 +229,7 @@ def _placed(
     table: Relation,
     parts: Sequence[Dimension],
     within: Cells | None,
-    contributions: Mapping[str, Contribution],
+    contributions: Collection[str],
     grouped: bool,
 ) -> tuple[Relation, Expression]:
     """The rows with a place in every dimension, and their cell; rows that have none in some are left out.
@@ -356,12 +398,7 @@ def one_column(source: Source, name: str, column: Any) -> tuple[Expression, Any]
     if value.type.single:
         numbers = np.array([nearest_single(x) for x in numbers.tolist()])
     keys = pyarrow.array(numbers + 0.0, pyarrow.float64(), mask=~floats.is_valid().to_numpy())
-    return one_zero(value), keys
-
-
-def one_zero(value: Expression) -> Expression:
-    """A float with one 0 of two: engines group 0.0 and -0.0 in different ways."""
-    return made.where(made.compare("=", value, literal(0.0)), literal(0.0), value)
+    return made.one_zero(value), keys
 
 
 def _kind(kind: Any) -> str | None:

@@ -24,7 +24,7 @@ from utmost.release.discover import Discover
 from utmost.release.expressions import values as made
 from utmost.release.expressions.relations import Relation
 from utmost.release.expressions.values import Expression
-from utmost.release.groups import clamped, one_zero
+from utmost.release.groups import clamped
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 
@@ -76,7 +76,7 @@ def holders_statement(
         kinds.append(kind)
     names = list(columns)
     numbers = {name: part.column for name, part in contributions.items()}
-    table = with_ids(source, unit, {**columns, "taking_part": taking_part.column, **numbers})
+    table = with_ids(source, unit, {**columns, "taking_part": taking_part.column, **numbers}, secret=secret)
     table = table.filter(*(made.is_known(table[name]) for name in ("taking_part", *names)))
     sums: Relation
     if unit.id is None:
@@ -124,7 +124,7 @@ def _key_column(source: Source, name: str) -> tuple[Expression, str]:
         raise InvalidInput(
             f"column {name!r} holds {value.type}; keys are found of texts, numbers, truth values and dates."
         )
-    return made.where(~made.is_infinite(value), one_zero(value)), "double"
+    return made.where(~made.is_infinite(value), made.one_zero(value)), "double"
 
 
 def found_keys(by: Discover, found: Mapping[str, Any], parts: tuple[str, ...]) -> Found:

@@ -108,6 +108,12 @@ def read_whole(text: Any, kind: Any) -> int:
     raise InvalidInput(f"{shown(text)} is not a whole number; give one such as 100.")
 
 
+def read_shares(text: Any, kind: Any) -> Any:
+    """A share, or a list of them separated by commas."""
+    parts = [part.strip() for part in str(text).split(",")]
+    return parts if len(parts) > 1 else text
+
+
 def read_or_none(text: Any, kind: Any) -> str | None:
     """Text, of which none is no condition."""
     return str(text) or None
@@ -159,7 +165,7 @@ UPPER = Option(
     "Upper end of the public range of values",
     required=True,
 )
-GRID = Option("grid", "The step that values are rounded to; 1 without it.")
+GRID = Option("grid", "The step that values are rounded to; without it whole numbers are not rounded, others hardly.")
 AT_LEAST = Option(
     "at_least",
     "The border of a threshold.",
@@ -195,12 +201,21 @@ EDGES = Option(
 OTHER = Option("other", "A name for all other values of --histogram.")
 SHARE = Option(
     "q",
-    "Which quantile: 0.5 is the median.",
+    "Which quantile: 0.5 is the median; or several, separated by commas.",
     "--q, such as --q 0.5 for the median",
     "Which quantile, between 0 and 1 (0.5 is the median)",
     required=True,
+    read=read_shares,
 )
 KEYS_EACH = Option("keys_each", "So many keys of a person take part at most; 1 without it.", read=read_whole)
 UP_TO = Option("up_to", "Count rows left out, of a person at most so many; people without it.", read=read_whole)
+LARGEST = Option("largest", "The last bin is of people with more rows than this; 1000 without it.", read=read_whole)
 OF = Option("of", "Count rows or people; rows without it.")
+EXPECTED_ROWS = Option(
+    "expected_rows",
+    "How many rows the answer is made of, roughly, or each group, with commas between them in the order of the keys; "
+    "public. The plan's error is stated for it.",
+    read=read_shares,
+)
+MIN_ROWS = Option("min_rows", "Of --by: suppress groups whose released number of rows is below this.", read=read_whole)
 UNBIASED = Option("unbiased", "The noisy number itself instead of the best guess.", is_switch=True)

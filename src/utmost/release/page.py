@@ -21,7 +21,20 @@ from utmost.release.answers import Answer
 from utmost.release.pictures import bars, belief, curve_of
 from utmost.release.promise import promises
 from utmost.release.spelling import PAGE, spelled
-from utmost.release.words import MOST_CELLS, cell_name, gap_in_words, known_after, show
+from utmost.release.words import (
+    MOST_CELLS,
+    after_label,
+    cell_name,
+    expected_error,
+    figures,
+    known_after,
+    near_limit_in_words,
+    optimality,
+    show,
+    show_ends,
+    show_one,
+    times_rows,
+)
 
 STYLE = (
     ":root{color-scheme:light dark;--page:#fff;--ink:#222;--soft:#666;--line:#ddd;--ours:#4271ae;--others:#b8bcc4}"
@@ -95,18 +108,16 @@ def _section(answer: Answer, alone: bool) -> str:
     """One answer; where it is alone on the page, the page's title has asked the question already."""
     details, terms = answer.details, answer.question.terms
     proof = details["proof"]
-    gap = gap_in_words(proof["gap"], proof, proof["of"])
-    optimal = f"{proof['optimal']}{f' ({gap})' if gap else ''}: {proof['because']}"
     facts = [
-        ("Accuracy after", _after(answer)),
-        ("Accuracy before", _before(answer)),
+        (after_label(answer.after), _after(answer)),
+        ("expected error", _before(answer)),
         ("Spent", f"{answer.privacy} ({terms.neighbours}; {terms.unit})"),
-        *(("Note", spelled(note, PAGE)) for note in (*answer.question.notes, *answer.readings)),
+        *(("Note", spelled(note, PAGE)) for note in _notes(answer)),
     ]
     proved = [
         (
             "Proof",
-            f"Private: {proof['private']}. Optimal: {optimal}.",
+            f"Private: {proof['private']}. Optimal: {optimality(proof)}.",
         ),
         ("Mechanism", details["mechanism"]),
         ("Statistic", _statistic(answer)),
@@ -118,6 +129,15 @@ def _section(answer: Answer, alone: bool) -> str:
     proof_below = f"<details><summary>The proof, and how the answer was made</summary>{_facts(proved)}</details>"
     compared = _compared(answer, "h2" if alone else "h3")
     return f"{asked}{_value(answer)}{pictures}{_facts(facts)}{compared}{proof_below}"
+
+
+def _notes(answer: Answer) -> list[str]:
+    """What a reader should know beside the answer, of the question, the columns and the account."""
+    return [
+        note
+        for note in (*answer.question.all_notes, answer.outside_note, *answer.readings, answer.ledger.other_table)
+        if note
+    ]
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> str:
@@ -137,7 +157,7 @@ def _statistic(answer: Answer) -> str:
 def _value(answer: Answer) -> str:
     """The answer in large letters; several counts as a table, each with the interval that holds the truth."""
     if not isinstance(answer.value, Mapping):
-        return f'<p class="value">{html.escape(show(answer.value))}</p>'
+        return f'<p class="value">{html.escape(show(answer.value, answer.after.intervals))}</p>'
     return _cross_table(answer) + _listed(answer)
 
 
@@ -152,21 +172,27 @@ def _cross_table(answer: Answer) -> str:
     top = _columns(f"{names[0]} \\ {names[1]}", *map(cell_name, across))
     rows = ""
     for name in down:
-        cells = (answer.value.get((name, other)) for other in across)
-        shown = "".join(f'<td class="released">{"" if cell is None else show(cell)}</td>' for cell in cells)
+        cells = ((other, answer.value.get((name, other))) for other in across)
+        listed = ("" if cell is None else show_one((name, other), cell, answer.intervals) for other, cell in cells)
+        shown = "".join(f'<td class="released">{cell}</td>' for cell in listed)
         rows += f'<tr><th scope="row">{html.escape(cell_name(name))}</th>{shown}</tr>'
     return _table(top, rows)
 
 
 def _listed(answer: Answer) -> str:
     """The first of several numbers, one below the other, each with its interval."""
-    ends_of = [f"from ({answer.after.confidence:.0%})", "to"] if answer.intervals else []
+    groups, sure = answer.after.groups, f"from ({answer.after.confidence:.0%})"
+    ends_of = [sure, "to"] if answer.intervals else []
+    ends_of += ["rows", sure, "to", "reliable"] if groups else []
     keyed = "".join(f'<th scope="col" class="words">{html.escape(name)}</th>' for name in answer.question.key_columns)
     head = f"<thead><tr>{keyed}{_heads('released', *ends_of)}</tr></thead>"
     rows = ""
     for name, count in islice(answer.value.items(), MOST_CELLS):
-        ends = "".join(f"<td>{show(end)}</td>" for end in answer.intervals.get(name, ()))
-        cells = f'<td class="released">{show(count)}</td>{ends}'
+        known = ["–", "–"] * bool(answer.intervals)
+        if name in answer.intervals:
+            known = [*show_ends(*answer.intervals[name])]
+        ends = "".join(f"<td>{part}</td>" for part in (*known, *map(show, groups.get(name, ()))))
+        cells = f'<td class="released">{show_one(name, count, answer.intervals)}</td>{ends}'
         parts = name if isinstance(name, tuple) else (name,)
         keys = "".join(f'<th scope="row" class="words">{html.escape(cell_name(part))}</th>' for part in parts)
         rows += f"<tr>{keys}{cells}</tr>"
@@ -180,8 +206,9 @@ def _listed(answer: Answer) -> str:
 def picture_of(answer: Answer) -> str:
     """What is known after a number was released; several counts side by side."""
     if isinstance(answer.value, Mapping):
-        shown = {_short(cell_name(name)): float(n) for name, n in islice(answer.value.items(), MOST_BARS + 1)}
-        few = 0 < len(shown) == len(answer.value) <= MOST_BARS and answer.question.one_kind
+        numbers = {name: value for name, value in answer.value.items() if value is not None}
+        shown = {_short(cell_name(name)): float(n) for name, n in islice(numbers.items(), MOST_BARS + 1)}
+        few = 0 < len(shown) == len(numbers) <= MOST_BARS and answer.question.one_kind
         return bars(shown, *_with_intervals(answer)) if few else ""
     known = answer.question.belief(answer.released)
     if known is None or answer.interval is None:
@@ -194,8 +221,9 @@ def picture_of(answer: Answer) -> str:
         points, chances = points[keep], chances[keep]
     low, high = answer.interval
     caption = (
-        f"How likely each true value is, given the prior and the answer {show(answer.value)} (dashed). Shaded: "
-        f"{show(low)} to {show(high)}, which holds the true value with {answer.after.confidence:.0%}, {BY_LAW}."
+        f"How likely each true value is, given the prior and the answer {show(answer.value, answer.after.intervals)} "
+        f"(dashed). Shaded: {' to '.join(show_ends(low, high))}, which holds the true value with "
+        f"{answer.after.confidence:.0%}, {answer.after.condition or BY_LAW}."
     )
     return belief(points.tolist(), chances.tolist(), float(answer.value), (low, high), caption)
 
@@ -239,16 +267,18 @@ def _compared(answer: Answer, heading: str) -> str:
     head = _columns("mechanism", *(f"{LOSSES.get(loss, loss)}{mark * (loss == declared)}" for loss in losses))
     rows = ""
     for name, by in compared.items():
-        cells = "".join(f"<td>{by[loss]:.6g}</td>" if loss in by else "<td>–</td>" for loss in losses)
+        cells = "".join(f"<td>{figures(by[loss])}</td>" if loss in by else "<td>–</td>" for loss in losses)
         ours = ' class="ours"' if name == OURS else ""
         rows += f'<tr{ours}><th scope="row">{html.escape(name)}</th>{cells}</tr>'
     drawn = {name: by[declared] for name, by in compared.items() if declared in by}
-    picture = bars(drawn, f"Expected under the prior: {LOSSES.get(declared, declared)}; less is better.", OURS)
+    times = times_rows(answer.before)
+    of_rows = " times the rows there are (squared: times their square)" if times else ""
+    picture = bars(drawn, f"Expected under the prior: {LOSSES.get(declared, declared)}{times}; less is better.", OURS)
     estimated = answer.before.standard_error > 0
     found = "estimated on the same tallies" if estimated else "computed from the laws; nothing was drawn for them"
     return (
         f"<{heading}>Against the usual alternatives</{heading}>{picture}{_table(head, rows)}"
-        f'<p class="small">Expected losses under the same prior, {found}. '
+        f'<p class="small">Expected losses{of_rows} under the same prior, {found}. '
         "* is the loss the mechanism was chosen for: it need not be best by the others.</p>"
     )
 
@@ -257,19 +287,22 @@ def _before(answer: Answer) -> str:
     first = answer.before
     note = f" ({first.holds})" if first.holds else ""
     what = LOSSES.get(first.loss, first.loss)
-    worst = f"{first.worst:.6g} at {first.worst_among or 'worst'}"
-    return f"{what} {first.average:.6g} on average under the prior, {worst}{note}"
+    return f"{what} {expected_error(first)}{note}"
 
 
 def _after(answer: Answer) -> str:
     known = answer.after
+    limit = f". Note: {near_limit_in_words(answer.question.terms.unit, known)}" if known.near_limit else ""
     if len(known.intervals) > 1:
-        by_law = known.given if known.given.startswith(BY_LAW) else BY_LAW
+        rests_on = known.condition or BY_LAW
+        by_law = known.given if known.given.startswith(rests_on) else rests_on
         ranges = f"each within its range above with {known.confidence:.0%}, {by_law}"
-        return ranges if by_law is known.given else f"{known_after(replace(known, intervals={}))}; {ranges}"
+        if by_law is not known.given:
+            ranges = f"{known_after(replace(known, intervals={}))}; {ranges}"
+        return ranges + limit
     of_prior = known.expected is not None and known.rows is None
-    expected = f"; expected loss {known.expected:.6g}, given the prior" if of_prior else ""
-    return f"{known_after(known)}{expected}"
+    expected = f"; expected loss {figures(known.expected or 0.0)}, given the prior" if of_prior else ""
+    return f"{known_after(known)}{expected}{limit}"
 
 
 def _ledger(answer: Answer) -> str:

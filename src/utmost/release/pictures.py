@@ -95,9 +95,31 @@ def curve(xs: Sequence[float], chances: Sequence[float], caption: str) -> str:
     )
 
 
+def falling(xs: Sequence[float], ys: Sequence[float], caption: str) -> str:
+    """Numbers above 0 over numbers above 0, with equal factors as equal steps on both axes, some of them written."""
+    low, high = math.log(min(xs)), math.log(max(xs))
+    least, most = (math.log(max(end, 1e-300)) for end in (min(ys), max(ys)))
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = (math.log(x) - low) / ((high - low) or 1.0)
+        up = (math.log(max(y, 1e-300)) - least) / ((most - least) or 1.0)
+        return 40 + (WIDE - 80) * across, HIGH - 40 - (HIGH - 70) * up
+
+    at = [place(x, y) for x, y in zip(xs, ys, strict=True)]
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+    body = f'<polyline class="curve" points="{points}" fill="none" stroke="{OURS}" stroke-width="2"/>'
+    for (left, top), x, y in zip(at, xs, ys, strict=True):
+        if math.log10(x) % 1 == 0:
+            body += f'<circle class="ours" cx="{left:.1f}" cy="{top:.1f}" r="4" fill="{OURS}"/>'
+            body += _text(left, top - 10, f"{y:.3g}", "middle") + _text(left, HIGH - 12, f"{x:,.0f}", "middle")
+    return _captioned(caption, body)
+
+
 def curve_of(known: Mapping[str, Any]) -> str:
     """The picture of a question's curve: two columns of numbers, by name."""
     (across, xs), (upwards, chances) = known.items()
+    if across == "rows":
+        return falling(xs, chances, f"The {upwards} by how many rows the answer is made of; both axes are logarithmic.")
     return curve(xs, chances, f"A key is {upwards} this high, by how many {across} it has.")
 
 

@@ -25,7 +25,7 @@ def promises(answers: Sequence[Answer]) -> list[str]:
     accounts: dict[tuple[str, str, str], list[Answer]] = {}
     for answer in answers:
         terms = answer.question.terms
-        accounts.setdefault((answer.dataset, terms.unit_in_words, terms.neighbours), []).append(answer)
+        accounts.setdefault((answer.dataset, terms.unit.protected, terms.neighbours), []).append(answer)
     return [_promise(dataset if len(accounts) > 1 else "", some) for (dataset, *_), some in accounts.items()]
 
 

@@ -27,18 +27,22 @@ from utmost.release.answers import FORMAT, Answer
 from utmost.release.conditions import where_from_text
 from utmost.release.discover import discover_again
 from utmost.release.keys import keys_again
-from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL, TIERED
+from utmost.release.questions import BY_KEYS, DISCOVERED, FINE, QUESTIONS, RANKED, RANKED_BY, SEVERAL, TIERED
 from utmost.release.questions.numbers import NOISY_TOTAL
 from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours
 from utmost.solution import Verification
-from utmost.solution.solution_file import require_small_numbers, solution_from_json
+from utmost.solution.solution_file import require_small_numbers, solution_from_json, solution_to_json
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
 
 MOST_NAMED = 5
 """So many of the numbers that differ are named."""
+OLD_REPORT = (
+    "the value follows from the released integers; Utmost 0.2 wrote this report, whose intervals left out rounding, "
+    "candidates between steps and what at_most clamps: they and its sentences are not compared, but made anew"
+)
 CLOSE = 1e-9
 """How far a recomputed number may be from the stated one, relatively: another machine rounds differently."""
 
@@ -65,6 +69,8 @@ def _proved(content: Any) -> tuple[Answer, Verification]:
         return answer, found
     stated = {name: value for name, value in content.items() if name not in ("solution", "format")}
     try:
+        if "version" not in content:
+            return answer, replace(found, checks=(*found.checks, _value_again(answer, stated)))
         again = json.loads(json.dumps(answer.details))
         wrong = [
             place
@@ -73,6 +79,8 @@ def _proved(content: Any) -> tuple[Answer, Verification]:
             for place in _differences(stated.pop(name, None), value, name)
         ]
         wrong += list(stated)  # what nobody recomputes is nobody's word
+        solved = json.loads(json.dumps(solution_to_json(answer.question.solution)))
+        wrong += _differences(content["solution"], solved, "solution")
     except UtmostError as reason:  # any other error would be a mistake of ours, not of the file
         return answer, replace(found, checks=(*found.checks, Check("numbers", False, str(reason))))
     except (ArithmeticError, MemoryError) as reason:
@@ -83,6 +91,14 @@ def _proved(content: Any) -> tuple[Answer, Verification]:
     )
     detail = f"{named}: not what follows from the released values" if wrong else "all recomputed"
     return answer, replace(found, checks=(*found.checks, Check("numbers", not wrong, detail)))
+
+
+def _value_again(answer: Answer, stated: Mapping[str, Any]) -> Check:
+    """Of a report of Utmost 0.2, whose sentences and intervals said other things: whether its value follows."""
+    again = json.loads(json.dumps(answer.question.plain_value(answer.value)))
+    if wrong := _differences(stated.get("value"), again, "value"):
+        return Check("numbers", False, f"{', '.join(wrong[:MOST_NAMED])}: not what follows from the released values")
+    return Check("numbers", True, OLD_REPORT)
 
 
 def confirmed(answer: Answer, account: Account) -> Check:
@@ -97,10 +113,15 @@ def confirmed(answer: Answer, account: Account) -> Check:
     entry = next((each for each in account.entries() if each.number == answer.ledger.entry), None)
     if entry is None:
         return Check(name, False, f"the ledger has no entry {answer.ledger.entry}")
-    same = [given for asked, given in _recorded(entry) if {k: v for k, v in asked.items() if k in mine} == mine]
+    terms = answer.question.terms
+    same = [
+        given
+        for asked, given in _recorded(entry)
+        if {k: v for k, v in asked.items() if k in mine} == mine and _same_unit(asked.get("unit", account.unit), terms)
+    ]
     levels = entry.level if isinstance(entry.level, tuple) else (entry.level,)
-    if not same or answer.privacy not in levels:
-        return Check(name, False, f"entry {entry.number} of the ledger is for another question or level")
+    if not same or answer.privacy not in levels or terms.neighbours != account.neighbours:
+        return Check(name, False, f"entry {entry.number} of the ledger is for another question, unit or level")
     if json.loads(json.dumps(dict(answer.released))) not in same:
         return Check(name, False, f"entry {entry.number} of the ledger has other released numbers")
     if (answer.ledger.time, answer.ledger.head) != (entry.time, entry.head):
@@ -112,6 +133,14 @@ def confirmed(answer: Answer, account: Account) -> Check:
         True,
         f"entry {entry.number} of the ledger has the question, the level, the released numbers, time and head",
     )
+
+
+def _same_unit(written: str, terms: Terms) -> bool:
+    """Whether a ledger's words for a unit, also those of Utmost 0.2, name the unit of an answer."""
+    try:
+        return as_unit(written, "question") == terms.unit
+    except InvalidInput:
+        return False
 
 
 def _fits_budget(stated: Any, now: Mapping[str, Mapping[str, float]]) -> bool:
@@ -150,9 +179,12 @@ def answer_from_json(content: Any) -> Answer:
     require_small_numbers(content)
     try:
         level = level_from_json({k: v for k, v in content["privacy"].items() if k not in ("words", "numbers")})
-        terms = Terms(as_unit(content["unit"]), require_neighbours(content["neighbours"]))
-        question = question_again(content["question"], terms, level, solution_from_json(content["solution"]))
-        ledger = LedgerState(**{each.name: content["ledger"][each.name] for each in fields(LedgerState)})
+        unit = as_unit(content["unit"], "table" if "version" in content else "question")
+        terms = Terms(unit, require_neighbours(content["neighbours"]))
+        question = question_again(
+            content["question"], terms, level, solution_from_json(content["solution"]), "version" in content
+        )
+        ledger = ledger_state(content["ledger"])
         released = dict(content["released"])
         question.require_released(released)
         answer = Answer(question, str(content["dataset"]), released, ledger)
@@ -164,14 +196,27 @@ def answer_from_json(content: Any) -> Answer:
         raise BadFile(f"the report lacks a part of an answer, or holds nonsense ({type(wrong).__name__}).") from None
 
 
-def question_again(public: Mapping[str, Any], terms: Terms, level: Level, solution: Solution) -> Question:
+def ledger_state(content: Mapping[str, Any]) -> LedgerState:
+    """The state of a ledger as a report has it; reports of Utmost 0.2 say nothing of other tables."""
+    stated = {"other_table": "", **content}
+    return LedgerState(**{each.name: stated[each.name] for each in fields(LedgerState)})
+
+
+def question_again(
+    public: Mapping[str, Any], terms: Terms, level: Level, solution: Solution, says_rounding: bool = True
+) -> Question:
     """The question that a report says was asked, with the solution that the report brings.
 
     A listed prior stands in the solution; the report names it by its fingerprint. `BadFile` for what cannot be one.
+    Reports of Utmost 0.2 do not say whether values were rounded.
     """
     by = public.get("by")
     found = isinstance(by, Mapping) and "discover" in by
     listed = BY_KEYS if "by" in public else SEVERAL if "shares" in public else QUESTIONS
+    if "by" not in public and "unbiased" not in public and public.get("question") in FINE:
+        listed = FINE
+    if "one" in public:
+        listed = RANKED_BY if "by" in public else RANKED
     listed = TIERED if terms.unit.tiers else DISCOVERED if found else listed
     if public.get("total") == NOISY_TOTAL["total"]:
         terms = replace(terms, fixed_rows=False)
@@ -180,6 +225,10 @@ def question_again(public: Mapping[str, Any], terms: Terms, level: Level, soluti
         raise BadFile(f"the report asks {public.get('question')!r}, which this version does not know; update Utmost.")
     known = {each.name for each in fields(kind)}
     given = {name: value for name, value in public.items() if name in known and name != "prior"}
+    if says_rounding and "rounded_values" in known:
+        given.setdefault("rounded_values", False)
+    if "one_row" in known:
+        given.setdefault("one_row", True)
     if "where" in given:
         given["where"] = where_from_text(given["where"])
     if "by" in given:

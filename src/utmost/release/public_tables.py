@@ -46,7 +46,8 @@ def with_public(source: Source, frame: Any, on: Any) -> Source:
     own = {column: joined[column] for column in source.columns}
     both = selected(joined, own | {column: joined[names[column]] for column in added.column_names})
     said = (*source.said, f"{name} on {on}")
-    return replace(source, table=both, said=said, public={**source.public, name: renamed}, conditions={})
+    new = source.added | set(added.column_names)
+    return replace(source, table=both, said=said, public={**source.public, name: renamed}, added=new, conditions={})
 
 
 def _columns(source: Source, public: pyarrow.Table, on: Any) -> pyarrow.Table:

@@ -32,7 +32,11 @@ from utmost.release.fuse import answered
 from utmost.release.least_level import TRIED, least_that_suffices, with_epsilon
 from utmost.release.public_tables import with_public
 from utmost.release.questions import Question, Questions, Terms
+from utmost.release.questions.expected import require_reachable
 from utmost.release.questions.question import describe, require_releasable
+from utmost.release.questions.rows_per_person import DEFAULT_LARGEST
+from utmost.release.rows_suggestion import RowsEach, suggest_rows
+from utmost.release.table_mark import mark_of
 from utmost.release.units import Unit, require_neighbours
 from utmost.solution.card import card
 
@@ -66,9 +70,9 @@ class Session(Questions[Answer]):
     plan: How many rows have age >= 65, as the best guess under a uniform prior?
       privacy: 0.5-DP, add-remove, rows, at most 120
       mechanism: geometric noise with the best remap
-      optimal: theorem (gap 0): Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows
-      accuracy before: expected absolute error 1.873 on average, 1.919 at worst
-      absolute loss: Utmost 1.873, Laplace 1.938, geometric 1.879, Gaussian, delta = 1e-06 6.13
+      optimal: theorem: Ghosh, Roughgarden, Sundararajan 2012: best for every prior and every loss that grows (gap 0)
+      expected error: 1.87 on average, 1.92 at worst
+      absolute loss: Utmost 1.87, Laplace 1.94, geometric 1.88, Gaussian, delta = 1e-06 6.13
       note: the answer errs least, and is not unbiased; unbiased=True gives the noisy number, whose error has mean 0
       ledger: epsilon 1 of 1 left
       nothing was read, nothing is spent
@@ -105,7 +109,8 @@ class Session(Questions[Answer]):
             as_where(tier.where, self.source)
         self.terms = Terms(unit, kind, self.source.fixed_rows)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        self.account: Account = self.ledger.open(dataset, budget, self.terms.unit_in_words, kind)
+        mark = mark_of(table, self.source)
+        self.account: Account = self.ledger.open(dataset, budget, self.terms.unit_in_words, kind, table=mark)
 
     @property
     def dataset(self) -> str:
@@ -193,6 +198,8 @@ class Session(Questions[Answer]):
             raise InvalidInput(
                 f"accuracy is {shown(accuracy)}; give an expected loss above 0: only epsilon = infinity has none."
             )
+
+        require_reachable(question.question, wanted, "accuracy")
 
         def loss(epsilon: float) -> float:
             return float(question.question.at(with_epsilon(question.privacy, epsilon)).average)
@@ -305,7 +312,7 @@ class Session(Questions[Answer]):
         """Ends for the values of a column, found privately: for `lower` and `upper` of a sum, a mean, a variance.
 
         Asked, and charged together, are two quantiles among the points of a public grid (0, 1, 2, 5, 10, 20, 50, ... on
-        both sides), and where the unit is a person, how many people have more rows than take part. Each is an answer
+        both sides), and where the unit is a person, of which share of the people rows are dropped. Each is an answer
         with its own proof. The ends are one step of the grid beyond the quantiles.
 
         Parameters
@@ -338,6 +345,51 @@ class Session(Questions[Answer]):
         (10, 100, True)
         """
         return suggest(self, column, privacy, share, smallest, largest, where, fresh)
+
+    def suggest_rows_each(
+        self,
+        privacy: Any = None,
+        *,
+        where: Any = None,
+        largest: int = DEFAULT_LARGEST,
+        asked_at: Any = None,
+        fresh: bool = False,
+    ) -> RowsEach:
+        """How many rows of each person to use, found privately: for `rows_each` of `um.people`.
+
+        Asked, and charged, is one question: how many people have how many rows (`rows_per_person`), all rows counted,
+        whatever this session's own `rows_each` is. Few rows per person drop many rows, many need much noise; for every
+        candidate both are set side by side, and the one with the smallest sum is suggested. Open another session with
+        it, on the same account.
+
+        Parameters
+        ----------
+        privacy : level or number
+            What the answer may spend.
+        where : condition, optional
+            Only rows with this condition are counted.
+        largest : int
+            The largest candidate, a public number: candidates are 1, 2, ..., 6, 8, 10, 12, 15, 20, ... up to it.
+        asked_at : level or number, optional
+            The level that answers will be asked at, which says how large their noise is; without it, `privacy`.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+
+        Returns
+        -------
+        RowsEach
+            `.rows_each`, `.table` with dropped rows and noise of every candidate, and the `.answer` with its proof.
+
+        Examples
+        --------
+        >>> import numpy, pyarrow, utmost as um
+        >>> table = pyarrow.table({"who": numpy.repeat(numpy.arange(3000), [1, 2, 3, 4, 20] * 600)})
+        >>> s = um.Session(table, "visits", um.people("who", rows_each=1), "add-remove", budget=2)
+        >>> found = s.suggest_rows_each(privacy=1)
+        >>> found.rows_each, bool(found.answer.verify()), found.table.column_names
+        (20, True, ['rows_each', 'dropped_rows', 'dropped_up_to', 'noise', 'together'])
+        """
+        return suggest_rows(self, privacy, where, largest, asked_at, fresh)
 
     def batch(self, plans: Sequence[Plan], delta: Number | None = None, *, fresh: bool = False) -> list[Answer]:
         """Answers to several questions that are declared together, before any of them is answered.
@@ -426,7 +478,9 @@ class Session(Questions[Answer]):
 
     def identity(self, question: Question) -> dict[str, Any]:
         """Everything that defines a question about this table, as plain data: what the ledger compares."""
-        return {**question.identity, "table": self.source.fingerprint}
+        unit = self.terms.unit_in_words
+        bounds = {} if unit == self.account.unit else {"unit": unit}  # other contribution bounds ask something else
+        return {**question.identity, **bounds, "table": self.source.fingerprint}
 
     def _repr_html_(self) -> str:
         """The session in a notebook: whose data, who neighbours whom, and the budget; no row is looked at."""
@@ -453,7 +507,8 @@ class Planner(Questions[Plan]):
         """Plan a question: nothing is read, and what could not be asked is refused as if it were."""
         _require_fresh(fresh)
         question.statement(self.source, self.session.account.secret)
-        return Plan(question, self.session.dataset, str(self.session.left), self.source)
+        account = self.session.account
+        return Plan(question, self.session.dataset, str(account.left), self.source, other_table=account.other_table)
 
 
 class Scheduled(Questions[Answer]):

@@ -79,6 +79,8 @@ class Source(ABC):
         Parsed conditions, by their text.
     public : mapping of str to pyarrow.Table
         Public tables that the table is joined with, by the names they have in statements.
+    added : frozenset of str
+        The columns that come from public tables: they follow from the others, and do not tell rows apart.
     """
 
     table: Relation
@@ -89,6 +91,7 @@ class Source(ABC):
     given: Any = field(default=None, repr=False, compare=False)
     conditions: dict[str, Expression] = field(default_factory=dict, repr=False, compare=False)
     public: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    added: frozenset[str] = frozenset()
 
     fixed_rows = True
     """Whether the number of rows cannot depend on what a row says, so that a total may be without noise."""

@@ -27,7 +27,23 @@ LEVELS = {"PureDP": "", "ApproxDP": "", "ZCDP": "rho=", "GaussianDP": "mu=", "Ap
 """What stands before the numbers of a level, where levels are written as text."""
 ARGUMENTS = {
     *("among", "at_least", "budget", "by", "candidates", "categories", "column", "conditions", "dataset", "edges"),
-    *("fresh", "grid", "k", "keys_each", "ledger", "loss", "lower", "monotone", "neighbours", "of", "other", "prior"),
+    *(
+        "expected_rows",
+        "min_rows",
+        "fresh",
+        "grid",
+        "k",
+        "keys_each",
+        "largest",
+        "ledger",
+        "loss",
+        "lower",
+        "monotone",
+        "neighbours",
+        "of",
+        "other",
+        "prior",
+    ),
     *("privacy", "q", "share", "tiers", "types", "unbiased", "unit", "up_to", "upper", "where"),
     *("x", "x_grid", "x_range", "y", "y_grid", "y_range"),
 }
@@ -210,11 +226,11 @@ class Flags:
 
     def _unit(self, kind: str, values: list[Any], named: dict[str, Any]) -> str:
         who, each, most = _unit_of(values, named)
-        return (
-            f"--rows-at-most {most}"
-            if kind == "rows"
-            else f"--people-by {who} --people-at-most {most} --rows-each {each}"
-        )
+        if kind == "rows":
+            return "--rows" if most is None else f"--rows-at-most {most}"
+        bounds = ("groups_each", "rows_each_group", "truncate")
+        more = "".join(f" --{name.replace('_', '-')} {named[name]}" for name in bounds if name in named)
+        return f"--people-by {who}{'' if most is None else f' --people-at-most {most}'} --rows-each {each}{more}"
 
 
 @dataclass(frozen=True)
@@ -239,11 +255,9 @@ class Entries:
             return _toml(LEVELS[name] + ",".join(f"{value:g}" for value in values))
         if name in ("rows", "people"):
             who, each, most = _unit_of(values, named)
-            return (
-                f'"rows, at most {most}"'
-                if name == "rows"
-                else f"\"people by '{who}', {each} rows each, at most {most}\""
-            )
+            groups = f", at most {named['groups_each']} groups each" if "groups_each" in named else ""
+            bound = groups + ("" if most is None else f", at most {most}")
+            return f'"rows{bound}"' if name == "rows" else f"\"people by '{who}', {each} rows each{bound}\""
         if name == "keys" and call is not None:
             return _toml(named) if named else "{ ... }"
         if name == "discover":
@@ -261,7 +275,7 @@ class Entries:
 
 def _unit_of(values: list[Any], named: dict[str, Any]) -> tuple[Any, Any, Any]:
     """The column that says whose row it is, how many rows of each take part, and how many there are at most."""
-    found = [values[0] if values else "...", named.get("rows_each", "..."), named.get("at_most", "...")]
+    found = [values[0] if values else "...", named.get("rows_each", "..."), named.get("at_most")]
     who, each, most = (other if part == "..." else part for part, other in zip(found, ("ID", "N", "N"), strict=True))
     return who, each, most
 

@@ -28,6 +28,8 @@ from utmost.release.budget import Budget
 from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.proof import answer_from_json, question_again
 from utmost.release.questions import Question, Questions, Terms, misused
+from utmost.release.questions.rows_per_person import DEFAULT_LARGEST
+from utmost.release.rows_suggestion import RowsEach, suggest_rows
 from utmost.release.session import A_BATCH, Session
 from utmost.release.units import as_unit, require_neighbours
 from utmost.serve.problems import Refused, problem_again
@@ -269,6 +271,32 @@ class Client(Asking[Answer]):
             True draws and spends again although the identical question was answered before.
         """
         return suggest(self, column, privacy, share, smallest, largest, where, fresh)  # type: ignore[arg-type]
+
+    def suggest_rows_each(
+        self,
+        privacy: Any = None,
+        *,
+        where: Any = None,
+        largest: int = DEFAULT_LARGEST,
+        asked_at: Any = None,
+        fresh: bool = False,
+    ) -> RowsEach:
+        """How many rows of each person to use, found privately: as a session suggests it.
+
+        Parameters
+        ----------
+        privacy : level or number
+            What the answer may spend.
+        where : SQL text, optional
+            Only rows with this condition are counted.
+        largest : int
+            The largest candidate, a public number.
+        asked_at : level or number, optional
+            The level that answers will be asked at, which says how large their noise is; without it, `privacy`.
+        fresh : bool
+            True draws and spends again although the identical question was answered before.
+        """
+        return suggest_rows(self, privacy, where, largest, asked_at, fresh)  # type: ignore[arg-type]
 
     @property
     def account(self) -> RemoteAccount:

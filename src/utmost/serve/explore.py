@@ -187,7 +187,13 @@ def survey(answers: int, people: int, epsilon: float) -> Shown:
             ("a response names", f"{asked.size} of {answers} answers"),
             ("optimal", str(asked.optimal)),
         ),
-        (("privacy", bool(asked.verify()), "the odds of every response, proved at most e^ε in exact arithmetic"),),
+        (
+            (
+                "privacy",
+                bool(asked.verify()),
+                "the probability of a response changes by a factor of at most e^ε, proved exactly",
+            ),
+        ),
         "import utmost as um\n"
         f"survey = um.local.survey({names}, {epsilon})\n"
         f"print(survey, survey.standard_error({people}), survey.respond({names[0]!r}))",

@@ -28,12 +28,12 @@ from utmost.release.page import STYLE, content_of, page_of, title_of
 from utmost.release.pictures import bars
 from utmost.release.questions import QUESTIONS
 from utmost.release.spelling import PAGE, spelled
-from utmost.release.words import measured
+from utmost.release.words import expected_error, measured, times_rows
 from utmost.serve.api import styled_page
 from utmost.serve.connections import network_of
 from utmost.serve.credentials import LASTS, Signer
 from utmost.serve.desk import Desk, strength
-from utmost.serve.drawings import curve, number
+from utmost.serve.drawings import curve
 from utmost.serve.explore import TOPICS
 from utmost.serve.fields import as_python, asked_by, examples, fields_of
 from utmost.serve.forms import Forms
@@ -383,25 +383,30 @@ def _query(text: str) -> dict[str, str]:
 
 def _curve(plan: Plan, near: list[tuple[Any, float]]) -> str:
     if len(near) < 2:
-        return ""
+        return plan.picture() if plan.before.average is None else ""
     levels, errors = [strength(level) for level, _ in near], [error for _, error in near]
     name = {"ApproxGaussianDP": "μ", "GaussianDP": "μ", "ZCDP": "ρ"}.get(type(plan.privacy).__name__, "ε")
     chosen = (strength(plan.privacy), plan.question.average)
-    what = measured(plan.before.loss)
+    what = _measured(plan)
     return curve({"": (levels, errors)}, name, what, f"The {what} by what is spent.", chosen, logarithmic=True)
 
 
 def _compared(plan: Plan) -> str:
     loss = plan.before.loss
     drawn = {name: by[loss] for name, by in plan.question.losses.items() if loss in by}
-    return bars(drawn, f"Against the usual alternatives: {measured(loss)}; less is better.", "Utmost")
+    what = f"{_measured(plan)}{times_rows(plan.before)}"
+    return bars(drawn, f"Against the usual alternatives: {what}; less is better.", "Utmost")
+
+
+def _measured(plan: Plan) -> str:
+    return measured(plan.before.loss) or "expected error"
 
 
 def _facts(plan: Plan) -> dict[str, Any]:
     before, certificate = plan.before, plan.solution.certificate
     return {
-        "error": f"{number(before.average)} on average, {number(before.worst)} at {before.worst_among or 'worst'}",
-        "measured": measured(before.loss),
+        "error": expected_error(before),
+        "measured": _measured(plan),
         "optimal": f"{certificate.claim}: {certificate.reason}",
-        "notes": [spelled(note, PAGE) for note in (*plan.question.notes, *plan.readings)],
+        "notes": [spelled(note, PAGE) for note in (*plan.question.all_notes, *plan.readings)],
     }

@@ -2,6 +2,7 @@
 
 from utmost.solution.binding import Binding
 from utmost.solution.solution import (
+    USEFUL,
     Certificate,
     Problem,
     Solution,
@@ -12,6 +13,7 @@ from utmost.solution.solution import (
 )
 
 __all__ = [
+    "USEFUL",
     "Binding",
     "Certificate",
     "Problem",

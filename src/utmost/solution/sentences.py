@@ -39,6 +39,10 @@ AVERAGE = "average probability of the truth over the points"
 FIRST = "average probability of the first preference over the points"
 UNDER_PRIOR = "expected loss under the prior"
 TOP = "share of the k most frequent that is missed, on average over a sample of all tallies"
+RANKS = {
+    True: "expected error of a quantile in rows, where rows are spread evenly around it",
+    False: "expected error of a quantile in rows: of the rows at or below it, less its share of all",
+}
 GUESS = "expected zero-one loss under the uniform prior: one minus the probability of a right guess"
 
 # ---- reasons ----
@@ -53,6 +57,17 @@ NUMBER = {
     "prices": "no private mechanism has a lower expected loss than the bound: linear programming duality",
 }
 """Why a number on a line is answered as well as can be, by the kind of proof."""
+UNBOUNDED = {
+    "canonical": "Awan, Vadhan 2023, averaged over shifts: no private mechanism on the unbounded line has a smaller "
+    "expected loss at every point, for any monotone loss",
+    "staircase": "Geng, Viswanath 2016, averaged over shifts: no private mechanism on the unbounded line has a smaller "
+    "expected loss at every point; by a dual flow in rationals",
+    "flow": "no private mechanism on the unbounded line has an expected loss below the bound at every point: a dual "
+    "flow, checked in rationals",
+    "pairs": "no private mechanism on the unbounded line has an expected loss below the bound at every point: pairs of "
+    "points around every threshold",
+}
+"""The same on the unbounded line, where the noise is compared with all mechanisms: its loss is the same everywhere."""
 OPEN_ON_LINE = "whether a mechanism that is not noise does better on this line is open"
 SHARE_TEST = (
     "Awan and Slavković 2020, Theorem 3.2: of all private tests of this size, the one with phi(x + 1) = upper(phi(x)) "
@@ -73,27 +88,29 @@ TRIPLES = f"dual prices where three are close, and {CHAINS}"
 TALLIES = "linear programming duality over all private choices on the listed tallies"
 ONE_TIER = "no private mechanism loses less than the bound: one tier's own optimum, all other tiers known"
 WINDOW = "no private mechanism is wrong less often than the bound: duality on a window"
+BELOW = "has a lower expected loss than the bound,"
+"""How the reasons of a bound begin. Up to version 0.2 they said "errs less", as if there were no gap."""
 ALONE = (
-    "no private mechanism errs less on one of the integers alone, with the whole level spent on it (the value is the "
+    f"no private mechanism {BELOW} on one of the integers alone, with the whole level spent on it (the value is the "
     "same at every table; the bound holds on average over a line of tables, hence at the worst one)"
 )
 TOGETHER = (
-    "no private mechanism errs less on average over all integers and tables: a flow between errors in a window, which "
+    f"no private mechanism {BELOW} on average over all integers and tables: a flow between errors in a window, which "
     "is dual to all noise, taken to every mechanism on the range"
 )
 SUMMED = (
-    "no private mechanism whose answers add up to the number of rows errs less on average over all cells and tables: a "
+    f"no private mechanism whose answers add up to the number of rows {BELOW} on average over all cells and tables: a "
     "flow between errors, dual to all noise, taken to every mechanism on the range"
 )
 WITH_REST = (
-    "no private mechanism errs less on average over all integers, what they leave over, and tables: a flow between "
+    f"no private mechanism {BELOW} on average over all integers, what they leave over, and tables: a flow between "
     "errors, dual to all noise, taken to every mechanism on the range"
 )
 AWAY = {
     False: "no answer of a private mechanism that adds up to the number of rows, and is {away:,} or more from the ends "
-    "in every cell, errs less on average over the cells and the tables it may come from: a flow between errors",
+    f"in every cell, {BELOW} on average over the cells and the tables it may come from: a flow between errors",
     True: "no answer of a private mechanism that is {away:,} or more from the ends in every integer, and in what they "
-    "leave over, errs less on average over all of these and the tables it may come from: a flow between errors",
+    f"leave over, {BELOW} on average over all of these and the tables it may come from: a flow between errors",
 }
 """What is said of answers away from the ends, by whether rows are left over that are in no cell."""
 NESTED = (
@@ -405,12 +422,41 @@ def _averaged(problem: Any, mechanism: Any) -> str:
     return weighed.words + (f"; standard error {error:.2g}" if error else "")
 
 
+def _seen_through(problem: Any, reason: str, statistic: str) -> tuple[str, ...]:
+    """Against whom a bound on results holds (REG Definition 2).
+
+    It holds for every private mechanism on tables where results have a section: a map to tables that takes neighbours
+    to neighbours, as for counts, people counted once, and disjoint cells. Sums, overlapping counts and the pair behind
+    a mean have none. Files of earlier versions have the words without it.
+    """
+    space = problem.space
+    disjoint = getattr(space, "moves", "any") in ("any", "exchange", "sum-zero")
+    if space.reach <= 1 and disjoint:
+        return (reason,)
+    for words in ("no private mechanism", "no answer of a private mechanism"):
+        if reason.startswith(words):
+            return (
+                f"{words} that sees the table only through {statistic}{_joined(reason.removeprefix(words))}",
+                reason,
+            )
+    return (reason,)
+
+
+def _joined(rest: str) -> str:
+    """The rest of a sentence after a clause was put before it."""
+    for relative in (" that ", " whose "):
+        if rest.startswith(relative):
+            return f", and{rest}"
+    return rest
+
+
 def _number(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
     loss = problem.data["loss"]
     quantity = "the same at every point" if problem.data["unbiased"] else "under the prior"
+    reasons = NUMBER if problem.space.bounded else UNBOUNDED
     return Forms(
         f"expected {loss} loss, {quantity}" if problem.data["unbiased"] else f"expected {loss} loss {quantity}",
-        (OPEN_ON_LINE if claim == "unproved" else NUMBER[evidence["proof"]],),
+        _seen_through(problem, OPEN_ON_LINE if claim == "unproved" else reasons[evidence["proof"]], "this number"),
         (mechanism.name,),
         ((CUT_OFF,) if getattr(mechanism, "remap", "") == "cut" else (),),
     )
@@ -455,7 +501,11 @@ def _vector(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
         reason = SUMMED if whole else TOGETHER
     else:
         reason = SUMMED if whole and loss == "absolute" and pure else ALONE
-    return Forms(f"expected {loss} loss of one integer", (reason,), (mechanism.name,))
+    if not space.bounded:
+        reason = reason.replace("on the range", "on the unbounded lattice")
+    reasons = _seen_through(problem, reason, "these integers")
+    earlier = tuple(said.replace(BELOW, "errs less") for said in reasons)
+    return Forms(f"expected {loss} loss of one integer", reasons + earlier, (mechanism.name,))
 
 
 def strategy_method(space: Any, mechanism: Any) -> str:
@@ -497,6 +547,12 @@ def _keys(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
 
 def _top(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
     return Forms(TOP, ("nothing is known about better ones",), (mechanism.name,))
+
+
+def _ranks(problem: Any, mechanism: Any, claim: str, evidence: Any) -> Forms:
+    choices = problem.question == "ranks.choices"
+    how = mechanism.name if choices else f"a noisy CDF: {mechanism.name}"
+    return Forms(RANKS[choices], ("nothing is known about better ones",), (how,))
 
 
 def _always(quantity: str, reason: str, method: str) -> Callable[..., Forms]:
@@ -543,6 +599,8 @@ _FORMS: dict[str, Callable[[Any, Any, str, Any], Forms]] = {
     "number.strategy": _strategy,
     "number.nested": _nested,
     "choice.top": _top,
+    "ranks.choices": _ranks,
+    "ranks.cdf": _ranks,
     "workload.hierarchy": _tables,
     "workload.marginals": _tables,
     "keys.shown": _keys,

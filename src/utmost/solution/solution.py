@@ -47,6 +47,8 @@ MOST_CHECKED = 10_000
 """Up to which epsilon, mu or rho mechanisms on integers are checked."""
 SMALL_GAP = 1e-6
 """The largest gap, relative to the value, beside which a solution is called optimal."""
+USEFUL = 10
+"""A value more than so many times its bound shows no bound to people: it would say nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +146,24 @@ def sketched(problem: Problem, mechanism: Any, value: float) -> Solution:
     return Solution(problem, mechanism, value, Certificate("unproved", SKETCH, "", ""))
 
 
+def gap_in_words(gap: float, ratio: float | None) -> str:
+    """A gap as it is; of errors in some unit, which may be very small or large, as a share of the bound.
+
+    Examples
+    --------
+    >>> gap_in_words(3.6e-06, None), gap_in_words(3.4e10, 1.035), gap_in_words(0.0, 1.0), gap_in_words(2.4e12, 8e5)
+    ('3.6e-06', '3.5 % of the bound', '0', 'unknown: no useful bound')
+    """
+    if ratio is None or gap == 0:
+        return f"{gap:.2g}"
+    percent = 100 * (ratio - 1)
+    return (
+        "unknown: no useful bound"
+        if ratio > USEFUL
+        else f"{percent:{'.2g' if percent < 99.5 else '.0f'}} % of the bound"
+    )
+
+
 @dataclass(frozen=True)
 class Verification:
     """What a verification found; true if the mechanism is private and its claim of optimality holds.
@@ -155,6 +175,7 @@ class Verification:
     gap : how far the value may be from the best possible
     checks : every check made, each with its outcome in words
     relies_on : the theorem or argument that makes the checks a proof, in the checker's own words
+    ratio : of errors in some unit, how many times the bound the value is; None for probabilities, and without a bound
     """
 
     private: bool
@@ -162,14 +183,17 @@ class Verification:
     gap: float
     checks: tuple[Check, ...]
     relies_on: str = ""
+    ratio: float | None = None
 
     def __bool__(self) -> bool:
         return self.private and all(check.passed for check in self.checks)
 
     def __str__(self) -> str:
-        verdict = "verified" if self else "NOT verified"
-        gap = f", gap {self.gap:.2g}" if math.isfinite(self.gap) else ""
-        lines = [f"{verdict}: {'private' if self.private else 'NOT private'}, optimality: {self.optimal}{gap}"]
+        gap = f", gap {gap_in_words(self.gap, self.ratio)}" if math.isfinite(self.gap) else ""
+        proved = f"{'private' if self.private else 'NOT private'}, optimality: {self.optimal}{gap}"
+        failed = ", ".join(check.name for check in self.checks if not check.passed) or "privacy"
+        lines = [f"verified: {proved}" if self else f"NOT verified: this check failed: {failed}"]
+        lines = lines if self or self.private else [*lines, "  it is NOT proved private"]
         lines += [f"  {check}" for check in self.checks]
         return "\n".join([*lines, f"  relies on: {self.relies_on}"] if self and self.relies_on else lines)
 
@@ -276,7 +300,8 @@ class Solution:
         held = all(check.passed for check in optimality)
         proved: Any = expected if held else "unproved"
         relied = (checker.__doc__ or "").partition("\n")[0]
-        return Verification(privacy.passed, proved, gap + lost, (privacy, *optimality), relied)
+        ratio = self._times(self.value - gap) if proved == "bound" and math.isfinite(gap) else None
+        return Verification(privacy.passed, proved, gap + lost, (privacy, *optimality), relied, ratio)
 
     def _require_graph(self) -> None:
         """Refuse what a question on a graph cannot be about, before a checker looks at it."""
@@ -289,6 +314,12 @@ class Solution:
         """Whether the value is the best possible, up to a gap that no reader would call one."""
         c = self.certificate
         return c.bound is None or (c.gap or 0.0) <= max(SMALL_GAP * abs(self.value), 1e-12)
+
+    def _times(self, bound: float) -> float | None:
+        """How many times a lower bound the value is, where it is an error in some unit."""
+        if not self.problem.question.startswith(("number.", "workload.")):
+            return None
+        return self.value / bound if bound > 0 else math.inf
 
     def _check_gap(self) -> tuple[Check, ...]:
         """A stated bound and the stated gap must fit the value."""
@@ -365,7 +396,8 @@ class Solution:
                 if self.problem.question.startswith(("finite.", "choice.", "number.", "keys."))
                 else "exceeds"
             )
-            bound = [f"  bound: no private mechanism {does} {c.bound + 0.0:.10g} (gap {c.gap or 0:.2g})"]
+            gap = gap_in_words(c.gap or 0.0, self._times(c.bound))
+            bound = [f"  bound: no private mechanism {does} {c.bound + 0.0:.10g} (gap {gap})"]
         if self.from_file:  # the words are quoted, so that none of them reads like a line of ours
             words = {"the value is": c.quantity, "optimal": c.reason, "found by": c.method}
             said = [f"    {name}: {text!r}" for name, text in words.items()] + [

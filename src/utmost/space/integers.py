@@ -23,9 +23,11 @@ from utmost.exact import read_rational
 from utmost.privacy import ApproxDP, Level, require_pure, share_of
 from utmost.space.families import Neighbours
 from utmost.space.graph import Space
-from utmost.space.line import Line, require_whole
+from utmost.space.line import End, Line, require_ends, require_whole
 
 Moves: TypeAlias = Literal["one-way", "cube", "exchange", "sum-zero", "any"]
+OF_ONE = ("any", "exchange")
+"""The moves of a row that is in one cell at most."""
 ENDLESS = 2**49
 """How many moves a range holds whose ends do not count."""
 
@@ -33,6 +35,8 @@ ENDLESS = 2**49
 @dataclass(frozen=True)
 class Lattice:
     """Vectors of `dimension` integers, each from `lower` to `upper`, and what one neighbour adds to them.
+
+    Without these ends every vector of integers is one: then a bound for a range of `width` is one for all mechanisms.
 
     Attributes
     ----------
@@ -43,19 +47,34 @@ class Lattice:
         "sum-zero": one up and another down, never one alone (disjoint cells that hold every row, rows replaced).
         "any": only one integer, by one (disjoint cells, rows that come or go)
     reach : how many such rows one neighbour has
-    lower, upper : where every integer lies, or is cut to
+    lower, upper : where every integer lies, or is clamped to; both None where nothing is
+    each : how far one neighbour moves one integer at most, of disjoint cells ("any", "exchange"); None where all its
+        rows may be in one cell, so by `reach`
+
+    Examples
+    --------
+    >>> str(Lattice(9, "any", 6, each=2))
+    '9 integers, unbounded, neighbours 6 any moves apart, at most 2 in one integer'
     """
 
     kind: ClassVar[str] = "lattice"
     dimension: int
     moves: Moves
     reach: int
-    lower: int
-    upper: int
+    lower: End = None
+    upper: End = None
+    each: int | None = None
 
     def __post_init__(self) -> None:
         require_whole(self)
-        if self.dimension < 1 or self.reach < 0 or self.upper < self.lower or self.moves not in get_args(Moves):
+        ends = require_ends(self.lower, self.upper)
+        wrong = self.dimension is None or self.dimension < 1 or self.reach is None or self.reach < 0
+        if self.each is not None and (self.moves not in OF_ONE or not 0 < self.each <= self.reach):
+            raise InvalidInput(
+                f"one neighbour moves one integer by at most {self.each}; that is from 1 to the reach of {self.reach}, "
+                "and stated of disjoint cells only."
+            )
+        if wrong or (ends is not None and ends[1] < ends[0]) or self.moves not in get_args(Moves):
             raise InvalidInput(
                 f"{self!r} is no space of vectors; give dimension >= 1, reach >= 0, lower <= upper, and moves among "
                 f"{', '.join(get_args(Moves))}."
@@ -72,18 +91,42 @@ class Lattice:
         >>> Lattice(2, "exchange", 1, 0, 9).clamp([10, 0]), Lattice(2, "sum-zero", 1, 0, 9).clamp([10, 0])
         ((9, 0), (10, 0))
         """
-        if self.moves == "sum-zero":
+        if self.moves == "sum-zero" or self.lower is None or self.upper is None:
             return tuple(int(value) for value in values)
         return tuple(min(max(int(value), self.lower), self.upper) for value in values)
 
     @property
+    def bounded(self) -> bool:
+        """Whether the integers have ends."""
+        return self.lower is not None
+
+    @property
+    def width(self) -> int:
+        """How far apart the ends are; without ends, so far that they do not count.
+
+        A mechanism for all integers is one for every range of them, so a bound for a range is one for it, too.
+        """
+        if self.lower is None or self.upper is None:
+            return ENDLESS * max(1, self.reach)
+        return int(self.upper - self.lower)
+
+    @property
     def endless(self) -> Lattice:
-        """The same integers on a range so large that its ends do not count: what holds there holds for all noise."""
-        return replace(self, upper=self.lower + ENDLESS * max(1, self.reach))
+        """The same integers without ends: what holds there holds for all noise."""
+        return replace(self, lower=None, upper=None)
+
+    @property
+    def in_one(self) -> Lattice:
+        """The same integers with as many moves as a neighbour can make in one integer: these are some of its moves.
+
+        So what no mechanism goes below there, none goes below here.
+        """
+        return self if self.each is None else replace(self, reach=self.each, each=None)
 
     def __str__(self) -> str:
-        each = f"{self.dimension} integers {self.lower} to {self.upper}"
-        return f"{each}, neighbours {self.reach} {self.moves} move{'' if self.reach == 1 else 's'} apart"
+        integers = f"{self.dimension} integers" + (f" {self.lower} to {self.upper}" if self.bounded else ", unbounded")
+        apart = f"neighbours {self.reach} {self.moves} move{'' if self.reach == 1 else 's'} apart"
+        return f"{integers}, {apart}" + ("" if self.each is None else f", at most {self.each} in one integer")
 
 
 @dataclass(frozen=True)
@@ -174,7 +217,7 @@ class Holders:
 
     Attributes
     ----------
-    units : how many units there are at most
+    units : how many units there are at most; None where nobody said
     keys_each : how many keys one unit holds at most
     neighbours : "add-remove": a unit comes or goes with its keys; "replace": it may hold others instead
     numbers : what one neighbour does to the numbers of all keys; of dimension 1 where those of one key alone move.
@@ -187,7 +230,7 @@ class Holders:
     """
 
     kind: ClassVar[str] = "holders"
-    units: int
+    units: int | None
     keys_each: int
     neighbours: Neighbours
     numbers: Lattice | None = None
@@ -196,7 +239,8 @@ class Holders:
         if isinstance(self.numbers, Mapping):
             object.__setattr__(self, "numbers", Lattice(**self.numbers))
         require_whole(self, Lattice)
-        if self.units < 0 or self.keys_each < 1 or self.neighbours not in get_args(Neighbours):
+        units = 0 if self.units is None else self.units
+        if units < 0 or self.keys_each < 1 or self.neighbours not in get_args(Neighbours):
             raise InvalidInput(
                 f"{self!r} is no space of keys; give units >= 0, keys_each >= 1, and 'replace' or 'add-remove'."
             )
@@ -209,7 +253,8 @@ class Holders:
     def __str__(self) -> str:
         each = f"{self.keys_each} key{'s' * (self.keys_each > 1)} each"
         beside = "" if self.numbers is None else f"; numbers {self.numbers.reach} {self.numbers.moves} moves apart"
-        return f"keys of at most {self.units} units, {each}, {self.neighbours}{beside}"
+        units = "any number of" if self.units is None else f"at most {self.units}"
+        return f"keys of {units} units, {each}, {self.neighbours}{beside}"
 
 
 @dataclass(frozen=True)
@@ -221,7 +266,7 @@ class Tables:
     sizes : how many cells each table has
     moves : what one row does to each table at once. "any": it comes to a cell or leaves one; "exchange": it is replaced
     reach : how many such rows one neighbour has
-    upper : how many rows there are at most
+    upper : how many rows there are at most; None where nobody said
 
     Examples
     --------
@@ -233,24 +278,27 @@ class Tables:
     sizes: tuple[int, ...]
     moves: Moves
     reach: int
-    upper: int
+    upper: int | None = None
 
     def __post_init__(self) -> None:
+        most = 0 if self.upper is None else self.upper
         sizes = tuple(self.sizes) if isinstance(self.sizes, Sequence) and not isinstance(self.sizes, str) else ()
-        whole = all(type(x) is int for x in (*sizes, self.reach, self.upper))
-        if not sizes or not whole or min(sizes) < 1 or self.reach < 0 or self.upper < 0 or self.moves not in OF_ONE:
+        whole = all(type(x) is int for x in (*sizes, self.reach, most))
+        if not sizes or not whole or min(sizes) < 1 or self.reach < 0 or most < 0 or self.moves not in OF_ONE:
             raise InvalidInput("these are no tables of counts; give sizes of 1 or more, and moves 'any' or 'exchange'.")
         object.__setattr__(self, "sizes", sizes)
 
     def lattices(self) -> list[Lattice]:
         """Each table by itself."""
-        return [Lattice(size, self.moves, self.reach, 0, self.upper) for size in self.sizes]
+        lower = None if self.upper is None else 0
+        return [Lattice(size, self.moves, self.reach, lower, self.upper) for size in self.sizes]
 
     def __str__(self) -> str:
         sizes = ", ".join(map(str, self.sizes[:-1])) + (" and " if len(self.sizes) > 1 else "") + str(self.sizes[-1])
         apart = f"neighbours {self.reach} {self.moves} move{'' if self.reach == 1 else 's'} of each apart"
         many = f"{len(self.sizes)} tables" if len(self.sizes) > 1 else "a table"
-        return f"{many} of {sizes} cells, at most {self.upper} rows, {apart}"
+        rows = "any number of" if self.upper is None else f"at most {self.upper}"
+        return f"{many} of {sizes} cells, {rows} rows, {apart}"
 
 
 @dataclass(frozen=True)
@@ -267,7 +315,7 @@ class CentredTables:
     tables : for each table its columns, and those along which it is centred, by their places
     moves : what one row does. "any": it comes to a cell or leaves one; "exchange": it is replaced
     reach : how many such rows one neighbour has
-    upper : how many rows there are at most
+    upper : how many rows there are at most; None where nobody said
     grain : a row counts at least so many times in every table, as `times` says
 
     Examples
@@ -282,7 +330,7 @@ class CentredTables:
     tables: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     moves: Moves
     reach: int
-    upper: int
+    upper: int | None
     grain: int
 
     def __post_init__(self) -> None:
@@ -291,9 +339,10 @@ class CentredTables:
             tables = tuple((tuple(columns), tuple(centred)) for columns, centred in self.tables)
         except (TypeError, ValueError):
             raise InvalidInput("centred tables have sizes, and for each table its columns and centred ones.") from None
-        whole = (*shape, self.reach, self.upper, self.grain, *(i for pair in tables for each in pair for i in each))
+        most = 0 if self.upper is None else self.upper
+        whole = (*shape, self.reach, most, self.grain, *(i for pair in tables for each in pair for i in each))
         fits = all(type(x) is int for x in whole) and self.moves in OF_ONE
-        if not fits or not shape or not tables or min(shape) < 1 or min(self.reach, self.upper, self.grain - 1) < 0:
+        if not fits or not shape or not tables or min(shape) < 1 or min(self.reach, most, self.grain - 1) < 0:
             raise InvalidInput("these are no centred tables; give sizes of 1 or more, and moves 'any' or 'exchange'.")
         for columns, centred in tables:
             ordered = all(list(each) == sorted(set(each)) for each in (columns, centred))
@@ -361,11 +410,10 @@ class CentredTables:
     def __str__(self) -> str:
         centred = sum(bool(each) for _, each in self.tables)
         apart = f"neighbours {self.reach} {self.moves} move{'' if self.reach == 1 else 's'} of each apart"
-        return f"{len(self.tables)} tables, {centred} of them centred, at most {self.upper} rows, {apart}"
+        rows = "any number of" if self.upper is None else f"at most {self.upper}"
+        return f"{len(self.tables)} tables, {centred} of them centred, {rows} rows, {apart}"
 
 
-OF_ONE = ("any", "exchange")
-"""The moves of a row that is in one cell at most."""
 MOST_DIFFERING = 10
 
 
@@ -476,10 +524,17 @@ class Tiers:
         shares = tuple(self.shares)
         if not 0 < len(lines) == len(shares) <= MOST_TIERS or not all(isinstance(line, Line) for line in lines):
             raise InvalidInput(f"tiers are 1 to {MOST_TIERS} lines, each with its share of the level.")
+        if not all(line.bounded for line in lines):
+            raise InvalidInput("a tier has at most so many members; state how many.")
         if not all(isinstance(share, str) and 0 < read_rational(share) <= 1 for share in shares):
             raise InvalidInput("a tier's share of the level is a number above 0 and at most 1, as text: '1/10'.")
         object.__setattr__(self, "lines", lines)
         object.__setattr__(self, "shares", shares)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the integers have ends: these always do."""
+        return True
 
     @property
     def points(self) -> int:
@@ -489,7 +544,7 @@ class Tiers:
     @property
     def last(self) -> int:
         """The largest sum of all groups' integers."""
-        return sum(line.last for line in self.lines)
+        return sum(line.ends[1] for line in self.lines)
 
     def levels(self, level: Level) -> tuple[ApproxDP, ...]:
         """What each group is promised, where the level is pure; where e^epsilon is a rational, slightly more."""
@@ -499,7 +554,7 @@ class Tiers:
     def together(self, tiers: Sequence[int]) -> Line:
         """The sum of some groups' integers: where it lies, and how far one neighbour of any of them moves it."""
         some = [self.lines[tier] for tier in tiers]
-        first, last = sum(line.first for line in some), sum(line.last for line in some)
+        first, last = sum(line.ends[0] for line in some), sum(line.ends[1] for line in some)
         return Line(first, last, max(line.reach for line in some))
 
     def clamp(self, values: Sequence[int]) -> tuple[int, ...]:
@@ -535,7 +590,12 @@ KINDS: dict[str, Any] = {
 
 def unlisted_to_json(space: Unlisted) -> dict[str, Any]:
     """Plain data that `unlisted_from_json` reads back."""
-    return {"integers": space.kind, **asdict(space)}
+    return {"integers": space.kind, **asdict(space, dict_factory=_stated)}
+
+
+def _stated(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Fields by name, without a bound in each integer where there is none: files of version 0.2 know nothing of it."""
+    return {name: value for name, value in fields if (name, value) != ("each", None)}
 
 
 def unlisted_from_json(data: Mapping[str, Any]) -> Unlisted:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,38 +20,56 @@ from utmost.exact.arrays import Floats
 from utmost.space.families import path, sums
 from utmost.space.graph import Space
 
+End: TypeAlias = Any
+"""The end of a range: a whole number, or None where it has no ends; `bounded` says which."""
 MOST_LISTED = 10**7
 """How long a list a prior may be."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """The integers first..last, of which those at most `reach` apart are neighbours.
+    """The integers first..last, of which those at most `reach` apart are neighbours; all integers without these ends.
 
     Examples
     --------
     >>> Line(0, 100, 5).points, Line(0, 100, 5).clamp(142)
     (101, 100)
+    >>> print(Line(None, None, 5), Line(None, None, 5).clamp(142))
+    all integers, neighbours at most 5 apart 142
     """
 
     kind: ClassVar[str] = "line"
-    first: int
-    last: int
+    first: End
+    last: End
     reach: int
 
     def __post_init__(self) -> None:
         require_whole(self)
-        if self.last < self.first or self.reach < 0:
+        ends = require_ends(self.first, self.last)
+        if self.reach is None or self.reach < 0 or (ends is not None and ends[1] < ends[0]):
             raise InvalidInput(f"{self!r} holds no point or a negative reach; give first <= last and reach >= 0.")
 
     @property
+    def bounded(self) -> bool:
+        """Whether the line has ends."""
+        return self.first is not None
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The first and the last point; `InvalidInput` where the line has none."""
+        if self.first is None or self.last is None:
+            raise InvalidInput("the line is unbounded, so its points cannot be listed; state at_most for a range.")
+        return self.first, self.last
+
+    @property
     def points(self) -> int:
-        """How many there are."""
-        return self.last - self.first + 1
+        """How many there are; `InvalidInput` where the line is unbounded."""
+        first, last = self.ends
+        return last - first + 1
 
     def clamp(self, value: int) -> int:
-        """The nearest point of the line; moves two integers no farther apart."""
-        return min(max(value, self.first), self.last)
+        """The nearest point of the line; moves two integers no farther apart. Any integer lies on an unbounded line."""
+        return value if self.first is None or self.last is None else min(max(value, self.first), self.last)
 
     def space(self) -> Space:
         """The same as a space of the library, with points 0, 1, ... from `first` on."""
@@ -68,7 +86,18 @@ class Line:
 
     def __str__(self) -> str:
         apart = f"at most {self.reach} apart" if self.reach > 1 else "next to each other"
+        if not self.bounded:
+            return f"all integers, neighbours {apart}"
         return f"{self.points} integers {self.first} to {self.last}, neighbours {apart}"
+
+
+def require_ends(first: End, last: End) -> tuple[int, int] | None:
+    """Both ends of a range of integers, or None where it has none; one end alone is refused."""
+    if first is None and last is None:
+        return None
+    if first is None or last is None:
+        raise InvalidInput("a range of integers has both ends, or neither.")
+    return first, last
 
 
 def require_whole(space: Any, *besides: type) -> None:
@@ -125,6 +154,11 @@ def line_prior(line: Line, prior: Any) -> Floats | None:
     """A distribution over the points of a line, in order, as it was given; None is uniform."""
     if prior is None:
         return None
+    if not line.bounded:
+        raise InvalidInput(
+            "a prior gives one probability to each possible number, and without at_most there is no largest one; "
+            "state at_most in um.rows(at_most=...) or um.people(..., at_most=...), or leave the prior out."
+        )
     if line.points > MOST_LISTED:
         raise TooLarge(f"a prior over {line.points} points is too long a list; leave it out (uniform).")
     try:

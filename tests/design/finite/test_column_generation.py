@@ -38,6 +38,7 @@ def exponential_loss(space, epsilon):
     return 1 - np.mean(np.diag(scores) / scores.sum(axis=1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["zero-one", "distance", "random"])
 def test_columns_on_small_worlds_find_what_a_linear_program_finds(loss):
     """44 results joined at random, a random prior: the same value, by columns without being asked."""
@@ -65,6 +66,7 @@ def test_columns_do_not_stall(seed):
     assert "optimal: linear programming" in str(best)
 
 
+@pytest.mark.long
 def test_a_small_world_of_120_results():
     """Random guessing loses 0.99167, the exponential mechanism 0.956; the optimum is proved to be 0.85065."""
     space = small_world(120)

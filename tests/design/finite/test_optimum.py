@@ -248,6 +248,7 @@ def test_the_symbol_bounds_the_eigenvalues(space):
         assert bound <= least < bound + 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("space", "epsilon"),
     [(um.sums(500, 5), 1.0), (um.grid((51, 51)), 1.2), (um.counts(2500), 0.3), (um.grid((14, 14, 14), "manhattan"), 1)],

@@ -137,6 +137,7 @@ def test_information_beyond_enumeration_is_near_the_optimum(epsilon, gap, monkey
     assert found.verify(), found.verify()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("k", "gap"), [(19, 1e-9), (24, 2e-3), (50, 2e-2)])
 def test_information_of_many_letters_at_large_epsilons(k, gap):
     """The bound stays below the entropy of the prior, and near the value, where fractions of letters said much more."""
@@ -278,6 +279,7 @@ def least_shares(k, instances, every):
     return least
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [3, 4, 5, 6])
 def test_the_better_of_two_simple_ones_is_as_good_as_lim_says(k):
     """LIM Figures 3.4 and 3.7: 100 random instances each; at least 60 % of the divergence, 75 % of the information."""
@@ -343,6 +345,7 @@ def test_odd_uniform_priors_have_no_optimal_binary_mechanism(k):
     assert um.local.thresholds_for_information(prior).binary_until == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 def test_randomised_response_is_optimal_from_where_its_only_prices_prove_it(seed, monkeypatch):
     """Ten letters: the threshold by prices is where the program over all patterns says so, enumerated or not."""
@@ -443,6 +446,7 @@ def test_what_a_level_costs_in_people():
         um.local.information_at_low_privacy([1.0, 0.0], 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-9, 1e-10, 1e-12, 1e-14, 1e-16, 1e-20, 1e-150, 1e-170, 1e-308, "1e-400"])
 @pytest.mark.parametrize(
     "prior", [[0.5, 0.3, 0.2], SKEWED, [0.25] * 4, [0.5, 0.0, 0.5], [0.7, 0.3], np.arange(1, 25) / 300]

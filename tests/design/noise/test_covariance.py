@@ -54,6 +54,7 @@ def covered(level, moves, name, draws):
     return inside
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TRUTHS)
 def test_intervals_hold_the_truth(name, monkeypatch):
     """Coarsely computed, in nearly all of a few draws: fewer than 3 of 5 have a probability of one in a thousand."""

@@ -343,6 +343,7 @@ def test_ten_million_draws_fit_the_law(epsilon, sensitivity, reach):
     assert p_value(noise.sample(10**7), noise, reach) > 1e-6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dimension", [1, 2, 3])
 def test_points_fit_the_law(dimension):
     """Layers by inversion of the tail, and points uniform on their layer."""

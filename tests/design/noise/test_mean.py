@@ -32,6 +32,8 @@ def test_first_order_error_of_the_theory(m, value):
     assert float(chances @ np.abs((1 - m) * x - m * y)) == pytest.approx(value, abs=1e-9)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("m", [0.0, 0.1, 0.3, 0.5, 0.9])
 @pytest.mark.parametrize(
     "law",
     [
@@ -42,25 +44,24 @@ def test_first_order_error_of_the_theory(m, value):
         best_vector(Lattice(2, "any", 3, 0, 900), um.GaussianDP(1)).mechanism.noise,
     ],
 )
-def test_losses_are_averages_over_all_means(law):
+def test_losses_are_those_of_listed_noise(law, m):
     x, y, chances = listed(law, 60)
-    shares = (np.arange(2000) + 0.5) / 2000
-    errors = [np.abs((1 - m) * x - m * y) for m in shares[::10]]
-    found = mean_losses(NoisyVector(law), 7, 3)
-    assert found["absolute"] == pytest.approx(np.mean([chances @ e for e in errors]) / 7, rel=2e-4)
-    assert found["squared"] == pytest.approx(np.mean([chances @ e**2 for e in errors]) / 49, rel=2e-4)
+    errors, found = np.abs((1 - m) * x - m * y), mean_losses(NoisyVector(law), m)
+    assert found["absolute"] == pytest.approx(chances @ errors, rel=2e-3)
+    assert found["squared"] == pytest.approx(chances @ errors**2, rel=2e-3)
 
 
-def test_width_over_epsilon_times_five_sixths():
-    """For a wide range, E = 5/6 W/(epsilon n), against a sum and a count at half of epsilon each."""
-    space, rows = Lattice(2, "any", 1000, 0, 10**9), 10**6
-    for epsilon, factor in (("0.1", 1), ("1", 1)):
-        found = mean_losses(best_vector(space, um.PureDP(epsilon)).mechanism, rows, 1000)["absolute"]
-        assert found <= 5 / 6 * 1000 / float(epsilon) / rows * factor
-        assert found >= 5 / 6 * 1000 / float(epsilon) / rows * 0.99
-        others = mean_alternatives(space, um.PureDP(epsilon), rows, 1000)
+def test_width_over_epsilon_and_three_quarters_of_it():
+    """For a wide range, E = W/(epsilon n) at an end and 3/4 of that in the middle, against a sum and a count."""
+    space = Lattice(2, "any", 1000, 0, 10**9)
+    for epsilon in ("0.1", "1"):
+        mechanism = best_vector(space, um.PureDP(epsilon)).mechanism
+        largest, least = (mean_losses(mechanism, m)["absolute"] * float(epsilon) / 1000 for m in (0, 0.5))
+        assert 0.98 < largest <= 1
+        assert 0.74 < least <= 0.752
+        others = mean_alternatives(space, um.PureDP(epsilon), 1000)
         assert set(others) == {"Laplace", "geometric", "Gaussian, delta = 1e-06"}
-        assert all(found < 0.72 * other["absolute"] for other in others.values())
+        assert all(largest * 1000 / float(epsilon) < 0.72 * other["absolute"] for other in others.values())
 
 
 @pytest.mark.parametrize("level", [um.PureDP(1), um.GaussianDP(1), um.ZCDP("0.5"), um.ApproxDP(1, "1e-6")], ids=str)
@@ -68,18 +69,17 @@ def test_alternatives_are_not_better(level):
     for moves in ("any", "exchange"):
         space = Lattice(2, moves, 50, 0, 50_000)
         for loss in ("absolute", "squared"):
-            ours = mean_losses(best_vector(space, level, loss).mechanism, 1000, 50)[loss]
-            others = mean_alternatives(space, level, 1000, 50)
+            ours = mean_losses(best_vector(space, level, loss).mechanism, 0)[loss]
+            others = mean_alternatives(space, level, 50)
             assert others
             assert all(ours <= other[loss] * (1 + 1e-3) for other in others.values()), (moves, loss, ours, others)
 
 
 def test_alternatives_by_simulation():
-    """Sum around the middle and count, Laplace noise at half of epsilon each, every mean as likely."""
-    rng = np.random.default_rng(5)
-    c, n = rng.uniform(-25, 25, 400_000), 400_000
-    errors = rng.laplace(0, 25 / 0.5, n) - c * rng.laplace(0, 1 / 0.5, n)
-    found = mean_alternatives(Lattice(2, "any", 50, 0, 5000), um.PureDP(1), 1, 50)["Laplace"]
+    """Sum around the middle and count, Laplace noise at half of epsilon each, all values at one end."""
+    rng, n = np.random.default_rng(5), 400_000
+    errors = rng.laplace(0, 25 / 0.5, n) - 25 * rng.laplace(0, 1 / 0.5, n)
+    found = mean_alternatives(Lattice(2, "any", 50, 0, 5000), um.PureDP(1), 50)["Laplace"]
     assert found["absolute"] == pytest.approx(np.abs(errors).mean(), rel=0.01)
     assert found["squared"] == pytest.approx((errors**2).mean(), rel=0.03)
 

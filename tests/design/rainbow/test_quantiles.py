@@ -1,10 +1,10 @@
 """Quantiles: known losses, many candidates quickly, and intervals that cover."""
 
-import time
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles.pace import within
 
 import utmost as um
 from utmost.design.rainbow import best_quantile, best_winner, choice_facts
@@ -30,6 +30,7 @@ def test_nearest_loses_what_is_known(neighbours, loss, before, now):
     assert best.verify()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 @pytest.mark.parametrize("epsilon", ["0.5", "0.8", "2"])
 def test_three_candidates_have_a_formula_of_their_own(neighbours, epsilon):
@@ -61,9 +62,8 @@ def test_steps_are_zero_at_the_quantile_alone_and_move_by_one():
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 def test_hundreds_of_candidates_take_no_time(neighbours):
     """199 candidates once took 25 s; a busy machine gets some slack."""
-    begun = time.process_time()
-    best = best_quantile(Tallies(199, 20_000, neighbours), 0.5, range(199), 1.0)
-    assert time.process_time() - begun < 4
+    with within(4):
+        best = best_quantile(Tallies(199, 20_000, neighbours), 0.5, range(199), 1.0)
     compared = choice_facts(best).compared
     assert best.value <= min(by["absolute"].value for by in compared.values())
     assert best.certificate.method == "geometric noisy max"

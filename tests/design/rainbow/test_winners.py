@@ -274,6 +274,7 @@ def test_never_worse_than_what_was_released_before(neighbours, loss):
         assert best.verify()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 @pytest.mark.parametrize(("cells", "epsilon"), [(3, 0.1), (10, 1.0), (10, 0.2), (4, 3.0)])
 def test_twenty_thousand_rows_are_within_one_percent(neighbours, cells, epsilon):
@@ -435,6 +436,7 @@ def test_the_bound_of_shortfall_is_below_the_sum_over_all_chains(neighbours, siz
     assert shortfall_bound(tallies, um.PureDP(str(epsilon))) <= least / seen + 1e-12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 @pytest.mark.parametrize(("cells", "epsilon"), [(3, "0.1"), (10, "1")])
 def test_shortfall_of_twenty_thousand_rows_is_within_one_percent(neighbours, cells, epsilon):

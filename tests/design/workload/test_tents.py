@@ -59,6 +59,7 @@ def test_whole_weights_are_as_they_are_stated(wanted):
         assert spread == pytest.approx(dense_variance(matrix.astype(float), wanted) / wanted_numbers(21, wanted))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("m", "cells", "tree", "strategy"),
     [

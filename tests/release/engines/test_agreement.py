@@ -49,9 +49,9 @@ def test_random_conditions_are_true_and_false_of_the_same_rows(both):
 
 def test_random_expressions_are_the_same_numbers(both, tmp_path):
     """Arithmetic, CASE, days and letters: in PostgreSQL, a frame and a Parquet file, with nobody's row a failure."""
-    assert differing(both[:2], 3, 100, make=random_computed) == []
+    assert differing(both[:2], 3, 50, make=random_computed) == []
     parquet.write_table(as_frame(both[2]), tmp_path / "rows.parquet")
-    assert differing((both[0], engines.open_table(tmp_path / "rows.parquet")), 4, 60, make=random_computed) == []
+    assert differing((both[0], engines.open_table(tmp_path / "rows.parquet")), 4, 30, make=random_computed) == []
 
 
 @pytest.mark.long

@@ -47,8 +47,12 @@ def trial(spark, tmp_path_factory):
         yield Trial(*frames, ROWS, channels)
 
 
-def numbered():
-    return [pytest.param(name, i, id=name) for i, name in enumerate(COLUMNS)]
+QUICK = ("int8", "float64", "string", "timestamp[us]")
+"""The types of `make test`; a question takes Spark a second."""
+
+
+def numbered(marks=()):
+    return [pytest.param(name, i, id=name, marks=[] if name in QUICK else marks) for i, name in enumerate(COLUMNS)]
 
 
 def examine(trial, name, step, first):
@@ -58,7 +62,7 @@ def examine(trial, name, step, first):
     assert not found, f"{len(found)} questions about {name}:\n" + "\n".join(found)
 
 
-@pytest.mark.parametrize(("name", "i"), numbered())
+@pytest.mark.parametrize(("name", "i"), numbered(marks=pytest.mark.long))
 def test_every_type(trial, name, i):
     """Every 40th question, and every 20th condition, others of each type: one takes a second."""
     examine(trial, name, 40, 7 * i)
@@ -70,7 +74,7 @@ def test_every_question(trial, name, i):
     examine(trial, name, 1, i)
 
 
-@pytest.mark.parametrize("on", [True, False], ids=["ansi", "not ansi"])
+@pytest.mark.parametrize("on", [True, pytest.param(False, marks=pytest.mark.long)], ids=["ansi", "not ansi"])
 def test_narrow_integers_do_not_overflow(spark, tmp_path, on):
     """With ANSI rules an overflow would fail, without them it would wrap."""
     frames = []

@@ -192,7 +192,7 @@ def by_cells(draw, column, pairs, rows_each):
         "count": (lambda s: s.count(where, LEVEL, by=cells), counted),
         "sum": (lambda s: s.sum("c", low, high, LEVEL, where=where, **at), summed),
         "mean": (lambda s: s.mean("c", low, high, LEVEL, where=where, **at), parts(1)),
-        "quantile": (lambda s: s.quantile("c", 0.5, edges, LEVEL, by=cells), None),
+        "quantile": (lambda s: s.quantile("c", 0.5, edges, LEVEL, by=cells, loss="absolute"), None),
         "majority": (lambda s: s.majority("c IS NOT NULL AND ill", LEVEL, by=cells), None),
         "found cells": (lambda s: s.count("c IS NOT NULL", um.ApproxDP(500, "0.001"), by=um.discover("cell")), None),
         "values": (lambda s: s.count(where, LEVEL, by=_with(cells, "c", column.public)), groups),

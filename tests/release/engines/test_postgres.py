@@ -539,3 +539,21 @@ def test_exclusive_or(server):
     for where in (lambda t: (t.a ^ t.b) ^ t.c, lambda t: t.a ^ (t.b ^ t.c), lambda t: ~((t.a ^ t.b) ^ t.c)):
         asked = count(setting, where, 1, "rows", "absolute", None)
         assert asked.point(asked.statement(SECRET)) == {"count": 4}
+
+
+@pytest.mark.long
+def test_texts_too_long_for_postgres(server):
+    """Texts of which PostgreSQL cannot change all letters, or that it cannot join, make no question fail."""
+    connection, url = server
+    connection.execute("CREATE TABLE long (who bigint, s text, t text)")
+    connection.execute("INSERT INTO long SELECT 1, repeat('x', 550000000)")
+    connection.execute("UPDATE long SET t = repeat('y', 550000000)")
+    connection.execute("INSERT INTO long VALUES (1, 'A', 'b')")
+    try:
+        for unit in (um.rows(), um.people("who", rows_each=1)):
+            s = um.Session(f"{url}#long", "d", unit, "add-remove", budget=1)
+            question = s.plan.count("lower(s) = 'a' OR t IS NOT NULL", 1).question
+            found = s.source.found(question.statement(s.source, SECRET))
+            assert question.point(found) == (2 if unit.id is None else 1)
+    finally:
+        connection.execute("DROP TABLE long")

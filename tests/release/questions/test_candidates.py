@@ -34,7 +34,7 @@ def test_a_plan_states_the_average_and_worst_of_all_tallies(neighbours, rows_eac
     for loss, plan in {
         "zero-one": s.plan.plurality("town", ["a", "b", "c"], 1),
         "shortfall": s.plan.plurality("town", ["a", "b", "c"], um.GaussianDP(1), loss="shortfall"),
-        "absolute": s.plan.quantile("x", Fraction(9, 10), [0, 1, 2], 1),
+        "absolute": s.plan.quantile("x", Fraction(9, 10), [0, 1, 2], 1, loss="absolute"),
         "rank": s.plan.quantile("x", Fraction(1, 2), [0, 1, 2], um.ApproxDP(1, "0.001"), loss="rank"),
     }.items():
         law = plan.solution.mechanism
@@ -78,6 +78,7 @@ def test_a_delta_never_makes_an_answer_worse(most, delta):
     s = opened(most)
     for ask in (
         lambda level: s.plan.plurality("town", list("abcd"), level),
+        lambda level: s.plan.quantile("x", 0.5, [1, 2, 3, 4], level, loss="absolute"),
         lambda level: s.plan.quantile("x", 0.5, [1, 2, 3, 4], level),
     ):
         pure, granted = ask(1), ask(um.ApproxDP(1, delta))
@@ -100,7 +101,7 @@ def test_the_proof_names_what_was_compared_and_what_is_implied():
 
 
 def test_estimates_are_said_to_be():
-    plan = opened(25_000).plan.quantile("x", 0.5, [1, 2, 3, 4], 1)
+    plan = opened(25_000).plan.quantile("x", 0.5, [1, 2, 3, 4], 1, loss="absolute")
     assert plan.accuracy["before"]["standard_error"] > 0
     assert "on average (estimated, standard error" in str(plan)
     assert "estimated" not in str(opened(25_000).plan.plurality("town", ["a", "b"], 1))

@@ -168,14 +168,15 @@ def test_shares_of_levels():
 
 
 @pytest.mark.parametrize("unit", [um.rows(at_most=50), um.people("who", rows_each=2, at_most=30)])
-@pytest.mark.parametrize("kind", ["majority", "threshold", "quantile"])
+@pytest.mark.parametrize("kind", ["majority", "threshold", "quantile", "ranks"])
 def test_reports_prove_themselves(kind, unit, tmp_path):
     """And forged ones do not: another answer, another level of a step."""
     s = um.Session(people(40), "t", unit, "replace", 10)
     ask = {
         "majority": lambda s: s.majority("age > 50", 1, by=KEYS),
         "threshold": lambda s: s.threshold(None, 10, 1, by=KEYS),
-        "quantile": lambda s: s.quantile("age", 0.5, [0, 50, 100], 1, by=KEYS),
+        "quantile": lambda s: s.quantile("age", 0.5, [0, 50, 100], 1, by=KEYS, loss="absolute"),
+        "ranks": lambda s: s.quantile("age", 0.5, [0, 50, 100], 1, by=KEYS),
     }[kind]
     assert "by town" in str(ask(s.plan))
     answer = ask(s)
@@ -193,7 +194,8 @@ def test_reports_prove_themselves(kind, unit, tmp_path):
         forged = json.loads(json.dumps(content))
         if forge == "released":
             old = forged["released"][name][0]
-            forged["released"][name][0] = not old if kind != "quantile" else (old + 1) % 3
+            others = {"quantile": lambda place: (place + 1) % 3, "ranks": lambda at: [[(at[0][0] + 1) % 3, 0, 2]]}
+            forged["released"][name][0] = others.get(kind, lambda yes: not yes)(old)
         elif forge == "unit":
             forged["neighbours"] = "add-remove"
         elif forge == "short":

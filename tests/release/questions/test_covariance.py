@@ -62,7 +62,8 @@ def test_reports_prove_themselves(tmp_path):
     s = um.Session(table, "d", um.people("who", rows_each=2, at_most=1000), "replace", budget=5)
     answer = s.covariance("x", "y", (0, 50), (0, 40), privacy=1)
     assert answer.question.words == (
-        "How do x, values cut to 0..50, and y, values cut to 0..40, vary together, of at most 2 rows per who?"
+        "How do x, values cut to 0..50, and y, values cut to 0..40, vary together, of at most 2 rows per who "
+        "chosen before any condition?"
     )
     answer.report(tmp_path / "page.html")
     ((again, found),) = load_answers(tmp_path / "page.json")
@@ -80,7 +81,7 @@ def test_reports_prove_themselves(tmp_path):
         (("x", "n", (0, 0), (0, 1)), "give a range of values"),
         (("x", "n", (3, 3), (0, 1)), "holds 3 alone, so nothing varies"),
         (("x", "n", 5, (0, 1)), "x_range is 5; give the public range of values as a pair"),
-        (("x", "n", (0, 10**5), (0, 10**5)), "at most 2\\^24 together"),
+        (("x", "n", (0, 99_991), (0, 99_989)), "squared: at most 2\\^24"),
         (("x", "nn", (0, 1), (0, 1)), "there is no column 'nn'"),
     ],
 )
@@ -88,5 +89,5 @@ def test_wrong_ranges_are_refused_before_the_spend(arguments, said):
     """Each by an error with what to change; nothing is charged."""
     s = um.Session(as_table([]), "x", um.rows(at_most=9), "add-remove", budget=1)
     with pytest.raises(InvalidInput, match=said):
-        s.covariance(*arguments, privacy=1)
+        s.covariance(*arguments, privacy=1, x_grid=1, y_grid=1)
     assert not s.account.entries()

@@ -102,9 +102,14 @@ def test_variances_are_those_of_draws():
     zero = question.point(
         {"count": np.zeros(sum(np.prod([question.shape[i] for i in e]) for e in question.read), dtype=np.int64)}
     )
-    squares = [np.mean([float(n) ** 2 for n in question.value(question.draw(zero)).values()]) for _ in range(200)]
-    assert np.mean(squares) == pytest.approx(question.average, abs=5 * np.std(squares) / 14)
-    assert question.accuracy.average < question.losses["each table at an equal share"]["squared"]
+    draws = np.array([[float(n) for n in question.value(question.draw(zero)).values()] for _ in range(200)])
+    squares, sizes = np.square(draws).mean(axis=1), np.abs(draws).mean(axis=1)
+    before, even = question.accuracy, question.losses["each table at an equal share"]
+    assert np.mean(squares) == pytest.approx(before.squared[0], abs=5 * np.std(squares) / 14)
+    assert np.mean(sizes) == pytest.approx(before.average, abs=5 * np.std(sizes) / 14)
+    assert before.loss == "absolute"
+    assert before.average < even["absolute"]
+    assert before.squared[0] < even["squared"]
 
 
 def test_a_report_proves_itself_in_a_fresh_process(tmp_path):
@@ -129,6 +134,20 @@ def test_a_report_proves_itself_in_a_fresh_process(tmp_path):
     one["question"]["tables"] = one["question"]["tables"][:2]
     path.write_text(json.dumps(content))
     assert not load_answers(path)[0][1]
+
+
+@pytest.mark.parametrize("level", [um.PureDP(1), um.GaussianDP(1), um.ZCDP("0.5")], ids=str)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("of", [0, 1, 2])
+def test_tables_without_a_limit_of_rows_are_answered(level, neighbours, of):
+    """A total that is released beside tables once stopped the answer after its charge, where no at_most was given."""
+    table = pyarrow.table({"a": ["x", "y", "y", "x"] * 30, "b": [1, 2, 3] * 40})
+    s = um.Session(table, "d", um.rows(), neighbours, budget=level)
+    by = um.keys(a=["x", "y"], b=[1, 2, 3])
+    tables = [(), ("a",), ("b",)] if of == 0 else of
+    answer = s.marginals(by, tables, level)
+    assert answer.verify()
+    assert s.spent
 
 
 def test_the_same_question_is_answered_once():

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pyarrow
@@ -15,6 +16,7 @@ from oracles.tables import UNITS, as_table, neighbour_of, tables
 
 import utmost as um
 from utmost.errors import InvalidInput
+from utmost.mechanism.carried import CarriedLaw
 from utmost.mechanism.strategies import prefix_weights
 from utmost.release import engines
 from utmost.release.conditions.relations import Relation
@@ -145,7 +147,9 @@ def test_cumulative_counts_against_python(listed):
     found = [x for _, x, _, _ in listed if x is not None and not math.isnan(x)]
     assert np.cumsum(cells).tolist() == [sum(x <= edge for x in found) for edge in edges]
     people = Counter(who for who, x, _, _ in listed if who is not None and x is not None and x <= 9.5)
-    setting = Setting(engines.open_table(as_table(listed)), um.people("id", rows_each=2, at_most=50), "add-remove")
+    setting = Setting(
+        engines.open_table(as_table(listed)), um.people("id", 2, at_most=50, truncate="question"), "add-remove"
+    )
     assert sum(cdf(setting, "x", edges, 1).private_point(SECRET)) == sum(min(2, k) for k in people.values())
 
 
@@ -185,3 +189,23 @@ def test_the_command_asks_it(tmp_path):
     wrong = release_command(tmp_path, "--cdf", "age", "--edges", "20,x", "--privacy", 1, "--plan")
     assert wrong.returncode != 0
     assert "--edges 20,40,60" in wrong.stderr
+
+
+@pytest.mark.parametrize(("rows_each", "epsilon"), [(575, "0.5"), (100, "0.1"), (575, "0.001")])
+def test_people_with_many_rows_are_answered_though_the_noise_is_wide(rows_each, epsilon):
+    """Where the mean size of errors takes too long to be listed exactly, the variance is bounded instead."""
+    table = pyarrow.table({"age": AGES, "person": [i // 4 for i in range(len(AGES))]})
+    s = um.Session(table, "d", um.people("person", rows_each=rows_each), "add-remove", budget=um.PureDP(10**6))
+    conditions = [f"age <= {age}" for age in (20, 30, 40, 50, 60, 70)]
+    for ask in (lambda on: on.cdf("age", [20, 30, 40, 50, 60, 70], epsilon), lambda on: on.counts(conditions, epsilon)):
+        plan, answer = ask(s.plan), ask(s)
+        assert len(answer.value) == len(answer.intervals) == 6
+        assert 1.5 * rows_each / float(epsilon) < plan.before.average < 5 * rows_each / float(epsilon)
+        assert answer.verify()
+        for low, high in answer.intervals.values():
+            assert 1.5 * plan.before.average < high - low < 12 * plan.before.average
+
+
+def test_noise_too_wide_to_be_listed_says_what_is_and_what_to_do():
+    with pytest.raises(InvalidInput, match=r"listed at [0-9,]+ places, and at most 524,288 are; give a larger epsilon"):
+        _ = CarriedLaw(Fraction(9999, 10_000), (0, 0, 0)).absolute_errors

@@ -87,7 +87,6 @@ def test_reports_prove_themselves(tmp_path):
         ({"q": [0.5], "candidates": [3, 1]}, "increasing order"),
         ({"q": [0.5], "prior": {}}, "one of them"),
         ({"q": [0.5], "loss": "zero-one"}, "one of them"),
-        ({"q": [0.5], "by": um.keys(who=["p1"])}, "one of them"),
         ({"q": [0.5], "column": "who"}, "not numbers"),
     ],
 )

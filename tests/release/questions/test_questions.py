@@ -239,7 +239,7 @@ def test_values_of_enums_ask_what_plain_ones_ask():
         {"town": ["ash"] * 7 + ["briar"] * 3, "n": [1] * 6 + [2] * 4, "id": [str(i) for i in range(10)]}
     )
     unit = um.people(Loud("id"), rows_each=np.int64(1), at_most=Few.TWO * 10)
-    assert str(unit) == "people by 'id', 1 row each, at most 20"
+    assert str(unit) == "people by 'id', 1 row each, chosen before any condition, at most 20"
 
     def every(setting, text, number):
         t, n = text, number

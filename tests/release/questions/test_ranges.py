@@ -55,9 +55,13 @@ def test_variances_and_intervals_are_as_stated(level):
     rows = padded[end] - padded[start]
     assert wanted_weights(space, "ranges") == pytest.approx(rows, abs=1e-9)
     errors = noise.draw(4000).astype(float) @ rows.T
-    assert np.square(errors).mean() == pytest.approx(question.average, rel=0.1)
+    before = question.before()
+    assert np.square(errors).mean() == pytest.approx(before.squared[0], rel=0.1)
+    assert np.abs(errors).mean() == pytest.approx(before.average, rel=0.05)
+    assert question.average == before.average
+    assert np.abs(errors).mean(axis=0).max() == pytest.approx(before.worst, rel=0.1)
     assert np.square(rows).sum(axis=1) == pytest.approx(spreads(space, "ranges"))
-    assert question.before().worst == pytest.approx(noise.mean("squared") * np.square(rows).sum(axis=1).max())
+    assert before.squared[1] == pytest.approx(noise.mean("squared") * np.square(rows).sum(axis=1).max())
     released = question.released(np.zeros(space.dimension, dtype=int))
     halves = np.array([ends[1] for ends in question.after(released).intervals.values()])
     inside = (np.abs(errors) <= halves).mean(axis=0)
@@ -83,7 +87,7 @@ def test_asked_planned_reported(tmp_path):
     """A plan has a bound and a gap; a report proves itself and a forged one does not."""
     s = opened()
     plan = s.plan.ranges("x", EDGES, um.GaussianDP(1))
-    assert 0 < plan.question.solution.certificate.bound < plan.before.average
+    assert 0 < plan.question.solution.certificate.bound < plan.before.squared[0]
     assert "noise on every range" in plan.details["compared"]
     answer = s.ranges("x", um.bins(0, 60, 5), um.GaussianDP(1))
     assert answer.verify()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from utmost.errors import TooLarge
-from utmost.mechanism.lattice import BallLaw, most_slack
+from utmost.mechanism.lattice import MOST_PERIOD, BallLaw, most_slack
 from utmost.mechanism.moves import norm_of_moves
 from utmost.privacy import ApproxDP
 from utmost.privacy.level import decay_above
@@ -36,7 +36,7 @@ def ball_laws(
     assert reach is not None
     if shape != "any" or reach <= 1:
         yield best_slack(BallLaw(shape, space.dimension, decay_above(pure, reach)), loss, slack, limit)
-    if reach > 1 and space.dimension <= MOST_STEPPED:
+    if 1 < reach <= MOST_PERIOD and space.dimension <= MOST_STEPPED:
         try:
             stepped = best_upper(BallLaw(shape, space.dimension, decay_above(pure), reach), loss)
             yield best_slack(stepped, loss, slack, limit)

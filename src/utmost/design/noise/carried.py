@@ -161,7 +161,8 @@ def _moved(widths: tuple[int, ...], loses: Callable[[tuple[int, ...]], float], s
 def stated_nested(cells: Lattice, mechanism: Any, level: Level) -> Solution | None:
     """Noise on the cells between nested counts as a solution with its flow, for the mean absolute error of a count.
 
-    None where no flow is looked for: at levels that are not pure, where rows are replaced, and for other noise.
+    None where no flow is looked for: at levels that are not pure, where rows are replaced, for other noise, and for
+    noise too wide for its errors to be listed, such as at epsilon 1/2 where a person has 575 rows.
 
     Examples
     --------
@@ -173,7 +174,7 @@ def stated_nested(cells: Lattice, mechanism: Any, level: Level) -> Solution | No
     """
     law = as_carried(mechanism)
     pure = isinstance(level, ApproxDP) and level.delta == 0 and 0 < level.log_growth < math.inf
-    if law is None or not pure or cells.moves != "any" or cells.reach < 1:
+    if law is None or not law.is_narrow or not pure or cells.moves != "any" or cells.reach < 1:
         return None
     problem = Problem("number.nested", cells, level, {"loss": "absolute"})
     evidence = _evidence(cells, level, lambda each: proved_bound(problem, each))
@@ -190,7 +191,7 @@ def _evidence(cells: Lattice, level: Any, proved: Callable[[dict[str, Any]], flo
     d = min(cells.dimension, max(NEAR))
     steps = max(1, math.ceil(FINEST[d] / level.log_growth - 1e-9))
     epsilon = steps * level.log_growth
-    if epsilon > 15 or cells.upper - cells.lower < 8 * steps * cells.reach:
+    if epsilon > 15 or cells.width < 8 * steps * cells.reach:
         return {}
     law = best_carried(Lattice(d, "any", 1, 0, 1), PureDP(epsilon))
     law = law or CarriedLaw(decay_above(PureDP(epsilon)), (0,) * (d - 1))

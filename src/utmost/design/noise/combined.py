@@ -10,6 +10,7 @@ Either way every noise is moved by less than is added to the limit, so a limit i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +24,8 @@ from utmost.mechanism.lattice import BallLaw, IndependentLaw
 
 CELLS, BINS, FINE = 1024, 50, 4096
 """Cells of the grid that scaled noises are put on; blocks of one noise of a ball, to each side; bins of their sums."""
+NODES = 64
+"""At how many places an integral is taken."""
 LEFT_OUT = 1e-9
 """The probability of noises beyond the grid, which counts as exceeding."""
 
@@ -49,10 +52,32 @@ def limits(law: Any, weights: Floats, confidence: float) -> Floats:
 
 
 def expected(law: Any, weights: Floats) -> dict[str, float]:
-    """The mean of |c·N| and of its square, as the losses "absolute" and "squared"."""
+    """The mean of |c·N| and of its square, as the losses "absolute" and "squared"; of one noise alone, its own."""
+    used = [float(weight) for weight in weights if weight]
+    if len(used) == 1:
+        return {loss: abs(used[0]) ** power * law.mean(loss) for loss, power in (("absolute", 1), ("squared", 2))}
     sizes, chances, _ = _sizes(law, np.asarray(weights, dtype=float))
     whole = float(chances.sum())
     return {"absolute": float(sizes @ chances) / whole, "squared": float(sizes**2 @ chances) / whole}
+
+
+def laplace_losses(scales: Sequence[float]) -> dict[str, float]:
+    """The mean of |S| and of S^2, S a sum of independent Laplace noises of these scales.
+
+    E|S| is 2/pi times the integral of (1 - f(t))/t^2 over t > 0, f the product of 1/(1 + (scale t)^2); with
+    t = v/(1 - v) times one over the largest scale, that of (1 - f)/v^2 over v from 0 to 1, by Gauss's rule.
+
+    Examples
+    --------
+    >>> [round(laplace_losses(scales)["absolute"], 9) for scales in ([2], [1, 1], [1, 1, 1, 1])]
+    [2.0, 1.5, 2.1875]
+    """
+    largest, squares = max(scales), [2 * scale**2 for scale in scales]
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    v = (1 + nodes) / 2
+    product = np.prod([1 / (1 + (scale / largest * v / (1 - v)) ** 2) for scale in scales], axis=0)
+    absolute = largest / np.pi * float(weights @ ((1 - product) / v**2))
+    return {"absolute": absolute, "squared": sum(squares)}
 
 
 def _limit(sizes: Floats, chances: Floats, spare: float, confidence: float) -> float:
@@ -114,10 +139,10 @@ def _blocks(law: BallLaw) -> tuple[Floats, Floats, NDArray[Any]]:
     """The middles of blocks of one noise, half their widths, and the probabilities of blocks of three."""
     beyond = 1e-4
     far = law.half_width(1 - beyond)
-    edges = np.unique(np.round(np.linspace(1, far + 1, BINS + 1))).astype(np.int64)
+    edges = np.unique(np.round(np.linspace(1, float(far + 1), BINS + 1)))  # whole numbers, beyond 64 bits as well
     one = (edges[:-1] + edges[1:] - 1) / 2
     middles = np.concatenate([-one[::-1], [0.0], one])
-    counts = np.diff(edges).astype(float)
+    counts = np.diff(edges)
     counts = np.concatenate([counts[::-1], [1.0], counts])
     up, down = np.maximum(middles, 0), np.maximum(-middles, 0)
     positive, negative = (side[:, None, None] + side[None, :, None] + side[None, None, :] for side in (up, down))

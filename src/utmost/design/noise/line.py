@@ -71,7 +71,8 @@ def best_on_line(
     prior : sequence of probabilities, optional
         How likely each point of the line is, in order; None is uniform.
     unbiased : bool
-        Release the number with noise of mean 0 and nothing else: not the best guess, and not cut off at the ends.
+        Release the number with noise of mean 0 and nothing else: not the best guess, and not cut off at the ends. So
+        it is on an unbounded line, `Line(None, None, reach)`, where no mechanism at all has a smaller worst loss.
 
     Returns
     -------
@@ -85,11 +86,15 @@ def best_on_line(
     >>> count = best_on_line(Line(0, 1000, 1), 1.0)
     >>> round(count.value, 6), count.certificate.claim, bool(count.verify())
     (0.849573, 'theorem', True)
+    >>> anywhere = best_on_line(Line(None, None, 1), 1.0)
+    >>> round(anywhere.value, 6), anywhere.certificate.claim, bool(anywhere.verify())
+    (0.850918, 'theorem', True)
     >>> total = best_on_line(Line(0, 100_000, 5), 1.0)
     >>> print(f"{total.value:.4f} >= {total.certificate.bound:.4f}")
     4.7859 >= 4.7857
     """
     level, loss, weights = as_level(level), require_line_loss(loss), line_prior(line, prior)
+    unbiased = unbiased or not line.bounded
     if weights is None:
         return _uniform(line, level, loss, unbiased)
     mechanism, prices = _best(line, level, loss, weights, unbiased)
@@ -108,6 +113,7 @@ def sketch_on_line(line: Line, level: Level, loss: str, prior: Any = None, unbia
     >>> bool(0.99 * sketch.value < found.value <= sketch.value), sketch.certificate.claim
     (True, 'unproved')
     """
+    unbiased = unbiased or not line.bounded
     if unbiased or (prior is None and line.points >= LONG):
         mechanism: LineMechanism = NoisyLine(line, _best_noise(line, level, loss), loss, prior, "none")
     else:

@@ -3,7 +3,7 @@
 A value u above the lower end of a range of width W moves (R, Q) by (u, W - u): by W in all, wherever it lies. The share
 m = R/(R + Q) says where in its range the mean is. With noise (X, Y) it is off by ((1 - m) X - m Y)/(R + Q) to first
 order, and (1 - m)(R + X) - m (Q + Y) = (1 - m) X - m Y exactly: so the shares m for which this is not unusually large
-are a confidence set (Fieller 1954), whatever the table holds.
+are a confidence set (Fieller 1954), for every table whose sums are not clamped.
 """
 
 from __future__ import annotations
@@ -18,58 +18,62 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from utmost.design.noise.combined import expected, laplace_losses
 from utmost.design.noise.vectors import gaussian_law
 from utmost.errors import InvalidInput
 from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
-from utmost.mechanism.lattice import BallLaw, GeometricLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.lattice import BallLaw, IndependentLaw, NoisyVector
+from utmost.mechanism.moves import straightness
 from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level
 from utmost.space.integers import Lattice, Moves
 
-BINS, SHARES, LISTED, NODES = 100, 32, 1500, 48
-"""Into how many bins the size of one noise is cut, and the shares, for intervals; bins of one law, for expectations,
-and at how many places integrals are taken."""
+BINS, SHARES, LISTED = 100, 32, 1500
+"""Into how many bins the size of one noise is cut, and the shares, for intervals; bins of one law, for expectations."""
+NEARLY_ALL = 0.9999
+"""The probability of the noises whose blocks expectations are taken of."""
+FEW_LISTED = 200
+"""Bins of a law whose tails take long: right to half a percent."""
 DELTA = 1e-6
 
 
-def mean_losses(mechanism: NoisyVector, rows: float, width: int) -> dict[str, float]:
-    """The expected losses of the mean, in steps of the grid, if every unit has a value and every mean is as likely.
+def mean_losses(mechanism: NoisyVector, m: float) -> dict[str, float]:
+    """The expected losses of a mean that lies at the share m of its range, in steps, times the rows (or their square).
 
-    To first order: the average over m of E|(1-m)X - mY| / rows, and of its square. For two noises x, y of one sign the
-    average of |(1-m)x - my| is (|x| + |y|)/2 - |xy|/(|x| + |y|), for others the first term alone; for squares it is
-    (x^2 + y^2 - xy)/3. Where one noise is on the sums of several means, what is returned is at least that: E|X| / rows,
-    and E X^2 / rows^2, since |(1-m)X - mY| is on average no larger than one noise.
+    To first order E|(1-m)X - mY| and E((1-m)X - mY)^2, whatever the width is: the error of the share is W times smaller
+    than that of R, and the mean's W times larger. Both are convex in m and the same at 1 - m: least at m = 1/2, and
+    largest at an end, where one noise is all of the error. Squares are (1-m)^2 EX^2 + m^2 EY^2 - 2m(1-m) EXY. Where one
+    noise is on the sums of several means, the two of one mean are taken as independent, which they nearly are.
 
     Parameters
     ----------
     mechanism : the noise of R and Q
-    rows : how many units there are
-    width : of the range, in steps; the error of the share is W times smaller than that of R, and the mean's W times
-        larger, so it cancels
+    m : a share of the range, from 0 to 1
 
     Examples
     --------
     >>> from utmost.design.noise.vectors import best_vector
     >>> from utmost.privacy import PureDP
-    >>> found = best_vector(Lattice(2, "any", 10, 0, 10_000), PureDP(1))
-    >>> round(mean_losses(found.mechanism, 1000, 10)["absolute"], 6)
-    0.008272
+    >>> found = best_vector(Lattice(2, "any", 10, 0, 10_000), PureDP(1)).mechanism
+    >>> [round(mean_losses(found, m)["absolute"], 2) for m in (0, 0.25, 0.5)]
+    [9.92, 8.07, 7.44]
     """
     law = of_pairs(mechanism.noise)
+    if m in (0, 1):
+        return {loss: mechanism.noise.mean(loss) for loss in ("absolute", "squared")}
+    if isinstance(law, IndependentLaw):
+        return expected(law, np.array([1 - m, -m]))
     if law is None:
-        noise = mechanism.noise
-        return {"absolute": noise.mean("absolute") / rows, "squared": noise.mean("squared") / rows**2}
-    if isinstance(law, IndependentLaw) and isinstance(law.single, GeometricLaw):
-        law = BallLaw("any", 2, law.single.decay)
-    if isinstance(law, BallLaw):
-        whole = law.total(_points)
-        together = float(law.total(_one_sign) / whole / 3)
-        product = float(law.total(_products) / whole)
+        (sizes, chances), product = _listed(mechanism.noise), 0.0
+        one, other = np.meshgrid((1 - m) * sizes, m * sizes, indexing="ij")
+        absolute = float(chances @ np.maximum(one, other) @ chances)  # of both signs, on average
     else:
-        together, product = _harmonic(*_listed(law)) / 2, 0.0
-    absolute = law.mean("absolute") - together
-    squared = (2 * law.mean("squared") - product) / 3
-    return {"absolute": absolute / rows, "squared": squared / rows**2}
+        places, _, masses = blocks_of_pair(law, NEARLY_ALL)
+        one, other = np.meshgrid((1 - m) * places, m * places, indexing="ij")
+        absolute = float(np.sum(masses * np.abs(one - other)) / masses.sum())
+        product = float(law.total(_products) / law.total(_points))
+    of_squares = (m * m + (1 - m) ** 2) * mechanism.noise.mean("squared")
+    return {"absolute": absolute, "squared": of_squares - 2 * m * (1 - m) * product}
 
 
 def mean_interval(mechanism: NoisyVector, above: int, below: int, confidence: Number = 0.95) -> tuple[float, float]:
@@ -122,30 +126,31 @@ def mean_intervals(
     return np.where(none, nearest, first), np.where(none, nearest, last)
 
 
-def mean_alternatives(space: Lattice, level: Level, rows: float, width: int) -> dict[str, dict[str, float]]:
-    """The expected losses of the usual way, in steps: a sum around the middle and a count, each with half of the level.
+def mean_alternatives(space: Lattice, level: Level, width: int) -> dict[str, dict[str, float]]:
+    """The largest expected losses of the usual way, in steps, times the rows: a sum around the middle and a count.
 
+    Each has half of the level. The mean is off by (X - cY)/rows where it lies c from the middle, most at an end.
     Gaussian noise is rounded to whole numbers, which adds 1/12 to its variance.
 
     Parameters
     ----------
     space : the vectors (R, Q): its moves say whether rows come and go or are replaced
     level : of both together
-    rows : how many units there are
     width : of the range, in steps
     """
-    each = space.reach / width
+    each, half = space.reach / width, width / 2
     reach = each * width * (0.5 if space.moves == "any" else 1.0)
-    found: dict[str, tuple[float, float]] = {}
+    found: dict[str, dict[str, float]] = {}
     if isinstance(level, ApproxDP) and 0 < level.log_growth < math.inf:
-        half = level.log_growth / 2
-        found["Laplace"] = _laplace(reach / half, each / half, width / 2)
-        found["geometric"] = _geometric(half / reach, half / each, width / 2)
-    spread = _gaussian_spread(level)
+        rate = level.log_growth / 2
+        found["Laplace"] = laplace_losses([reach / rate, half * each / rate])
+        found["geometric"] = _geometric(rate / reach, rate / each, half)
+    spread = _gaussian_spread(level) * straightness(space)
     if math.isfinite(spread):
         name = f"Gaussian, delta = {DELTA:g}" if isinstance(level, ApproxDP) and level.delta == 0 else "Gaussian"
-        found[name] = _gaussian(_rounded(spread * reach), _rounded(spread * each), width / 2)
-    return {name: {"absolute": a / rows, "squared": s / rows**2} for name, (a, s) in found.items()}
+        variance = _rounded(spread * reach) ** 2 + (half * _rounded(spread * each)) ** 2
+        found[name] = {"absolute": math.sqrt(2 / math.pi * variance), "squared": variance}
+    return found
 
 
 def of_pairs(law: Any) -> Any:
@@ -161,48 +166,34 @@ def _points(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     return 2 * s * (s + 1) + 1 if shape == "any" else 3 * s * (s + 1) + 1
 
 
-def _one_sign(shape: Moves, d: int, s: int, slack: int = 0) -> int:
-    """Three times the sum of |xy|/(|x| + |y|) over points of one sign: (n^2 - 1)/3 on the layer |x| + |y| = n."""
-    return s * (s + 1) * (2 * s + 1) // 6 - s
-
-
 def _products(shape: Moves, d: int, s: int, slack: int = 0) -> int:
     """The sum of x·y over a ball: exchanges have the whole squares of opposite signs."""
     return 0 if shape == "any" else 2 * comb(s + 2, 4) - 2 * (s * (s + 1) // 2) ** 2
 
 
-def _harmonic(sizes: Floats, chances: Floats) -> float:
-    """The mean of xy/(x + y) over two independent sizes with these chances, right to nine digits and more.
-
-    1/(x + y) is the integral of e^(-(x+y)s) over s > 0, so the mean is that of the square of E[x e^(-xs)]: by Gauss's
-    rule over v = s/(1 + s), s in units of the mean size.
-    """
-    nodes, weights = _gauss_rule(NODES)
-    mean = float(chances @ sizes)
-    if mean == 0:
-        return 0.0
-    places = (1 + nodes) / 2
-    with np.errstate(under="ignore"):
-        falls = np.exp(-np.multiply.outer(places / (1 - places) / mean, sizes)) @ (sizes * chances)
-    return float(weights @ (falls / (1 - places)) ** 2) / (2 * mean)
-
-
-@lru_cache(maxsize=1)
-def _gauss_rule(nodes: int) -> tuple[Floats, Floats]:
-    return np.polynomial.legendre.leggauss(nodes)
-
-
-def _listed(law: IndependentLaw) -> tuple[Floats, Floats]:
+def _listed(law: Any) -> tuple[Floats, Floats]:
     """The size of one noise in bins, each at its middle, and their probabilities."""
-    return _in_bins(lambda t: 2 * law.tail(t), law.half_width(1 - 10**-12) + 2)
+    return _in_bins(lambda t: 2 * law.tail(t), law.half_width(1 - 10**-12) + 2, FEW_LISTED)
 
 
-def _in_bins(beyond: Any, far: int) -> tuple[Floats, Floats]:
+def _in_bins(beyond: Any, far: int, bins: int = LISTED) -> tuple[Floats, Floats]:
     """Sizes 0, 1, 2, ... in bins by Pr[size >= t], t >= 1."""
-    edges = np.unique(np.round(np.linspace(1, far + 1, LISTED + 1))).astype(np.int64)
+    edges = _edges(far, bins)
     chances = -np.diff(beyond(edges))
-    middles = (edges[:-1] + edges[1:] - 1) / 2
+    middles = _middles(edges)
     return np.append(0.0, middles), np.append(1 - float(beyond(np.array([1]))[0]), chances)
+
+
+def _edges(far: int, bins: int) -> NDArray[Any]:
+    """Whole numbers from 1 to far + 1 at equal distances: Python's own where they do not fit 64 bits."""
+    if far < 2**52:
+        return np.unique(np.round(np.linspace(1, far + 1, bins + 1))).astype(np.int64)
+    edges = [1 + far * i // bins for i in range(bins + 1)]
+    return np.array(edges, dtype=np.int64 if far < 2**62 else object)
+
+
+def _middles(edges: NDArray[Any]) -> Floats:
+    return np.asarray((edges[:-1].astype(float) + edges[1:].astype(float) - 1) / 2)
 
 
 # ---- limits of (1 - m) X - m Y ----
@@ -215,13 +206,8 @@ def _limits(law: Any, confidence: float) -> list[float]:
     On a piece from a to b, it is at most the larger of its values at a and at b; on a block of noises, at most that of
     its middle plus half a side, since both weights add up to 1. What lies beyond all blocks counts as exceeding.
     """
-    far = law.half_width(1 - (1 - confidence) / 100)
-    edges = np.unique(np.round(np.linspace(1, far + 1, BINS + 1))).astype(np.int64)
-    halves = (edges[1:] - edges[:-1] - 1) / 2
-    middles = (edges[:-1] + edges[1:] - 1) / 2
-    places = np.concatenate([-middles[::-1], [0.0], middles])
-    sides = np.concatenate([halves[::-1], [0.0], halves])
-    masses = _blocks(law, edges).ravel()
+    places, sides, masses = blocks_of_pair(law, confidence)
+    masses = masses.ravel()
     spare = np.maximum.outer(sides, sides).ravel()
     x, y = (part.ravel() for part in np.meshgrid(places, places, indexing="ij"))
     sizes = [np.abs((1 - m) * x - m * y) for m in np.linspace(0, 1, SHARES + 1)]
@@ -232,6 +218,16 @@ def _limits(law: Any, confidence: float) -> list[float]:
         reached = np.searchsorted(np.cumsum(masses[order]), confidence + 1e-9)
         limits.append(float(largest[order[min(int(reached), len(order) - 1)]]))
     return limits
+
+
+def blocks_of_pair(law: Any, confidence: float) -> tuple[Floats, Floats, Floats]:
+    """The middles of blocks of one noise, half their widths, and the probabilities of blocks of two."""
+    far = law.half_width(1 - (1 - confidence) / 100)
+    edges = _edges(far, BINS)
+    halves = np.asarray((edges[1:] - edges[:-1] - 1) / 2, dtype=float)
+    middles = _middles(edges)
+    places = np.concatenate([-middles[::-1], [0.0], middles])
+    return places, np.concatenate([halves[::-1], [0.0], halves]), _blocks(law, edges)
 
 
 def _blocks(law: Any, edges: NDArray[np.int64]) -> Floats:
@@ -291,32 +287,20 @@ def _falling_sums(law: BallLaw) -> tuple[Any, Any]:
     return once, twice
 
 
-# ---- the usual way: mean = sum / count, off by (X - c Y)/rows where the mean is c from the middle, |c| <= half ----
+# ---- the usual way ----
 
 
-def _laplace(sum_scale: float, count_scale: float, half: float) -> tuple[float, float]:
-    nodes, weights = np.polynomial.legendre.leggauss(40)
-    other = half * (1 + nodes) / 2 * count_scale
-    absolute = (sum_scale**2 + sum_scale * other + other**2) / (sum_scale + other)
-    return float(absolute @ weights) / 2, 2 * sum_scale**2 + 2 * (half * count_scale) ** 2 / 3
-
-
-def _geometric(sum_rate: float, count_rate: float, half: float) -> tuple[float, float]:
+def _geometric(sum_rate: float, count_rate: float, half: float) -> dict[str, float]:
+    """The losses of X - half·Y: of two noises of both signs, |x - y| and |x + y| have the larger of both as average."""
     (x, p), (y, q) = (
-        _in_bins(lambda t, rate=rate: 2 * np.exp(-rate * t) / (1 + math.exp(-rate)), math.ceil(40 / rate) + 2)
+        _in_bins(
+            lambda t, rate=rate: 2 * np.exp(-rate * t.astype(float)) / (1 + math.exp(-rate)), math.ceil(40 / rate) + 2
+        )
         for rate in (sum_rate, count_rate)
     )
-    far, wide = x[:, None], half * y
-    averaged = np.where(far >= wide, far, (far**2 + wide**2) / np.maximum(2 * wide, 1e-9))  # over all c
+    absolute = float(p @ np.maximum(x[:, None], half * y) @ q)
     variances = [2 * math.exp(-rate) / math.expm1(-rate) ** 2 for rate in (sum_rate, count_rate)]
-    return float(p @ averaged @ q), variances[0] + half**2 * variances[1] / 3
-
-
-def _gaussian(sum_spread: float, count_spread: float, half: float) -> tuple[float, float]:
-    nodes, weights = np.polynomial.legendre.leggauss(40)
-    other = half * (1 + nodes) / 2 * count_spread
-    absolute = math.sqrt(2 / math.pi) * np.sqrt(sum_spread**2 + other**2)
-    return float(absolute @ weights) / 2, sum_spread**2 + (half * count_spread) ** 2 / 3
+    return {"absolute": absolute, "squared": variances[0] + half**2 * variances[1]}
 
 
 def _rounded(spread: float) -> float:

@@ -138,6 +138,28 @@ def sum_half_widths(law: IndependentLaw | CarriedLaw, confidence: Number) -> tup
 
 
 @lru_cache(maxsize=8)
+def sum_mean_sizes(law: IndependentLaw) -> tuple[float, ...]:
+    """The mean absolute value of the sum of 1, 2, ... of the noises.
+
+    Examples
+    --------
+    >>> from utmost.mechanism.lattice import GeometricLaw
+    >>> [round(size, 6) for size in sum_mean_sizes(IndependentLaw(2, GeometricLaw(Fraction(1, 3))))]
+    [0.75, 1.21875]
+    """
+    chances, width = _listed(law, MOST_CONVOLVED, 10.0, 10**15)
+    growth, n = np.fft.rfft(chances).real, len(chances)
+    places = (np.arange(n) + n // 2) % n - n // 2
+    weights = np.fft.rfft(_in_bins("absolute", places.astype(float), width)).real / n
+    weights[1:-1] *= 2  # the frequencies that are not listed mirror these
+    found, power = [], np.ones_like(growth)
+    for _ in range(law.dimension):
+        power = power * growth
+        found.append(float(weights @ power))
+    return tuple(found)
+
+
+@lru_cache(maxsize=8)
 def _averaged(law: IndependentLaw, last: bool) -> tuple[Floats, Floats, int]:
     """Places, in bins, and the probabilities of the sum of all noises there, or averaged over all running sums."""
     d = law.dimension

@@ -14,7 +14,7 @@ times. With y = 2u/W - 1, from -1 to 1, they are A, B, C = the sums of (1 - y)^2
 are 0 of the true sums, so of the released ones they are the same combinations of the noise, whose law is known. Means
 with |G| not unusually large are a confidence set for m (Fieller 1954), of nearly full confidence; of pairs (m, v) with
 such a mean, those with |F| not unusually large give the v of the interval. How far the mean is off counts by its square
-only, so its large confidence costs little. What is left out is at most 5 % in all, whatever the table holds.
+only, so its large confidence costs little. What is left out is at most 5 % in all, for every table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from utmost.design.noise.combined import expected, limits
+from utmost.design.noise.combined import expected, laplace_losses, limits
 from utmost.design.noise.vectors import gaussian_law
 from utmost.exact.arrays import Floats
 from utmost.mechanism.lattice import IndependentLaw, NoisyVector
@@ -38,8 +38,10 @@ ROUNDS = 3
 """How often what is known of mean and variance makes the limits smaller."""
 FEW, GRID = 8, 17
 """Up to so many variances limits are computed for each; beyond, once on a grid of so many means and squares."""
-SPREAD = np.array([2 / 3, -4 / 3, 2 / 3])
-"""The weights of the noises in the error of the variance, to first order, of values spread evenly over their range."""
+LARGEST = (1.0, -1.0)
+"""The moments (m, q) at which the error is largest: all values at one end of the range."""
+SQUARES = np.linspace(0, 1, 7)
+"""The mean squares at which the least error is looked for."""
 DELTA = 1e-6
 
 
@@ -49,17 +51,46 @@ class Limit(Protocol):
     def __call__(self, m: Floats, q: Floats) -> Floats: ...
 
 
-def variance_losses(law: Any, reach: float, rows: float) -> dict[str, float]:
-    """The expected losses of the variance of y, to first order, of `rows` values spread evenly over their range.
+def variance_losses(law: Any, reach: float, m: float, q: float) -> dict[str, float]:
+    """The expected losses of the variance of y at given moments, to first order, times the rows (or their square).
+
+    With noise N = (N_A, N_B, N_C) the variance is off by F(N)/n to first order, F as above with the true m and q:
+
+        ((1 + 2m - q) N_A - (1 + q) N_B + (1 - 2m - q) N_C) / n.
+
+    **The largest**: by the triangle inequality E|F(N)| is at most the sum of the weights' sizes times E|N_A|. Feasible
+    are -1 <= m <= 1 and m^2 <= v + m^2 <= 1, so -m^2 <= q <= 1 - 2m^2, and the sum of sizes is convex in (m, q): it is
+    largest where q = 1 - 2m^2 or at the corners q = -1, there at most 4m + 2 - 2m^2 <= 4 for m >= 0. At m = 1, q = -1
+    the weights are (4, 0, 0): so 4 E|N_A|, all values at one end of the range, is the largest (`LARGEST`).
 
     Parameters
     ----------
     law : the noise of the three sums
     reach : W^2, what one row adds to the three sums together
-    rows : how many values there are
+    m, q : the mean of y, and its variance less the square of the mean
     """
-    found = expected(_of_three(law), SPREAD)
-    return {"absolute": found["absolute"] / (reach * rows), "squared": found["squared"] / (reach * rows) ** 2}
+    found = expected(_of_three(law), np.array([1 + 2 * m - q, -1 - q, 1 - 2 * m - q]))
+    return {"absolute": found["absolute"] / reach, "squared": found["squared"] / reach**2}
+
+
+def least_variance_losses(law: Any, reach: float) -> dict[str, float]:
+    """The least of these over all moments, to a percent.
+
+    E|F(N)| is convex in (m, q) and the same at -m, so it is least at m = 0, where q is the mean square of y, from 0 to
+    1; there it is looked for on a grid. It is least about where values are spread evenly, q = 1/3.
+    """
+    found = [variance_losses(law, reach, 0.0, q) for q in SQUARES.tolist()]
+    return {loss: min(by[loss] for by in found) for loss in found[0]}
+
+
+def moments(a: Any, b: Any, c: Any) -> tuple[float, float]:
+    """(m, q) of three released sums, clamped to what can be; where nobody seems to be, those of the largest error."""
+    n = a + b + c
+    if n <= 0:
+        return LARGEST
+    m = min(max(float((c - a) / n), -1.0), 1.0)
+    square = min(max(float((a - b + c) / n), m * m), 1.0)
+    return m, square - 2 * m * m
 
 
 def variance_interval(mechanism: NoisyVector, sums: tuple[int, int, int], confidence: float) -> tuple[float, float]:
@@ -153,28 +184,28 @@ def _of_three(law: Any) -> Any:
 # ---- the usual way: a count, a sum and a sum of squares around the middle, each with a third of the level ----
 
 
-def variance_alternatives(level: Level, rows_each: int, rows: float) -> dict[str, dict[str, float]]:
-    """The expected losses of the usual way for the variance of y, of values spread evenly over their range.
+def variance_alternatives(level: Level, rows_each: int, straight: float = 1.0) -> dict[str, dict[str, float]]:
+    """The largest expected losses of the usual way for the variance of y, to first order, times the rows.
 
-    To first order the sum of squares is off by X and the count by Y, and the variance by (X - Y/3)/rows.
+    The sum of squares is off by X, that of y by Z and the count by Y, so the variance by (X - 2m Z - q Y)/rows: most
+    where all values lie at one end, by (X - 2Z + Y)/rows.
 
     Parameters
     ----------
     level : of all three together
-    rows_each : by how much one neighbour moves the count, and the sum of squares
-    rows : how many values there are
+    rows_each : by how much one neighbour moves the count, and both sums
+    straight : how much shorter the longest move of a vector of groups is (Euclidean), as `moves.straightness` says
     """
-    found: dict[str, tuple[float, float]] = {}
+    found: dict[str, dict[str, float]] = {}
     if isinstance(level, ApproxDP) and 0 < level.log_growth < math.inf:
         scale = 3 * rows_each / level.log_growth
-        other = scale / 3
-        found["Laplace"] = (scale**2 + scale * other + other**2) / (scale + other), 2 * (scale**2 + other**2)
-    spread = _gaussian_spread(level) * rows_each
+        found["Laplace"] = laplace_losses([scale, 2 * scale, scale])
+    spread = _gaussian_spread(level) * rows_each * straight
     if math.isfinite(spread):
         name = f"Gaussian, delta = {DELTA:g}" if isinstance(level, ApproxDP) and level.delta == 0 else "Gaussian"
-        variance = spread**2 * 10 / 9
-        found[name] = math.sqrt(2 / math.pi * variance), variance
-    return {name: {"absolute": a / rows, "squared": s / rows**2} for name, (a, s) in found.items()}
+        variance = 6 * spread**2
+        found[name] = {"absolute": math.sqrt(2 / math.pi * variance), "squared": variance}
+    return found
 
 
 def _gaussian_spread(level: Level) -> float:

@@ -36,6 +36,8 @@ WIDEST_DISCRETE = 1000.0
 """The standard deviation from which zCDP takes the rounded Gaussian: the discrete one is better by v/(v + 1/12)."""
 WIDEST, MOST_WIDE = 1e6, 1000
 """Gaussian noise with a larger standard deviation is found by bisection, a millisecond each: for so many integers."""
+MOST_DEVIATION = 2**57
+"""Of Gaussian noise that is drawn: beyond 32 of these the chance is below 10^-224."""
 CLOSE = 0.999
 WIDE = 0.99
 """Below this share of the value another bound is looked for, and it is said what noise the ends of the range hide."""
@@ -97,7 +99,7 @@ def _best_bound(problem: Problem, noise: Any) -> tuple[float, dict[str, Any]]:
     by_layers = space.moves == "sum-zero" and loss == "absolute" and _is_pure(level)
     bound = proved_bound(problem, {})
     if bound < CLOSE * noise.mean(loss) and not (by_layers and space.dimension > MOST_WINDOW):
-        offered = window_evidence(space, level, loss, lambda each: proved_bound(problem, each))
+        offered = window_evidence(space.in_one, level, loss, lambda each: proved_bound(problem, each))
         if offered and proved_bound(problem, offered) > bound:
             return proved_bound(problem, offered), offered
     return bound, {}
@@ -111,7 +113,7 @@ def _without_ends(
     if among_noise <= bound:
         return bound, evidence
     rest, space = evidence.get("rest", False), problem.space
-    farthest = (space.upper - space.lower) // (space.dimension + rest)  # no answer is farther away in every cell
+    farthest = space.width // (space.dimension + rest)  # no answer is farther away in every cell
 
     def proved(away: int) -> float:
         return proved_bound(problem, evidence | {"away": away, "average": bound})
@@ -199,9 +201,17 @@ def _candidates(space: Lattice, level: Level, loss: str, alone: bool, independen
 
 
 def gaussian_law(level: Level, square: int | Fraction) -> GaussianLaw | None:
-    """The Gaussian of least variance that keeps a level where moves have this squared length; None without one."""
+    """The Gaussian of least variance that keeps a level where moves have this squared length; None without one.
+
+    None either where draws might not fit 64 bits: other noise has integers of any size.
+    """
     if square == 0 or _promises_nothing(level):
         return None
+    law = _least_gaussian(level, square)
+    return None if law is None or law.variance > MOST_DEVIATION**2 else law
+
+
+def _least_gaussian(level: Level, square: int | Fraction) -> GaussianLaw | None:
     if isinstance(level, ZCDP):
         variance = Fraction(square) / (2 * Fraction(level.rho))
         return (DiscreteGaussian if variance < WIDEST_DISCRETE**2 else RoundedGaussian)(variance)

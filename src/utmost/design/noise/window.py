@@ -54,7 +54,7 @@ def window_evidence(
     if loss != "absolute" and (steps > 1 or space.reach > 1):
         return {}
     epsilon, wide = steps * level.log_growth, steps * space.reach
-    if epsilon >= 20 or space.upper - space.lower < 8 * wide:
+    if epsilon >= 20 or space.width < 8 * wide:
         return {}
     radius = min(RADII[d], max(4, math.ceil(ENOUGH[d] / epsilon)))
     law = next(ball_laws(few.moves, few, PureDP(epsilon), loss))

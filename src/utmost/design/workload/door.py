@@ -37,7 +37,7 @@ class Workload:
     kind : "running" counts or "ranges" of cells in a row, "marginals" of columns, all nodes of a "hierarchy"
     of : how many cells there are; or the tables, or the tree, as `mechanism.margins` and `mechanism.trees` write them
     moves : "any" where a row comes or goes, "exchange" where it is replaced
-    reach, upper : how many rows one neighbour has, and how many there are at most
+    reach, upper : how many rows one neighbour has, and how many there are at most; None where nobody said
     loss : what a question about running counts is best for; all others are best for "squared"
     """
 
@@ -45,12 +45,12 @@ class Workload:
     of: int | str
     moves: Moves
     reach: int
-    upper: int
+    upper: int | None
     loss: str = "squared"
 
     def cells(self, moves: Moves | None = None) -> Lattice:
         """The cells, of running counts and ranges."""
-        return Lattice(int(self.of), moves or self.moves, self.reach, 0, self.upper)
+        return Lattice(int(self.of), moves or self.moves, self.reach, None if self.upper is None else 0, self.upper)
 
 
 @lru_cache(maxsize=64)

@@ -36,7 +36,9 @@ SMALL = 0.004
 
 
 @lru_cache(maxsize=16)
-def best_hierarchy(tree: Tree, moves: Moves, reach: int, upper: int, level: Level, proved: bool = True) -> Solution:
+def best_hierarchy(
+    tree: Tree, moves: Moves, reach: int, upper: int | None, level: Level, proved: bool = True
+) -> Solution:
     """The noise of least mean variance found for the counts of all nodes of a tree.
 
     Parameters
@@ -78,7 +80,7 @@ def best_hierarchy(tree: Tree, moves: Moves, reach: int, upper: int, level: Leve
 def stated_hierarchy(
     data: Mapping[str, Any],
     mechanism: NoisyTables,
-    neighbours: tuple[Moves, int, int],
+    neighbours: tuple[Moves, int, int | None],
     level: Level,
     proved: bool = True,
 ) -> Solution:
@@ -88,13 +90,16 @@ def stated_hierarchy(
     made = hierarchy_of(words, mechanism)
     released = tuple(sizes(made.tree)[each] for each in made.strategy)
     problem = Problem(
-        "workload.hierarchy", Tables(released, moves, reach * made.grain, upper * made.grain), level, words
+        "workload.hierarchy",
+        Tables(released, moves, reach * made.grain, None if upper is None else upper * made.grain),
+        level,
+        words,
     )
     return with_dual(problem, mechanism, hierarchy_variance(words, mechanism), proved)
 
 
 def _candidates(
-    tree: Tree, moves: Moves, reach: int, upper: int, level: Level
+    tree: Tree, moves: Moves, reach: int, upper: int | None, level: Level
 ) -> Iterator[tuple[list[int], list[IndependentLaw], int]]:
     tables = Tables(sizes(tree), moves, reach, upper).lattices()
     pure, one = pure_within(level), gaussian_law(level, Fraction(1))

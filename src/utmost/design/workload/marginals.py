@@ -71,7 +71,7 @@ def best_marginals(
     published: tuple[Columns, ...],
     moves: Moves,
     reach: int,
-    upper: int,
+    upper: int | None,
     level: Level,
     proved: bool = True,
 ) -> Solution:
@@ -124,30 +124,38 @@ def best_marginals(
     return stated_marginals(best.problem.data, best.mechanism, (moves, reach, upper), level) if proved else best
 
 
-def even_split(shape: Shape, published: Sequence[Columns], moves: Moves, reach: int, level: Level) -> float:
-    """The mean variance of one number where every wanted table has noise of its own, at an equal share of the level."""
+def even_split(shape: Shape, published: Sequence[Columns], moves: Moves, reach: int, level: Level) -> dict[str, float]:
+    """The mean error of one number, absolute and squared, where every wanted table has noise of its own.
+
+    Each table gets an equal share of the level.
+    """
     return even_noise(tuple(cells(shape, each) for each in published), moves, reach, level)
 
 
-def even_noise(sizes: tuple[int, ...], moves: Moves, reach: int, level: Level) -> float:
+def even_noise(sizes: tuple[int, ...], moves: Moves, reach: int, level: Level) -> dict[str, float]:
     """The same for tables of these sizes."""
     tables = Tables(sizes, moves, reach, 0).lattices()
-    found = [math.inf]
+    found: list[tuple[float, float]] = []
+
+    def mean(errors: Sequence[float]) -> float:
+        return math.fsum(n * error for n, error in zip(sizes, errors, strict=True)) / sum(sizes)
+
     pure, one = pure_within(level), gaussian_law(level, Fraction(1))
     if pure is not None:
         each = [pure.log_growth / (len(sizes) * max(1, sum_of_moves(table))) for table in tables]
         noise = [1 / (2 * math.sinh(e / 2) ** 2) if e < LARGE else 0.0 for e in each]
-        found.append(math.fsum(n * v for n, v in zip(sizes, noise, strict=True)) / sum(sizes))
+        found.append((mean(noise), mean([1 / math.sinh(e) if e < LARGE else 0.0 for e in each])))
     if one is not None:
         noise = [float(one.variance * len(sizes) * square_of_moves(table)) for table in tables]
-        found.append(math.fsum(n * v for n, v in zip(sizes, noise, strict=True)) / sum(sizes))
-    return min(found)
+        found.append((mean(noise), math.sqrt(2 / math.pi) * mean([math.sqrt(variance) for variance in noise])))
+    squared, absolute = min(found, default=(math.inf, math.inf))
+    return {"absolute": absolute, "squared": squared}
 
 
 def stated_marginals(
     data: Mapping[str, Any],
     mechanism: NoisyTables,
-    neighbours: tuple[Moves, int, int],
+    neighbours: tuple[Moves, int, int | None],
     level: Level,
     proved: bool = True,
 ) -> Solution:
@@ -176,7 +184,7 @@ def with_dual(problem: Problem, mechanism: NoisyTables, value: float, proved: bo
 
 
 def _candidates(
-    shape: Shape, published: tuple[Columns, ...], moves: Moves, reach: int, upper: int, level: Level
+    shape: Shape, published: tuple[Columns, ...], moves: Moves, reach: int, upper: int | None, level: Level
 ) -> Iterator[tuple[list[Released], list[IndependentLaw], int]]:
     """Strategies, their noise, and what a row counts as: geometric by the best split, Gaussian by best precisions."""
     plain = [Released(each) for each in closure(published)]
@@ -220,7 +228,7 @@ def _gaussian(
     shape: Shape,
     published: tuple[Columns, ...],
     tables: Sequence[Released],
-    neighbours: tuple[Moves, int, int],
+    neighbours: tuple[Moves, int, int | None],
     one: GaussianLaw,
 ) -> tuple[list[Released], list[IndependentLaw], int]:
     """The best precisions of some tables, `one` being the noise of a move of one alone."""

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from utmost.design.noise.carried import best_carried, carried_losses, stated_nested
-from utmost.design.noise.sums import cells_or_counts, sum_half_widths, sum_losses
+from utmost.design.noise.sums import cells_or_counts, sum_half_widths, sum_losses, sum_mean_sizes
 from utmost.design.noise.vectors import (
     best_vector,
     best_vector_noise,
@@ -35,7 +35,7 @@ from utmost.design.noise.vectors import (
     require_level,
     sketch_vector,
 )
-from utmost.design.noise.weighted import beyond, half_widths, sizes_and_half_widths
+from utmost.design.noise.weighted import beyond, half_widths, mean_sizes, sizes_and_half_widths
 from utmost.design.workload.tents import Rows, tent_strategies
 from utmost.exact.arrays import Floats
 from utmost.mechanism.carried import mean_variance_of_counts
@@ -53,6 +53,8 @@ FEWEST, MOST, MOST_ITERATED = 8, 1000, 256
 SCALE = 250
 """The largest weight of a factorisation, about: rounding to whole weights costs less than 1 % of the variance."""
 ROUNDS = 30
+MEASURED = 64
+"""Of how many ranges the mean size of the error is computed; of the others it is interpolated."""
 NORMAL = float(ndtri(0.975))
 
 
@@ -250,6 +252,27 @@ def range_half_widths(solution: Solution) -> Floats:
         return _errors(solution, Errors(space, wanted="ranges"))[1]
     rows = wanted_weights(space, "ranges")
     return half_widths(law, rows, np.ones_like(rows, dtype=int), 0.95)
+
+
+@lru_cache(maxsize=8)
+def range_mean_sizes(solution: Solution) -> Floats:
+    """For every range, how far off it is on average; of many on geometric noise, each within 6 % and all within 0.1 %.
+
+    The mean size of a sum of noises is 0.7 to 0.8 of its deviation. That factor is computed for some ranges, which are
+    spread evenly in the order of deviations, and interpolated between them.
+    """
+    space, law = solution.problem.space, solution.mechanism.noise
+    if isinstance(space, Lattice):
+        start, end = np.triu_indices(space.dimension + 1, 1)
+        return np.asarray(np.array(sum_mean_sizes(law))[end - start - 1])
+    if isinstance(law.single, GaussianLaw):
+        return _errors(solution, Errors(space, wanted="ranges"))[0]
+    rows = wanted_weights(space, "ranges")
+    deviations = np.sqrt(law.mean("squared") * np.square(rows).sum(axis=1))
+    order = np.argsort(deviations)
+    some = order[np.unique(np.linspace(0, len(order) - 1, MEASURED).astype(int))]
+    factors = mean_sizes(law, rows[some], np.ones_like(rows[some], dtype=int)) / deviations[some]
+    return np.asarray(deviations * np.interp(deviations, deviations[some], factors))
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from utmost.exact.arrays import Integers
 from utmost.release.engines.rehearsal import LONG
 from utmost.release.engines.sql_source import Column, SqlSource
 from utmost.release.expressions.relations import Rows
-from utmost.release.expressions.sql import Dialect, quoted_name, with_table, within_dates
+from utmost.release.expressions.sql import Dialect, quoted, quoted_name, with_table, within_dates
 from utmost.release.expressions.types import BOOLEAN, DATE, FLOAT, INSTANT, TEXT, TIMESTAMP, Type, integer
 from utmost.release.expressions.values import Expression, decimal
 from utmost.release.source import CHANGED, KEYS, Source, Statement
@@ -43,7 +43,7 @@ TYPES = frozenset(
         *("text", "varchar", "date", "timestamp", "timestamptz", "uuid"),
     )
 )
-MOST_DIGITS = 38
+MOST_DIGITS, MOST_LETTERS = 38, 2**25
 ARRAYS = {"string": "text", "bool": "boolean", "date32[day]": "date", "int64": "bigint", "double": "double precision"}
 """How keys of an Arrow type are sent."""
 KINDS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
@@ -64,6 +64,12 @@ def _ends_with(value: Expression, text: str, end: str) -> str:
     return f"(right({text}, length({end})) = {end})"
 
 
+def _letters(value: Expression, text: str) -> str:
+    """Letters of a text changed, or of its beginning: of 2^28 bytes PostgreSQL fails, as each may become four."""
+    before, after = map(quoted, value.value)
+    return f"translate(left({text}, {MOST_LETTERS}), {before}, {after})"
+
+
 POSTGRES = Dialect(
     {
         **{"integer": "bigint", "wide": "numeric", "float": "double precision", "text": "text", "boolean": "boolean"},
@@ -71,6 +77,7 @@ POSTGRES = Dialect(
     },
     {
         "ends_with": _ends_with,
+        "letters": _letters,
         "contains": lambda value, text, part: f"(strpos({text}, {part}) > 0)",
         "round_even": lambda value, number: f"round({number})",  # of double precision: halves to even
     },

@@ -28,22 +28,38 @@ from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
 from utmost.release.questions.quantiles import Quantiles
 from utmost.release.questions.question import Asks, Made, Question, Terms, with_own_errors
 from utmost.release.questions.ranges import AsksRanges, Ranges
+from utmost.release.questions.ranked import Ranked, RankedBy
+from utmost.release.questions.rows_per_person import AsksRowsPerPerson, RowsPerPerson
 from utmost.release.questions.share import AsksShare, Share
+from utmost.release.questions.share_left_out import AsksShareLeftOut, ShareLeftOut
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
-from utmost.release.questions.sum import AsksSum, Sum
+from utmost.release.questions.sum import AsksSum, FineSum, Sum
 from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
 from utmost.release.questions.tiered import TieredCount, TieredMajority, TieredThreshold
 from utmost.release.questions.top import AsksTop, Top, TopDiscovered
 from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
 
-__all__ = ["BY_KEYS", "DISCOVERED", "QUESTIONS", "SEVERAL", "TIERED", "Question", "Questions", "Terms", "misused"]
+__all__ = [
+    "BY_KEYS",
+    "DISCOVERED",
+    "FINE",
+    "QUESTIONS",
+    "RANKED",
+    "RANKED_BY",
+    "SEVERAL",
+    "TIERED",
+    "Question",
+    "Questions",
+    "Terms",
+    "misused",
+]
 
 QUESTIONS: dict[str, type[Question]] = {
     asked.name: asked
     for asked in (
         *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Cdf, Ranges, Plurality, Quantile),
         *(Variance, Covariance, Share),
-        *(Clamped, LeftOut, ShownKeys, Top),
+        *(Clamped, LeftOut, ShareLeftOut, RowsPerPerson, ShownKeys, Top),
     )
 }
 """Every question by its name, in the order in which they are listed to people."""
@@ -54,6 +70,11 @@ BY_KEYS: dict[str, type[Question]] = {
 """Those that take `by`, as they are asked with it."""
 SEVERAL: dict[str, type[Question]] = {Quantiles.name: Quantiles}
 """Those that take a list in place of one thing, as they are asked with it."""
+FINE: dict[str, type[Question]] = {FineSum.name: FineSum}
+"""Those of values in very many steps, as they are asked at levels other than pure ones."""
+RANKED: dict[str, type[Question]] = {Ranked.name: Ranked}
+RANKED_BY: dict[str, type[Question]] = {RankedBy.name: RankedBy}
+"""Quantiles between bounds, or among very many candidates, and those by keys."""
 TIERED: dict[str, type[Question]] = {asked.name: asked for asked in (TieredCount, TieredMajority, TieredThreshold)}
 """Those that are asked where some rows have promises of their own, as they are asked there."""
 DISCOVERED: dict[str, type[Question]] = {
@@ -81,6 +102,8 @@ class Questions(
     AsksQuantile[Made],
     AsksClamped[Made],
     AsksLeftOut[Made],
+    AsksShareLeftOut[Made],
+    AsksRowsPerPerson[Made],
     AsksKeys[Made],
     AsksTop[Made],
 ):

@@ -10,6 +10,7 @@ around.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,27 +23,30 @@ from numpy.typing import NDArray
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
 from utmost.privacy import Level
-from utmost.release.accuracy import CONFIDENCE, After, Before
+from utmost.release.accuracy import CONFIDENCE, After
 from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import range_of
-from utmost.release.groups import LARGEST, grouped_statement
+from utmost.release.group_bounds import GroupBounds
+from utmost.release.groups import LARGEST, bounded_statement, grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.options import Option
+from utmost.release.questions.group_rows import GroupRows
 from utmost.release.questions.numbers import Adds, AddsOnes, OneNoise, Vector, require_unbiased
 from utmost.release.questions.of_column import AddsDistances, AddsValues, Columns, OfColumn
 from utmost.release.questions.question import Question, asking
 from utmost.release.source import Source, Statement
+from utmost.release.steps import DESIGN_UNITS, MOST_STEPS, MOST_SUM
 from utmost.space.integers import Lattice
 
 if TYPE_CHECKING:
     import pyarrow
 
 
-ONE_GROUP = ("a person counts in one group, that of one of their rows, chosen by a keyed hash",)
-MEANS_HOLD = (
-    "average: {}if every unit has a value, the groups are of one size and every mean is as likely, to first order; "
-    "worst: the whole range, in a group that nobody is in"
-)
+MOST_RELEASED = 2**256
+"""Sums are of 64 bits; noise of a small level is wider."""
+NO_WHOLE = "groups do not add up to the whole table"
+IN_ONE_GROUP = "each counted in one group, that of one of their rows chosen at random"
+ONE_GROUP = "people with rows in several groups count in one of them"
+MORE_GROUPS = f"{ONE_GROUP}; count(by=um.keys(...)) of um.people(..., groups_each=g) counts them in up to g"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,8 +85,8 @@ class Grouped(Question):
         return [[*key, found] for key, found in zip(self.by.written, value.values(), strict=True)]
 
     def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        written = self.by.written if intervals else []
-        return [[*key, *ends] for key, ends in zip(written, intervals.values(), strict=True)]
+        written = zip(self.by.labels, self.by.written, strict=True) if intervals else ()
+        return [[*key, *intervals[label]] for label, key in written if label in intervals]
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -129,11 +133,20 @@ class PerKey(Adds):
         return np.array(listed, dtype=np.int64 if small else object)
 
 
-def around(found: NDArray[Any], half: int, step: Fraction) -> Columns:
-    """Whole numbers of steps, and so many less and more, in the unit of the answer.
+def clip_to(integers: NDArray[Any], space: Lattice) -> NDArray[Any]:
+    """Integers clamped to where they lie, and to what 64 bits hold with noise."""
+    if space.lower is None or space.upper is None:
+        return np.asarray(np.clip(integers, -LARGEST, LARGEST))
+    return np.asarray(np.clip(integers, max(space.lower, -LARGEST), min(space.upper, LARGEST)))
+
+
+def around(found: NDArray[Any], half: int, step: Fraction, rounding: Fraction = Fraction(0)) -> Columns:
+    """Whole numbers of steps, and so many less and more, in the unit of the answer; and what rounding can do beside.
 
     Where the step is whole these are whole numbers, Python's own beyond 64 bits; else the nearest floats.
     """
+    if rounding:
+        half = half + math.ceil(rounding / step)
     top, below = step.numerator, step.denominator
     large = (int(np.abs(found).max(initial=0)) + half) * top >= LARGEST
     steps = found.astype(object) if large else found
@@ -155,9 +168,84 @@ class ByKeys(PerKey, Grouped, OneNoise, Vector):
     def space(self) -> Lattice:
         return self.lattice(self.by.size)
 
+    @property
+    def bounds(self) -> GroupBounds:
+        """In how many groups a person counts, and with how many rows in one, where that bounds anything."""
+        unit = self.terms.unit
+        if self.of_people:
+            return GroupBounds(unit.groups_each)
+        groups, rows = unit.groups_each, unit.rows_each_group
+        few = groups is not None and groups < unit.rows_each  # so many rows are in no more groups
+        return GroupBounds(groups if few else None, None if rows == unit.rows_each else rows)
+
+    @property
+    def rows_each(self) -> int:
+        """How many rows of a unit take part in all groups together; where people are counted, in how many groups."""
+        bounds, unit = self.bounds, self.terms.unit
+        groups = self.by.size if bounds.groups_each is None else min(bounds.groups_each, self.by.size)
+        if self.of_people:
+            return 1 if bounds.groups_each is None else groups
+        return (
+            unit.rows_each if bounds.rows_each_group is None else min(unit.rows_each, groups * bounds.rows_each_group)
+        )
+
+    @property
+    def rows_in_group(self) -> int:
+        if self.of_people:
+            return 1
+        return min(self.rows_each, self.bounds.rows_each_group or self.rows_each)
+
+    @property
+    def of_one_row(self) -> bool:
+        return self.of_people and self.bounds.groups_each is None
+
+    @property
+    def one_row_words(self) -> str:
+        return IN_ONE_GROUP
+
+    @property
+    def one_row_note(self) -> str:
+        return f"{ONE_GROUP}; um.people(..., groups_each=g) counts them in up to g"
+
+    @property
+    def kept(self) -> str:
+        if self.of_people and not self.of_one_row:
+            return f", each counted in at most {_many(self.bounds.groups_each or 1, 'group')} chosen at random"
+        return super().kept
+
+    @property
+    def used(self) -> str:
+        unit, bounds = self.terms.unit, self.bounds
+        if self.of_people and not self.of_one_row:
+            return f"at most {_many(bounds.groups_each or 1, 'group')} of each person, chosen at random"
+        parts = [super().used]
+        if bounds.groups_each is not None:
+            parts.append(f"in at most {_many(bounds.groups_each, 'group')} per {unit.id}")
+        if bounds.rows_each_group is not None:
+            parts.append(f"at most {_many(bounds.rows_each_group, 'row')} per {unit.id} in a group")
+        return ", ".join(parts)
+
+    @property
+    def drop_notes(self) -> tuple[str, ...]:
+        bounds, once = self.bounds, self.terms.unit.truncate == "table"
+        if not bounds.stated:
+            return super().drop_notes
+        if self.of_people:
+            anew = "" if once else "; groups are chosen for each question among those with its condition"
+            groups = _many(bounds.groups_each or 1, "group")
+            beyond = f"people with rows in more than {groups} count in {groups} only"
+            return (f"{beyond}, and groups do not add up to all people{anew}",)
+        dropped = [] if bounds.groups_each is None else [f"in more than {_many(bounds.groups_each, 'group')}"]
+        dropped += [] if bounds.rows_each_group is None else [f"beyond {bounds.rows_each_group} in a group"]
+        also = f"rows of a person {' or '.join(dropped)} are dropped, too, which left_out does not count"
+        return (*super().drop_notes, f"{also}: {NO_WHOLE}")
+
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = dict(zip(self.parts, self.contributions(source), strict=True))
-        return grouped_statement(source, self.terms.unit, self.rows_each, self.by, rows, secret)
+        if self.bounds.stated:
+            arguments = (self.terms.unit, self.rows_each, self.by, rows, secret, self.bounds, self.of_people)
+            return bounded_statement(source, *arguments)
+        return grouped_statement(source, self.bounded_unit, self.rows_each, self.by, rows, secret)
 
     def keys(self, released: Mapping[str, Any]) -> Keys:
         return self.by
@@ -165,7 +253,7 @@ class ByKeys(PerKey, Grouped, OneNoise, Vector):
     def point(self, found: Mapping[str, Any]) -> Any:
         space = self.space
         together = np.concatenate([found[part] for part in self.parts])
-        return np.clip(together, max(space.lower, -LARGEST), min(space.upper, LARGEST))
+        return clip_to(together, space)
 
     def draw(self, point: Any) -> dict[str, Any]:
         return self.released(self.solution.mechanism.sample_many(point[None])[0])
@@ -177,8 +265,8 @@ class ByKeys(PerKey, Grouped, OneNoise, Vector):
     def require_released(self, released: Mapping[str, Any]) -> None:
         for part in self.parts:
             found = self.integers(released, part)
-            if found.dtype == object and not np.all(np.abs(found) < 2**63):
-                raise InvalidInput("a number by keys is one of 64 bits.")
+            if found.dtype == object and not np.all(np.abs(found) < MOST_RELEASED):
+                raise InvalidInput("a number by keys is below 2^256.")
 
     def after(self, released: Mapping[str, Any]) -> After:
         return After(self.intervals(released), given=self.by_law)
@@ -196,7 +284,7 @@ class OneInteger(ByKeys):
 
     def columns(self, released: Mapping[str, Any]) -> Columns:
         half = self.solution.mechanism.noise.half_width(CONFIDENCE)
-        return around(self.integers(released, self.parts[0]), half, self.step)
+        return around(self.integers(released, self.parts[0]), half, self.step, self.rounding)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -214,12 +302,6 @@ class CountBy(AddsOnes, OneInteger):
     def public(self) -> dict[str, Any]:
         return self._public(of=self.of)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        if self.of == "people" and self.terms.unit.rows_each > 1:
-            return ONE_GROUP
-        return ()
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OfValues(OfColumn, ByKeys):
@@ -227,7 +309,11 @@ class OfValues(OfColumn, ByKeys):
 
     @property
     def public(self) -> dict[str, Any]:
-        return self._public(column=self.column, **range_of(self.steps))
+        return self._public(column=self.column, **self.range_asked)
+
+    @property
+    def most_steps(self) -> int:
+        return max(1, min(MOST_STEPS // self.rows_each, MOST_SUM // (self.most_rows or DESIGN_UNITS * self.rows_each)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -243,7 +329,7 @@ class SumBy(AddsValues, OfValues, OneInteger):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MeanBy(AddsDistances, OfValues):
+class MeanBy(GroupRows, AddsDistances, OfValues):
     """The mean of a column in each group, from a pair of integers each: see `mean.py`."""
 
     name = "mean"
@@ -257,12 +343,6 @@ class MeanBy(AddsDistances, OfValues):
         above, below = (self.integers(released, part) for part in self.parts)
         return self.means(above, below)
 
-    def before(self) -> Before:
-        from utmost.design.noise.mean import of_pairs
-
-        holds = MEANS_HOLD.format("at most this, " if of_pairs(self.solution.mechanism.noise) is None else "")
-        return Before(self.loss, self.average, self.worst, holds=holds)
-
     @property
     def proved_of(self) -> str:
         return "the sums they are made of"
@@ -271,9 +351,9 @@ class MeanBy(AddsDistances, OfValues):
     def noisy_sums(self) -> tuple[Any, Lattice, Level]:
         return self.solution.mechanism, self.space, self.privacy
 
-    @property
-    def rows_of_mean(self) -> float:
-        return self.most_rows / self.by.size
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number > 1)}"
 
 
 def require_nothing_else(prior: Any, unbiased: Any) -> None:

@@ -24,6 +24,10 @@ from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 
 MOST_EDGES = 1000
+EDGES_NOTE = (
+    "people with rows on both sides of an edge are counted by one of them; counts([...], of='people') counts everybody "
+    "who has such a row"
+)
 INCREASING = (
     "where noisy counts fall, neighbours take their mean, so that they increase; errors are stated without that"
 )
@@ -36,6 +40,7 @@ class Cdf(Nested):
     name = "cdf"
     summary = "how many rows lie at or below each of several edges"
     options: ClassVar = (COLUMN, EDGES, WHERE, OF)
+    by_one_row: ClassVar = True
 
     column: str
     edges: Any
@@ -65,6 +70,10 @@ class Cdf(Nested):
         return asking(f"How many {self.of} have {self.column} at or below {at}", self.where, self.kept)
 
     @property
+    def one_row_note(self) -> str:
+        return EDGES_NOTE
+
+    @property
     def public(self) -> dict[str, Any]:
         asked: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
         asked |= {"where": self.where.text, "of": self.of, "monotone": self.monotone}
@@ -89,7 +98,7 @@ class Cdf(Nested):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = edge_cells(source, self.column, self.edges)
-        return tally_statement(source, self.terms.unit, self.rows_each, cells, self.where.given, secret)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
 
 
 class AsksCdf(Asks[Made]):
@@ -129,7 +138,8 @@ class AsksCdf(Asks[Made]):
         where : condition, optional
             Only rows with this condition are counted.
         of : "rows" or "people"
-            What is counted; of a person who has rows on several sides of an edge, one row is chosen.
+            What is counted. A person is counted by one of their rows chosen at random; `counts` with ``of="people"``
+            counts everybody who has a row at or below an edge.
         monotone : bool
             Counts are made to increase: where noisy ones fall, neighbours take their mean. That makes errors smaller on
             the whole, and no longer of mean 0; False gives the noisy counts themselves.

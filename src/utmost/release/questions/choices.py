@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class YesOrNo(Question):
     prior : a probability for each possible integer, in increasing order; None is uniform
     loss : "zero-one"
     """
+
+    needs_most: ClassVar = True
 
     prior: Any = None
     loss: str = "zero-one"
@@ -120,6 +122,8 @@ class Candidate(Question):
     prior : {tally: probability}; None is uniform over all tallies
     """
 
+    needs_most: ClassVar = True
+
     column: str
     candidates: Any
     loss: str = "zero-one"
@@ -127,7 +131,7 @@ class Candidate(Question):
 
     @property
     def space(self) -> Tallies:
-        return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
+        return Tallies(len(self.candidates), self.stated_rows, self.terms.neighbours, self.rows_each)
 
     @property
     def posed(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from utmost.release.accuracy import After, Before
 from utmost.release.groups import grouped_statement
 from utmost.release.keys import named
 from utmost.release.questions.by import Grouped
+from utmost.release.questions.numbers import prior_name
 from utmost.release.questions.question import Terms
 from utmost.release.source import Source, Statement
 from utmost.release.units import rows
@@ -81,6 +82,8 @@ class ChoiceBy(Grouped):
     loss : what the mechanism is best for
     prior : of the statistic of one group; None is uniform
     """
+
+    needs_most: ClassVar = True
 
     loss: str = "zero-one"
     prior: Any = None
@@ -148,7 +151,7 @@ class ChoiceBy(Grouped):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         return grouped_statement(
-            source, self.terms.unit, self.rows_each, self.by, secret=secret, **self.grouped(source)
+            source, self.bounded_unit, self.rows_each, self.by, secret=secret, **self.grouped(source)
         )
 
     def draw(self, point: Any) -> dict[str, Any]:
@@ -184,6 +187,11 @@ class ChoiceBy(Grouped):
         """The answers in the order of the keys."""
         raise NotImplementedError
 
+    @property
+    def given(self) -> str:
+        """What the probability that a group's answer is right rests on."""
+        return f"a {prior_name(self.prior)} prior and this answer, of the group where that is least{self.not_in_it}"
+
     def _listed(self, released: Mapping[str, Any], name: str, kind: type) -> list[Any]:
         """What was released, which may come from a report."""
         found = released[name]
@@ -211,8 +219,7 @@ class YesOrNoBy(ChoiceBy):
 
     def after(self, released: Mapping[str, Any]) -> After:
         chances = self._chances(set(self.values_of(released)))
-        given = f"{self.one.after({'yes': True}).given}, of the group where that is least"
-        return After(probability_right=min(chances.values()), given=given)
+        return After(probability_right=min(chances.values()), given=self.given)
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
         """The keys, and for each the answer and how likely it is right."""

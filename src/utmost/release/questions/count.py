@@ -60,8 +60,8 @@ class AsksCount(Asks[Made]):
             Which rows are counted, such as ``"age >= 65"``; rows of which it is unknown (null) are not. Every row
             without it.
         privacy : level or number
-            What this answer may spend. A number is an epsilon: 0.5 means that no one's presence changes the odds of
-            any answer by more than a factor e^0.5 = 1.65. `um.ApproxDP(1, 1e-6)`, `um.GaussianDP(1)` and
+            What this answer may spend. A number is an epsilon: 0.5 means that no one's presence changes the
+            probability of any answer by more than a factor e^0.5 = 1.65. `um.ApproxDP(1, 1e-6)`, `um.GaussianDP(1)` and
             `um.ZCDP(0.5)` are levels too.
         of : "rows" or "people"
             What is counted. People can be counted where the session's unit is `um.people(...)`: then every person

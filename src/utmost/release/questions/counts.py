@@ -2,6 +2,12 @@
 
 Where the conditions' own text shows that no row has two of them, or that they lie inside each other, the noise is made
 for that: much less than overlapping counts need.
+
+**People** count in every condition that one of their rows fulfils, whichever rows these are. So a person who comes or
+goes moves every count by at most 1, any of them at once and all in one direction; one who is replaced moves each up,
+down or not at all. Conditions that no row has two of are no exception: one row has the first, another the second. Where
+a condition implies the next one, a person who has the first has the next, too: then each person is in one cell at
+most, that of the innermost condition that a row of theirs fulfils.
 """
 
 from __future__ import annotations
@@ -13,10 +19,10 @@ from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.arguments import Of, Privacy, plain
-from utmost.release.cells import condition_cells, tally_statement
+from utmost.release.cells import condition_cells, people_in_first_cell, tally_statement
 from utmost.release.conditions import Where, where_from_text
 from utmost.release.conditions.relations import OVERLAPPING, Relation, relation
-from utmost.release.contributions import ones, statement
+from utmost.release.contributions import ones, people_with_any, statement
 from utmost.release.options import CONDITIONS, OF
 from utmost.release.questions.nested import Chained
 from utmost.release.questions.numbers import TOTAL_NOTE
@@ -39,6 +45,8 @@ class Counts(Chained):
 
     conditions: Mapping[str, Where]
     of: Of = "rows"
+    one_row: bool = False
+    """Of people: whether one row of each was used, as before version 0.3; a report may say so."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,13 +69,23 @@ class Counts(Chained):
     def public(self) -> dict[str, Any]:
         texts = {name: where.text for name, where in self.conditions.items()}
         asked = {"question": self.name, "conditions": texts, "of": self.of, "loss": self.loss, "prior": "uniform"}
-        return {**asked, **self.noisy_total}
+        return {**asked, **({"one_row": False} if self.by_any_row else {}), **self.noisy_total}
+
+    @property
+    def by_any_row(self) -> bool:
+        """Whether people count in every condition that a row of theirs fulfils."""
+        return self.of_people and not self.one_row
+
+    @property
+    def of_one_row(self) -> bool:
+        return self.of_people and self.one_row
 
     @cached_property
     def relation(self) -> Relation:
-        """How the conditions lie to each other, from their text."""
+        """How the conditions lie to each other, from their text: of rows, or of people, who have several rows."""
         texts = [where.text for where in self.conditions.values() if where.text is not None]
-        return relation(texts) if len(texts) > 1 else OVERLAPPING
+        found = relation(texts) if len(texts) > 1 else OVERLAPPING
+        return OVERLAPPING if self.by_any_row and found.kind == "disjoint" else found
 
     @property
     def chain(self) -> tuple[str, ...]:
@@ -95,10 +113,14 @@ class Counts(Chained):
     def statement(self, source: Source, secret: bytes) -> Statement:
         if self.relation.kind == "overlapping":
             rows = {f"c{i}": ones(source, where.given) for i, where in enumerate(self.conditions.values())}
-            return statement(source, self.terms.unit, self.rows_each, rows, secret)
+            if self.by_any_row:
+                return people_with_any(source, self.bounded_unit, rows)
+            return statement(source, self.bounded_unit, self.rows_each, rows, secret)
         wheres = [self.conditions[name].given for name in self.chain or self.names]
         cells = condition_cells(source, wheres, self.same_total)
-        return tally_statement(source, self.terms.unit, self.rows_each, cells, None, secret)
+        if self.by_any_row:
+            return people_in_first_cell(source, self.bounded_unit, cells)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, None, secret)
 
 
 class AsksCounts(Asks[Made]):
@@ -130,7 +152,8 @@ class AsksCounts(Asks[Made]):
         privacy : level or number
             What all counts together may spend, as for `count`.
         of : "rows" or "people"
-            What is counted.
+            What is counted. A person counts in every condition that one of their rows fulfils, as in `count`; so people
+            may have several conditions that exclude each other for a row.
         loss : "absolute", "squared", "zero-one" or such as "within 5"
             What the mechanism is best for: the loss of one count, averaged over them.
         fresh : bool

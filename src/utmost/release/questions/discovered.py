@@ -27,18 +27,19 @@ from utmost.exact.bisection import first_integer
 from utmost.privacy import ApproxDP, ApproxGaussianDP, Level
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import Contribution, ones, range_of
+from utmost.release.contributions import Contribution, ones
 from utmost.release.discover import HALF, Discover, shown_keys
-from utmost.release.groups import LARGEST
 from utmost.release.holders import Found, found_keys, holders_statement, in_order
 from utmost.release.keys import Keys, named
 from utmost.release.options import Option
-from utmost.release.questions.by import PerKey, around
-from utmost.release.questions.numbers import MOST_WIDE, AddsOnes, gaussian_spread, noise_alternatives
+from utmost.release.questions.by import PerKey, around, clip_to
+from utmost.release.questions.group_rows import GroupRows
+from utmost.release.questions.numbers import MOST_WIDE, AddsOnes, gaussian_spread, noise_alternatives, reaches_an_end
 from utmost.release.questions.of_column import AddsDistances, AddsValues, Columns, OfColumn
 from utmost.release.questions.question import SHOWN as SHOWN_LOSSES
-from utmost.release.questions.question import Question, as_loss, asking, in_units, scaled, shown_with
+from utmost.release.questions.question import Question, as_loss, asking, in_units, scaled, shown_with, with_rounding
 from utmost.release.source import Source, Statement
+from utmost.release.steps import DESIGN_UNITS, MOST_STEPS, MOST_SUM
 from utmost.space.integers import Holders, Lattice
 
 if TYPE_CHECKING:
@@ -149,14 +150,14 @@ class Discovered(Question):
         numbers = self.contributions(source) if self.parts_with_noise else ()
         rows = dict(zip(self.parts_with_noise, numbers, strict=True))
         return holders_statement(
-            source, self.terms.unit, self.by, self.keys_each, self.taking_part(source), rows, self.rows_each, secret
+            source, self.bounded_unit, self.by, self.keys_each, self.taking_part(source), rows, self.rows_each, secret
         )
 
     def point(self, found: Mapping[str, Any]) -> Found:
         made, lattice = found_keys(self.by, found, self.parts_with_noise), self.space.numbers
         if lattice is None:
             return made
-        cut = np.clip(made.numbers, max(lattice.lower, -LARGEST), min(lattice.upper, LARGEST))
+        cut = clip_to(made.numbers, lattice)
         return Found(made.keys, made.holders, cut)
 
     def draw(self, point: Found) -> dict[str, Any]:
@@ -227,6 +228,8 @@ class Discovered(Question):
     @property
     def _kept_keys(self) -> str:
         unit, each = self.terms.unit, self.keys_each
+        if self.of_people:
+            return f", each counted in at most {each} of their keys chosen at random"
         return "" if unit.id is None else f", of at most {each} key{'s' * (each > 1)} per {unit.id}"
 
 
@@ -255,20 +258,47 @@ class NumbersByKey(Discovered, PerKey):
 
     @property
     def average(self) -> float:
-        return scaled(self.loss, self.solution.mechanism.expected(self.loss), float(self.step))
+        return (
+            scaled(self.loss, self.solution.mechanism.expected(self.loss), float(self.step)) + self.loss_from_rounding
+        )
 
     def before(self) -> Before:
-        return Before(self.loss, self.average, self.average, holds="of a key that is sure to be shown")
+        more, of = self.loss_from_rounding, getattr(self, "holds_of", "")
+        return Before(
+            self.loss,
+            self.average,
+            self.average,
+            holds="of a key that is sure to be shown" + (f", {of}" if of else ""),
+            from_rounding=more,
+            rounds=self.rounds_to if more else "",
+        )
+
+    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
+        if self.space.numbers is None:
+            return any(high >= (self.most_rows or math.inf) for _, high in after.intervals.values())
+        half = self.solution.mechanism.noise.half_width(CONFIDENCE)
+        return reaches_an_end([released[part] for part in self.parts], half, self.space.numbers)
+
+    @property
+    def confidence_of_one(self) -> float:
+        """How often the interval of one key holds its number."""
+        return CONFIDENCE
+
+    @property
+    def by_law(self) -> str:
+        """What intervals rest on, and what they are about."""
+        return (SHOWN if self.counted else BY_LAW) + self.not_in_it
 
     def after(self, released: Mapping[str, Any]) -> After:
-        return After(self.intervals(released), given=(SHOWN if self.counted else BY_LAW) + self.not_in_it)
+        return After(self.intervals(released), given=self.by_law)
 
     @property
     def not_in_it(self) -> str:
         found = super().not_in_it
-        keys = self._kept_keys.removeprefix(", of ")
-        if not keys:
+        unit, each = self.terms.unit, self.keys_each
+        if unit.id is None:
             return found
+        keys = f"at most {each} key{'s' * (each > 1)} per {unit.id}{', chosen at random' * self.of_people}"
         more = found.removeprefix("; of what took part: ") if not getattr(self, "counted", False) else ""
         return f"; of what took part: {keys}{f', {more}' if more else ''}"
 
@@ -280,10 +310,10 @@ class NumbersByKey(Discovered, PerKey):
 
     def compared(self) -> dict[str, dict[str, float]]:
         losses, level = shown_with(self.loss), self.solution.mechanism.spent[-1]
-        lattice = self.space.numbers or Lattice(1, "any", self.space.changes, 0, self.terms.unit.at_most)
+        lattice = self.space.numbers or Lattice(1, "any", self.space.changes)
         laws = {"Utmost": {loss: self.solution.mechanism.expected(loss) for loss in losses}}
         laws |= self._named(noise_alternatives(lattice, level, losses))
-        return in_units(laws, losses, self.step)
+        return with_rounding(in_units(laws, losses, self.step), self.off_by_rounding)
 
     def _named(self, others: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
         """Other noises by name: where holders are counted, they decide by a threshold which keys are shown."""
@@ -291,7 +321,8 @@ class NumbersByKey(Discovered, PerKey):
 
     def _around(self, found: NDArray[Any]) -> Columns:
         """Released integers with the interval of their noise, in the unit of the answer."""
-        return around(found, self.solution.mechanism.noise.half_width(CONFIDENCE), self.step)
+        half = self.solution.mechanism.noise.half_width(self.confidence_of_one)
+        return around(found, half, self.step, getattr(self, "rounding", Fraction(0)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -335,7 +366,7 @@ class CountDiscovered(AddsOnes, NumbersByKey):
             return self._around(found)
         if len(found) and found.min() < mechanism.border:
             raise InvalidInput(f"a count below {mechanism.border} is not shown by this mechanism.")
-        return found, *mechanism.count_interval(found, CONFIDENCE)
+        return found, *mechanism.count_interval(found, self.confidence_of_one)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -344,7 +375,11 @@ class ValuesByKey(OfColumn, NumbersByKey):
 
     @property
     def public(self) -> dict[str, Any]:
-        return self._public(column=self.column, **range_of(self.steps))
+        return self._public(column=self.column, **self.range_asked)
+
+    @property
+    def most_steps(self) -> int:
+        return max(1, min(MOST_STEPS // self.rows_each, MOST_SUM // (self.most_rows or DESIGN_UNITS * self.rows_each)))
 
     def taking_part(self, source: Source) -> Contribution:
         return self.contributions(source)[0]
@@ -370,7 +405,7 @@ class SumDiscovered(AddsValues, ValuesByKey):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MeanDiscovered(AddsDistances, ValuesByKey):
+class MeanDiscovered(GroupRows, AddsDistances, ValuesByKey):
     """The mean of a column for each shown key, from two sums each: see `mean.py`."""
 
     name = "mean"
@@ -380,24 +415,23 @@ class MeanDiscovered(AddsDistances, ValuesByKey):
     def words(self) -> str:
         return self._asking(f"What is the mean of {self.column}")
 
+    @property
+    def curve(self) -> dict[str, Any]:
+        return Discovered.curve.fget(self)  # type: ignore[attr-defined, no-any-return]
+
     def columns(self, released: Mapping[str, Any]) -> Columns:
         above, below = (self.integers(released, part) for part in self.parts)
         return self.means(above, below)
 
-    def before(self) -> Before:
-        holds = f"of a key with {self.rows_of_mean} rows, if every mean is as likely, to first order; worst: the range"
-        return Before(self.loss, self.average, self.worst, holds=holds)
+    @property
+    def noise_of_sums(self) -> Any:
+        return self.noisy_sums[0].noise
 
     @property
     def noisy_sums(self) -> tuple[Any, Lattice, Level]:
         mechanism, lattice = self.solution.mechanism, self.space.numbers
         assert lattice is not None  # a mean has two sums beside its key
         return mechanism.noise, lattice, mechanism.spent[-1]
-
-    @property
-    def rows_of_mean(self) -> float:
-        """Of how many rows the stated accuracy is: of a key that is sure to be shown."""
-        return max(100, int(self.solution.mechanism.law.sure))
 
 
 def users_needed(question: Discovered) -> dict[str, dict[str, float]]:

@@ -21,8 +21,10 @@ from utmost.release.contributions import ones
 from utmost.release.groups import grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.questions.marginals import ALL, Agreeing
+from utmost.release.questions.of_workload import OUTSIDE
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, Statement
+from utmost.release.units import MOST_ROWS
 from utmost.space.integers import Tables
 
 if TYPE_CHECKING:
@@ -101,9 +103,9 @@ class HierarchyOf(Agreeing):
 
     @property
     def space(self) -> Tables:
-        made, reach = self.hierarchy, min(self.rows_each, self.most_rows)
+        made, reach, most = self.hierarchy, self.rows_moved, self.most_rows
         sizes = tuple(len(self.nodes[level]) for level in made.strategy)
-        return Tables(sizes, self.moves, reach * made.grain, self.most_rows * made.grain)
+        return Tables(sizes, self.moves, reach * made.grain, None if most is None else most * made.grain)
 
     @cached_property
     def hierarchy(self) -> Hierarchy:
@@ -117,20 +119,25 @@ class HierarchyOf(Agreeing):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         rows = {"count": ones(source, self.where.given)}
-        return grouped_statement(source, self.terms.unit, self.rows_each, self.by, rows, secret)
+        return grouped_statement(source, self.bounded_unit, self.rows_each, self.by, rows, secret)
 
     def point(self, found: Mapping[str, Any]) -> list[Any]:
         """The levels to be released, each summed up from the leaves, cut to the most rows there can be."""
         counts = [np.asarray(found["count"])[[way[-1] for way in self._ways]]]
         for children in reversed(self.tree):
             counts.insert(0, np.add.reduceat(counts[0], np.cumsum((0, *children))[:-1]))
-        kind = object if self.most_rows * self.hierarchy.grain > 2**60 else np.int64
+        most = MOST_ROWS if self.most_rows is None else self.most_rows
+        kind = object if most * self.hierarchy.grain > 2**60 else np.int64
         cut = [np.clip(counts[level], 0, self.most_rows).astype(kind) for level in self.hierarchy.strategy]
         return [each * self.hierarchy.grain for each in cut]
 
     @property
     def _released_names(self) -> list[str]:
         return [self.levels[level - 1] if level else "total" for level in self.hierarchy.strategy]
+
+    @property
+    def _rows_counted(self) -> tuple[int | None, ...]:
+        return (self.hierarchy.grain,) * len(self.hierarchy.strategy)
 
     @property
     def wanted(self) -> dict[Any, tuple[str, ...]]:
@@ -148,6 +155,10 @@ class HierarchyOf(Agreeing):
     def half_widths(self) -> dict[Any, Any]:
         return dict(enumerate(self.hierarchy.half_widths(CONFIDENCE)))
 
+    @cached_property
+    def mean_sizes(self) -> dict[Any, Any]:
+        return dict(enumerate(self.hierarchy.mean_sizes()))
+
     def _estimated(self, drawn: list[Any]) -> dict[Any, Any]:
         return dict(enumerate(self.hierarchy.estimate(drawn)))
 
@@ -164,14 +175,15 @@ class HierarchyOf(Agreeing):
 
     def before(self) -> Before:
         worst = max(float(level.max()) for level in self.hierarchy.variances)
-        return Before(self.loss, self.average, worst, holds="the worst is the node of the largest variance")
+        return self._stated(worst, "the worst is the node of the largest error")
 
     def compared(self) -> dict[str, dict[str, float]]:
         from utmost.design.workload.marginals import even_noise
 
         sizes = tuple(len(level) for level in self.nodes)
-        even = even_noise(sizes, self.moves, min(self.rows_each, self.most_rows), self.privacy)
-        return {"Utmost": {self.loss: self.average}, "each level at an equal share": {self.loss: even}}
+        even = even_noise(sizes, self.moves, self.rows_moved, self.privacy)
+        ours = {"absolute": self.average, "squared": self.solution.value}
+        return {"Utmost": ours, "each level at an equal share": even}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -179,6 +191,7 @@ class HierarchyOf(Agreeing):
         return (
             f"released with noise are the levels {names}, and all counts are made of these, so they add up; rows in no "
             "listed leaf take no part",
+            OUTSIDE,
         )
 
 

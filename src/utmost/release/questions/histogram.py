@@ -14,6 +14,7 @@ from utmost.release.bins import Bins, as_bins, labels_of, public_of
 from utmost.release.cells import as_categories, category_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
+from utmost.release.questions.by import IN_ONE_GROUP, MORE_GROUPS
 from utmost.release.questions.numbers import TOTAL_NOTE, Vector
 from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
@@ -30,6 +31,7 @@ class Histogram(Vector):
     name = "histogram"
     summary = "how many rows each category of a column has"
     options: ClassVar = (COLUMN, CATEGORIES, OTHER, WHERE, OF)
+    by_one_row: ClassVar = True
 
     categories: Any
     """[(column, [value, ...]), ...]"""
@@ -73,6 +75,14 @@ class Histogram(Vector):
         return asking(f"How many {self.of} are there by {columns}", self.where, self.kept)
 
     @property
+    def one_row_words(self) -> str:
+        return IN_ONE_GROUP
+
+    @property
+    def one_row_note(self) -> str:
+        return MORE_GROUPS
+
+    @property
     def public(self) -> dict[str, Any]:
         return {
             "question": self.name,
@@ -94,7 +104,7 @@ class Histogram(Vector):
     @property
     def space(self) -> Lattice:
         moves: Moves = "sum-zero" if self.same_total else self.terms.moves
-        return Lattice(len(self.names), moves, min(self.rows_each, self.most_rows), 0, self.most_rows)
+        return self.counts_of(len(self.names), moves)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -114,7 +124,7 @@ class Histogram(Vector):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = category_cells(source, dict(self.categories), self.other is not None)
-        return tally_statement(source, self.terms.unit, self.rows_each, cells, self.where.given, secret)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
 
 
 class AsksHistogram(Asks[Made]):
@@ -151,7 +161,8 @@ class AsksHistogram(Asks[Made]):
         where : condition, optional
             Only rows with this condition are counted.
         of : "rows" or "people"
-            What is counted.
+            What is counted. A person with rows in several cells counts in one of them, that of one of their rows chosen
+            at random; `count` with ``by=um.keys(...)`` counts them in up to ``um.people(..., groups_each=g)`` groups.
         loss : "absolute", "squared", "zero-one" or such as "within 5"
             What the mechanism is best for: the loss of one cell, averaged over them.
         fresh : bool

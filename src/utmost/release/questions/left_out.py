@@ -18,7 +18,7 @@ from utmost.release.options import ANY_CONDITION, UNBIASED, UP_TO
 from utmost.release.questions.numbers import Number
 from utmost.release.questions.question import Asks, Made
 from utmost.release.source import Source, Statement
-from utmost.release.units import MOST_ROWS
+from utmost.release.units import MOST_ROWS, MOST_UNITS, Unit
 from utmost.space.line import Line
 
 
@@ -40,18 +40,27 @@ class LeftOut(Number):
 
     def __post_init__(self) -> None:
         if self.up_to is not None:
-            self.settle(up_to=as_whole(self.up_to, "up_to", 1, MOST_ROWS // self.terms.unit.at_most))
+            self.settle(up_to=as_whole(self.up_to, "up_to", 1, MOST_ROWS // (self.terms.unit.at_most or MOST_UNITS)))
         super().__post_init__()
         if self.terms.unit.id is None:
             raise InvalidInput("every row takes part where the unit is a row; rows are left out of people's only.")
 
     @property
-    def kept(self) -> str:
+    def used(self) -> str:
         return ""  # every row is looked at to see who has more
+
+    @property
+    def drop_notes(self) -> tuple[str, ...]:
+        return beside_groups(self.terms.unit)
 
     @property
     def words(self) -> str:
         unit, having = self.terms.unit, f" with {self.where}" if self.where else ""
+        if unit.truncate == "table":
+            beyond = f"the {unit.rows_each} that are used of each {unit.id}"
+            if self.up_to is not None:
+                return f"How many rows{having} are dropped beyond {beyond}, at most {self.up_to} of each{self.told}?"
+            return f"How many people by {unit.id} have rows{having} that are dropped, beyond {beyond}{self.told}?"
         if self.up_to is not None:
             beyond = f"are left out beyond {unit.rows_each} per {unit.id}, at most {self.up_to} of each counted"
             return f"How many rows{having} {beyond}{self.told}?"
@@ -65,11 +74,22 @@ class LeftOut(Number):
 
     @property
     def space(self) -> Line:
-        each = self.up_to or 1
-        return Line(0, each * self.terms.unit.at_most, each)
+        each, most = self.up_to or 1, self.terms.unit.at_most
+        return Line(None, None, each) if most is None else Line(0, each * most, each)
+
+    @property
+    def least(self) -> int | None:
+        return 0
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        return people_with_more(source, self.terms.unit, self.where.given, self.name, self.up_to)
+        return people_with_more(source, self.terms.unit, self.where.given, self.name, secret, self.up_to)
+
+
+def beside_groups(unit: Unit) -> tuple[str, ...]:
+    """That rows which bounds of groups drop are not meant, where there are such bounds."""
+    stated = unit.groups_each is not None or unit.rows_each_group is not None
+    dropped = "what groups_each and rows_each_group drop in answers by keys is not counted here"
+    return (f"{dropped}; only rows beyond {unit.rows_each} of a person are",) if stated else ()
 
 
 class AsksLeftOut(Asks[Made]):

@@ -24,9 +24,10 @@ from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.groups import marginal_statement
 from utmost.release.keys import MOST_CELLS, Keys, named
 from utmost.release.options import Option
-from utmost.release.questions.of_workload import OfWorkload
+from utmost.release.questions.of_workload import OUTSIDE, OfWorkload
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, Statement
+from utmost.release.units import MOST_ROWS
 from utmost.space.integers import CentredTables, Moves, Tables
 
 if TYPE_CHECKING:
@@ -80,6 +81,11 @@ class Agreeing(OfWorkload):
         raise NotImplementedError
 
     @property
+    def mean_sizes(self) -> dict[Any, Any]:
+        """How far off the numbers of a table are on average."""
+        raise NotImplementedError
+
+    @property
     def _released_names(self) -> list[str]:
         raise NotImplementedError
 
@@ -106,7 +112,16 @@ class Agreeing(OfWorkload):
 
     @property
     def average(self) -> float:
-        return self.solution.value
+        return float(np.concatenate(list(self.mean_sizes.values())).mean())
+
+    def _stated(self, worst_squared: float, holds: str) -> Before:
+        """The expected absolute error, then the squared one that the noise is designed for."""
+        worst = max(float(sizes.max()) for sizes in self.mean_sizes.values())
+        return Before("absolute", self.average, worst, holds=holds, squared=(self.solution.value, worst_squared))
+
+    @property
+    def proved_of(self) -> str:
+        return "the variance of one number"
 
     @property
     def workload_of(self) -> Workload:
@@ -114,7 +129,7 @@ class Agreeing(OfWorkload):
         from utmost.design.workload import Workload
 
         kind: Any = self.name
-        return Workload(kind, self.workload, self.moves, min(self.rows_each, self.most_rows), self.most_rows)
+        return Workload(kind, self.workload, self.moves, self.rows_moved, self.most_rows)
 
     def released(self, drawn: Any) -> dict[str, Any]:
         return {name: np.asarray(table).tolist() for name, table in zip(self._released_names, drawn, strict=True)}
@@ -146,7 +161,25 @@ class Agreeing(OfWorkload):
     def after(self, released: Mapping[str, Any]) -> After:
         numbers, widths = self._by_key(self._estimates(released)), self._by_key(self.half_widths)
         ends = {key: (float(n) - widths[key], float(n) + widths[key]) for key, n in numbers.items()}
-        return After({key: (max(0.0, low), max(0.0, high)) for key, (low, high) in ends.items()}, given=BY_LAW)
+        return After(
+            {key: (max(0.0, low), max(0.0, high)) for key, (low, high) in ends.items()}, given=BY_LAW + self.not_in_it
+        )
+
+    @property
+    def _rows_counted(self) -> tuple[int | None, ...]:
+        """What a row counts as in every released table; None in one whose numbers are differences."""
+        raise NotImplementedError
+
+    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
+        """Whether a released number of rows is within its noise's 95 % of the most rows there can be."""
+        if self.most_rows is None:
+            return False
+        tables = zip(self._released_names, self._rows_counted, self.solution.mechanism.laws, strict=True)
+        return any(
+            max(released[name]) + law.half_width(CONFIDENCE) >= self.most_rows * row
+            for name, row, law in tables
+            if row is not None
+        )
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -242,7 +275,7 @@ class Marginals(Agreeing):
 
     @property
     def space(self) -> Tables | CentredTables:
-        return self.margins.space(self.moves, min(self.rows_each, self.most_rows), self.most_rows)
+        return self.margins.space(self.moves, self.rows_moved, self.most_rows)
 
     @cached_property
     def margins(self) -> Margins:
@@ -259,7 +292,7 @@ class Marginals(Agreeing):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         arguments = (self.by, self.read, self.where.given)
-        return marginal_statement(source, self.terms.unit, self.rows_each, *arguments, secret)
+        return marginal_statement(source, self.bounded_unit, self.rows_each, *arguments, secret)
 
     def point(self, found: Mapping[str, Any]) -> list[Any]:
         """The tables to be released, each summed down from one that was counted, cut to the most rows there can be."""
@@ -273,8 +306,9 @@ class Marginals(Agreeing):
         for table in made.strategy:
             above = next(each for each in self.read if set(table.columns) <= set(each))
             gone = tuple(axis for axis, i in enumerate(above) if i not in table.columns)
-            counts = np.clip(counted[above].sum(axis=gone), 0, self.most_rows)
-            large = self.most_rows * made.units[table] > 2**60
+            counts = np.asarray(np.clip(counted[above].sum(axis=gone), 0, self.most_rows))  # a total is an array, too
+            most = MOST_ROWS if self.most_rows is None else self.most_rows
+            large = most * made.units[table] > 2**60
             axes = [axis for axis, i in enumerate(table.columns) if i in table.centred]
             released.append(centred(counts.astype(object if large else np.int64), axes).ravel() * made.times[table])
         return released
@@ -284,6 +318,11 @@ class Marginals(Agreeing):
         names = [" × ".join(self.by.names[i] for i in each.columns) or "total" for each in self.margins.strategy]
         along = [", ".join(self.by.names[i] for i in each.centred) for each in self.margins.strategy]
         return [f"{name}, centred along {by}" if by else name for name, by in zip(names, along, strict=True)]
+
+    @property
+    def _rows_counted(self) -> tuple[int | None, ...]:
+        made = self.margins
+        return tuple(None if table.centred else made.times[table] for table in made.strategy)
 
     @cached_property
     def keys_of(self) -> dict[tuple[int, ...], list[tuple[Any, ...]]]:
@@ -305,6 +344,11 @@ class Marginals(Agreeing):
         widths = {each: self.margins.half_width(each, CONFIDENCE) for each in self.published}
         return {each: np.full(len(self.keys_of[each]), width) for each, width in widths.items()}
 
+    @cached_property
+    def mean_sizes(self) -> dict[Any, Any]:
+        sizes = {each: self.margins.mean_size(each) for each in self.published}
+        return {each: np.full(len(self.keys_of[each]), size) for each, size in sizes.items()}
+
     def _estimated(self, drawn: list[Any]) -> dict[Any, Any]:
         return dict(self.margins.estimate(drawn))
 
@@ -315,13 +359,14 @@ class Marginals(Agreeing):
 
     def before(self) -> Before:
         worst = max(self.margins.variance(each) for each in self.published)
-        return Before(self.loss, self.average, worst, holds="the worst is the table of the largest variance")
+        return self._stated(worst, "the worst is the table of the largest error")
 
     def compared(self) -> dict[str, dict[str, float]]:
         from utmost.design.workload import even_split
 
-        even = even_split(self.shape, self.published, self.moves, min(self.rows_each, self.most_rows), self.privacy)
-        return {"Utmost": {self.loss: self.average}, "each table at an equal share": {self.loss: even}}
+        even = even_split(self.shape, self.published, self.moves, self.rows_moved, self.privacy)
+        ours = {"absolute": self.average, "squared": self.solution.value}
+        return {"Utmost": ours, "each table at an equal share": even}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -332,6 +377,7 @@ class Marginals(Agreeing):
         return (
             f"released with noise are {'; '.join(names[:MOST_NAMED])}{most}, and all tables are made of these, so they "
             f"agree{means}{kept}",
+            OUTSIDE,
         )
 
 

@@ -13,21 +13,17 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from utmost.exact import Number
-from utmost.release.accuracy import CONFIDENCE, After, Before
+from utmost.release.accuracy import CONFIDENCE, After
 from utmost.release.arguments import Condition, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
-from utmost.release.options import BY, COLUMN, GRID, LOWER, UPPER, WHERE
+from utmost.release.options import BY, COLUMN, EXPECTED_ROWS, GRID, LOWER, MIN_ROWS, UPPER, WHERE
 from utmost.release.questions.by import MeanBy
 from utmost.release.questions.discovered import MeanDiscovered
+from utmost.release.questions.group_rows import require_groups
 from utmost.release.questions.numbers import Parts
 from utmost.release.questions.of_column import AddsDistances
 from utmost.release.questions.question import Asks, Made, asking
-
-HOLDS = (
-    "average: if every unit has a value and every mean is as likely, to first order; worst: the whole range, if nobody "
-    "has a value"
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,7 +32,7 @@ class Mean(AddsDistances, Parts):
 
     name = "mean"
     summary = "the mean of a column"
-    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY)
+    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY, EXPECTED_ROWS, MIN_ROWS)
 
     @property
     def words(self) -> str:
@@ -49,29 +45,22 @@ class Mean(AddsDistances, Parts):
     def value(self, released: Mapping[str, Any]) -> float:
         return self._placed(_share(released[self.names[0]], released[self.names[1]]))
 
-    def before(self) -> Before:
-        return Before(self.loss, self.average, self.worst, holds=HOLDS)
-
     def after(self, released: Mapping[str, Any]) -> After:
         from utmost.design.noise.mean import mean_interval
 
         ends = mean_interval(self.solution.mechanism, released[self.names[0]], released[self.names[1]], CONFIDENCE)
-        low, high = (self._placed(Fraction(end)) for end in ends)
-        rows = self._rows_of(released)
-        expected = min(self.average_of(rows), self.worst)  # of few rows the first order is more than can be lost
-        return After({self.name: (low, high)}, given=self.by_law, expected=expected, rows=rows)
-
-    def _rows_of(self, released: Mapping[str, Any]) -> int:
-        """How many rows have a value, as far as the two sums say: each adds W to both together."""
-        together = released[self.names[0]] + released[self.names[1]]
-        return int(min(max(round(Fraction(together, self.width)), 1), self.most_rows))
+        low, high = self._placed(Fraction(ends[0]), -self.off), self._placed(Fraction(ends[1]), self.off)
+        above, below = released[self.names[0]], released[self.names[1]]
+        share = float(_share(above, below)) if above + below > 0 else 0.0
+        return After({self.name: (low, high)}, given=self.by_law, **self.rows_found(above + below, share))
 
     @property
     def proved_of(self) -> str:
         return "the two sums it is made of"
 
-    def _placed(self, share: Fraction) -> float:
-        return float(self.steps.lower + (self.steps.upper - self.steps.lower) * share)
+    def _placed(self, share: Fraction, more: Fraction = Fraction(0)) -> float:
+        lower, upper = self.steps.lower, self.steps.upper
+        return float(min(max(lower + (upper - lower) * share + more, lower), upper))
 
 
 class AsksMean(Asks[Made]):
@@ -84,10 +73,12 @@ class AsksMean(Asks[Made]):
         upper: Number,
         privacy: Privacy = None,
         *,
-        grid: Number = 1,
+        grid: Number | None = None,
         where: Condition = None,
         loss: str = "absolute",
         by: Keys | Discover | None = None,
+        expected_rows: Any = None,
+        min_rows: int | None = None,
         fresh: bool = False,
     ) -> Made:
         """The mean of a column, its values clamped to lower..upper and rounded to the grid; nulls take no part.
@@ -101,14 +92,27 @@ class AsksMean(Asks[Made]):
             nearer end. It must not be read off the table.
         privacy : level or number
             What this answer may spend, as for `count`.
-        grid : number
-            The step that values are rounded to, half up.
+        grid : number, optional
+            The step that values are rounded to, half up. Without it whole numbers (a column of an
+            integer type, whole bounds) are not rounded, and other values are rounded to a step so fine that rounding
+            every row moves the answer by at most 1 % of its expected error, or as fine as 64-bit integers allow
+            (groups of very many rows). Intervals contain what rounding can do, half a step, and so do planned errors: a
+            coarse step that is named here makes both as much larger.
         where : condition, optional
             Only rows with this condition take part.
         loss : "absolute" or "squared"
             What the noise is best for.
         by : um.keys or um.discover, optional
             Answer once for every public key, as for `count`; all groups together cost `privacy`.
+        expected_rows : number, or {key: number} or a list in the order of the keys, optional
+            How many rows the answer, or each group, is made of, roughly: a public number, no larger than `at_most`
+            allows. The plan's error and the comparisons are stated for it; without it the plan states them as a
+            function of the rows. The error depends on where values lie as well: the plan has its least and its largest
+            over all tables, and one number, such as `allot` needs, is the largest. The answer itself does not depend on
+            it, and asking again with another one costs nothing.
+        min_rows : int, optional
+            With `by`: groups whose released number of rows is below this are suppressed: listed without a value. It is
+            decided from released numbers alone, and asking again with another one costs nothing.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 
@@ -116,9 +120,11 @@ class AsksMean(Asks[Made]):
         -------
         Answer (of a session) or Plan (of `session.plan`)
             `answer.value` is the mean, the middle of the range where nobody seems to have a value; `answer.interval`
-            holds the mean of the clamped values with 95 %, whatever the table holds. `answer.after.expected` is the
-            expected loss with `answer.after.rows` rows, as many as the answer says there are; the plan's is for as many
-            as there may be.
+            holds the mean of the clamped values with 95 %. `answer.after.rows` is how many rows it is made of, as far
+            as what was released says, `answer.after.rows_between` holds that number with 95 %, and
+            `answer.after.expected` is the expected loss with so many rows and a mean where the answer says. With `by`,
+            `answer.table` has all of these for each group (value, lower, upper, rows, rows_lower, rows_upper), and
+            reliable: whether the interval is narrower than half of the range.
 
         Examples
         --------
@@ -128,10 +134,21 @@ class AsksMean(Asks[Made]):
         >>> 0 <= s.mean("age", 0, 100, privacy=1).value <= 100
         True
         """
-        asked = {"column": column, "lower": lower, "upper": upper, "grid": grid, "loss": loss}
+        asked: dict[str, Any] = {"column": column, "lower": lower, "upper": upper, "grid": grid, "loss": loss}
+        asked["expected_rows"] = expected_rows
+        asked["whole"] = self.is_whole(column)
         if by is None:
+            require_groups(min_rows)
             return self.pose(Mean, privacy, where, fresh, **asked)
-        return self.pose(MeanDiscovered if isinstance(by, Discover) else MeanBy, privacy, where, fresh, by=by, **asked)
+        return self.pose(
+            MeanDiscovered if isinstance(by, Discover) else MeanBy,
+            privacy,
+            where,
+            fresh,
+            by=by,
+            min_rows=min_rows,
+            **asked,
+        )
 
 
 def _share(above: int, below: int) -> Fraction:

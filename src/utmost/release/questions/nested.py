@@ -58,7 +58,7 @@ class Chained(OfWorkload, Vector):
     @property
     def between(self) -> Lattice:
         """The cells between nested counts: disjoint."""
-        return Lattice(len(self.names), self.terms.moves, min(self.rows_each, self.most_rows), 0, self.most_rows)
+        return self.counts_of(len(self.names), self.terms.moves)
 
     @property
     def nested(self) -> Lattice:

@@ -35,10 +35,19 @@ from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Of
 from utmost.release.conditions import EVERY_ROW, Where, as_condition
 from utmost.release.contributions import Contribution, ones, query, rows_with
-from utmost.release.questions.question import SHOWN, Question, as_loss, as_of, in_units, scaled, shown_with
+from utmost.release.questions.question import (
+    SHOWN,
+    Question,
+    as_loss,
+    as_of,
+    in_units,
+    scaled,
+    shown_with,
+    with_rounding,
+)
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice, Moves
-from utmost.space.line import Line, cost, line_prior
+from utmost.space.line import Line, cost, line_prior, tolerance, within
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -46,6 +55,8 @@ if TYPE_CHECKING:
 Tail: TypeAlias = Callable[[Floats], Floats]
 DELTA = 1e-6
 FAR = 45.0
+COARSE = 1000
+"""Noise for more steps than this is compared in steps so large that a neighbour moves by this many: within 0.1 %."""
 MOST_WIDE = 4_000_000
 """How wide noise matters in comparisons."""
 
@@ -74,6 +85,11 @@ class Numbers(Question):
         return Fraction(1)
 
     @property
+    def rounding(self) -> Fraction:
+        """How far rounding the values of rows moves a released number at most, in the unit of the answer."""
+        return Fraction(0)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """What the released integers are called."""
         return (self.name,)
@@ -84,14 +100,17 @@ class Numbers(Question):
 
     @property
     def average(self) -> float:
-        return self._scaled(self.solution.value)
+        return self._scaled(self.solution.value) + self.loss_from_rounding
 
     def before(self) -> Before:
         from utmost.mechanism.line import LineMechanism
 
         mechanism = self.solution.mechanism
         among = mechanism.worst_among(self.loss) if isinstance(mechanism, LineMechanism) else ""
-        return Before(self.loss, self.average, self._scaled(mechanism.worst(self.loss)), worst_among=among)
+        more = self.loss_from_rounding
+        worst = self._scaled(mechanism.worst(self.loss)) + more
+        rounds, holds = self.rounds_to if more else "", getattr(self, "holds_of", "")
+        return Before(self.loss, self.average, worst, worst_among=among, holds=holds, from_rounding=more, rounds=rounds)
 
     @property
     def is_released(self) -> bool:
@@ -101,12 +120,14 @@ class Numbers(Question):
     def off_by_more(self, error: Fraction) -> float:
         if not self.is_released:
             return super().off_by_more(error)
-        return float(self.solution.mechanism.expected(f"within {error // self.step}"))
+        left = error - Fraction(self.off_by_rounding)
+        return 1.0 if left < 0 else float(self.solution.mechanism.expected(f"within {left // self.step}"))
 
     def compared(self) -> dict[str, dict[str, float]]:
         losses = shown_with(self.loss)
         ours = {each: self.solution.mechanism.expected(each) for each in losses}
-        return in_units({"Utmost": ours, **self.alternatives(losses)}, losses, self.step)
+        found = in_units({"Utmost": ours, **self.alternatives(losses)}, losses, self.step)
+        return with_rounding(found, self.off_by_rounding)
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
         """The expected losses of the usual noises, in steps, by name and loss."""
@@ -123,11 +144,31 @@ class Numbers(Question):
         """What an interval from the law of what is released rests on, and what it is about."""
         return BY_LAW + self.not_in_it
 
+    @property
+    def condition(self) -> str:
+        moves = getattr(self.space, "moves", "")
+        return "" if moves == "sum-zero" else super().condition  # there nothing is clamped
+
+    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
+        """Whether a released integer is within its noise's 95 % of an end that it is clamped to."""
+        space = self.space
+        if isinstance(space, Line):
+            (low, high), (first, last) = next(iter(after.intervals.values())), space.ends
+            more = self.rounding
+            return bool(high - more >= last * self.step or (first < 0 and low + more <= first * self.step))
+        if not isinstance(space, Lattice):
+            return any(high >= self.most_rows for _, high in after.intervals.values())
+        numbers = [value if isinstance(value, list) else [value] for value in released.values()]
+        return reaches_an_end(numbers, self.solution.mechanism.noise.half_width(CONFIDENCE), space)
+
     def _within(self, released: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """An interval for every released integer from the noise's own law: whatever the table holds."""
+        """An interval for every released integer from the noise's own law."""
         half = self.solution.mechanism.noise.half_width(CONFIDENCE)
-        ends = {name: (released[name] - half, released[name] + half) for name in self.names}
-        return {name: (as_plain(low * self.step), as_plain(high * self.step)) for name, (low, high) in ends.items()}
+        return {name: self._with_rounding(released[name] - half, released[name] + half) for name in self.names}
+
+    def _with_rounding(self, low: int, high: int) -> tuple[Any, Any]:
+        """The ends of an interval in the unit of the answer, and what rounding can do beside the noise."""
+        return as_plain(low * self.step - self.rounding), as_plain(high * self.step + self.rounding)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -145,7 +186,8 @@ class Number(Numbers):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(prior=line_prior(self.space, self.prior), unbiased=require_unbiased(self.unbiased))
+        unbiased = require_unbiased(self.unbiased) or not self.space.bounded  # without ends nothing is guessed
+        self.settle(prior=line_prior(self.space, self.prior), unbiased=unbiased)
 
     @property
     def space(self) -> Line:
@@ -196,6 +238,11 @@ class Number(Numbers):
     def point(self, found: Mapping[str, int]) -> int:
         return self.space.clamp(found[self.names[0]])
 
+    @property
+    def least(self) -> int | None:
+        """The least that the integer can be, of any table; None where it may be any number."""
+        return None
+
     def released(self, drawn: Any) -> dict[str, Any]:
         return {self.names[0]: int(drawn)}
 
@@ -211,12 +258,15 @@ class Number(Numbers):
     def after(self, released: Mapping[str, Any]) -> After:
         name, mechanism = self.names[0], self.solution.mechanism
         low, high = mechanism.interval(released[name], CONFIDENCE)
-        ends = {name: (as_plain(low * self.step), as_plain(high * self.step))}
+        if not self.space.bounded and self.least is not None:  # the truth is no less, so the interval holds it as often
+            low, high = max(low, self.least), max(high, self.least)
+        ends = {name: self._with_rounding(low, high)}
         if self.unbiased or self._cut_off:  # what to believe would be a list of millions of points
             return After(ends, given=self.by_law)
         points, chances = mechanism.posterior(released[name])
         expected = float(chances @ cost(self.loss, points - released[name]))
-        return After(ends, given=self.by_law, expected=self._scaled(expected))
+        more = self.loss_from_rounding
+        return After(ends, given=self.by_law, expected=self._scaled(expected) + more, from_rounding=more)
 
     def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
         if self.unbiased:  # compared with noise that is not cut off either
@@ -262,19 +312,22 @@ class Adds(Question):
 
     def line(self, moved: int) -> Line:
         """Where one integer lies that a row, or one in its place, moves by so much."""
+        if self.most_rows is None:
+            return Line(None, None, moved * self.rows_each)
         first, last = (self.most_rows * end for end in self.range_of_row)
         return Line(first, last, min(moved * self.rows_each, last - first))
 
     def lattice(self, groups: int = 1) -> Lattice:
         """Where all integers of so many groups lie, each row being in one of them."""
-        moves, reach = self.reach_of_row
-        low, high = (self.most_rows * end for end in self.range_of_row)
-        return Lattice(len(self.parts) * groups, moves, reach * self.rows_each, low, high)
+        (moves, reach), rows, most = self.reach_of_row, self.rows_in_group, self.terms.unit.at_most
+        each = reach * rows if rows < self.rows_each else None
+        low, high = (None, None) if most is None else (most * rows * end for end in self.range_of_row)
+        return Lattice(len(self.parts) * groups, moves, reach * self.rows_each, low, high, each)
 
     def query(self, source: Source, secret: bytes) -> Any:
         """The sums over all rows, as a query."""
         rows = dict(zip(self.parts, self.contributions(source), strict=True))
-        return query(source, self.terms.unit, self.rows_each, rows, secret)
+        return query(source, self.bounded_unit, self.rows_each, rows, secret)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         return source.statement(self.query(source, secret))
@@ -306,6 +359,11 @@ class AddsOnes(Adds):
     @property
     def range_of_row(self) -> tuple[int, int]:
         return 0, 1
+
+    @property
+    def least(self) -> int | None:
+        """No count is below 0."""
+        return 0
 
     def contributions(self, source: Source) -> tuple[Contribution, ...]:
         return (ones(source, self.where.given),)
@@ -412,6 +470,14 @@ class Vector(Numbers):
         return noise_alternatives(self.space, self.privacy, losses)
 
 
+def reaches_an_end(numbers: Sequence[Sequence[int]], half: int, space: Lattice) -> bool:
+    """Whether one of several released lists of integers comes within its noise of an end that it is clamped to."""
+    if space.lower is None or space.upper is None:
+        return False
+    largest, least = max(max(each, default=0) for each in numbers), min(min(each, default=0) for each in numbers)
+    return bool(largest + half >= space.upper or (space.lower < 0 and least - half <= space.lower))
+
+
 def require_unbiased(unbiased: Any) -> bool:
     """Whether the noisy number itself is asked for."""
     if not isinstance(unbiased, bool):
@@ -438,6 +504,12 @@ def number_alternatives(
     line: Line, level: Level, losses: Sequence[str], prior: Floats | None
 ) -> dict[str, dict[str, float]]:
     """The expected losses of the alternatives for a number, by name and loss."""
+    if prior is None and line.reach > COARSE:
+        times = line.reach / COARSE
+        coarse = Line(0, max(round((line.points - 1) / times), COARSE), COARSE)
+        return _finer(
+            number_alternatives(coarse, level, [_coarser(loss, times) for loss in losses], None), losses, times
+        )
     return {
         name: {loss: expected_cut_off(line, tail, wide, loss, prior) for loss in losses}
         for name, (tail, wide) in tails(line.reach, line.reach, level).items()
@@ -446,19 +518,33 @@ def number_alternatives(
 
 def noise_alternatives(space: Lattice, level: Level, losses: Sequence[str]) -> dict[str, dict[str, float]]:
     """The expected losses of independent noise on every integer of a vector, nothing cut off, by name and loss."""
+    times = max(1.0, space.reach / COARSE)
+    coarse, (far, straight) = [_coarser(loss, times) for loss in losses], _sizes(space)
     line = Line(0, 2 * MOST_WIDE, 1)  # so long that its ends do not matter
+    found = {
+        name: {loss: 2 * float(_one_side(line, tail, wide, loss)[-1]) for loss in coarse}
+        for name, (tail, wide) in tails(far / times, straight / times, level).items()
+    }
+    return _finer(found, losses, times)
+
+
+def _coarser(loss: str, times: float) -> str:
+    """A loss in steps that are so many times larger."""
+    return f"within {round(tolerance(loss) / times)}" if within(loss) is not None else loss
+
+
+def _finer(found: dict[str, dict[str, float]], losses: Sequence[str], times: float) -> dict[str, dict[str, float]]:
+    """Losses in large steps as those in steps that are so many times smaller."""
     return {
-        name: {loss: 2 * float(_one_side(line, tail, wide, loss)[-1]) for loss in losses}
-        for name, (tail, wide) in tails(*_sizes(space), level).items()
+        name: {loss: scaled(loss, by[_coarser(loss, times)], times) for loss in losses} for name, by in found.items()
     }
 
 
 def _sizes(space: Lattice) -> tuple[int, float]:
     """How far one neighbour moves all integers together: the sum of what it does, and the length (l1 and l2)."""
-    d, k = space.dimension, space.reach
-    if space.moves in ("one-way", "cube"):
-        return d * k, math.sqrt(d) * k
-    return (k, float(k)) if space.moves == "any" or d == 1 else (2 * k, math.sqrt(2) * k)
+    from utmost.mechanism.moves import square_of_moves, sum_of_moves
+
+    return sum_of_moves(space) or space.reach, math.sqrt(square_of_moves(space)) or float(space.reach)
 
 
 def expected_cut_off(line: Line, tail: Tail, wide: int, loss: str, prior: Floats | None = None) -> float:
@@ -481,7 +567,7 @@ def _both_sides(one_side: Floats, last: int) -> Floats:
     return np.asarray(here + here[::-1])
 
 
-def tails(reach: int, straight: float, level: Level) -> dict[str, tuple[Tail, int]]:
+def tails(reach: float, straight: float, level: Level) -> dict[str, tuple[Tail, int]]:
     """Pr[K >= t] for t >= 1 of each noise, rounded to integers, and how far it matters.
 
     One neighbour moves what is answered by at most `reach` in all (l1); `straight` (l2) is the same for one number.

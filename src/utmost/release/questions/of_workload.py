@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from utmost.solution import Solution
 
 
+OUTSIDE = (
+    "numbers are unbiased and may lie below 0, and intervals are cut off at 0: a number may lie outside its own "
+    "interval"
+)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OfWorkload(Question):
     """A question that is designed as a workload: running counts, ranges, tables or a tree."""

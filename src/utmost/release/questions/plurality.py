@@ -29,6 +29,7 @@ class Plurality(Candidate):
     name = "plurality"
     summary = "which category is most frequent"
     options: ClassVar = (COLUMN, CHOICES, WHERE, OF)
+    by_one_row: ClassVar = True
 
     where: Where = EVERY_ROW
     of: Of = "rows"
@@ -61,7 +62,7 @@ class Plurality(Candidate):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = category_cells(source, {self.column: self.candidates}, other=False)
-        return tally_statement(source, self.terms.unit, self.rows_each, cells, self.where.given, secret)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
 
 
 class AsksPlurality(Asks[Made]):

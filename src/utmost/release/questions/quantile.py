@@ -19,16 +19,17 @@ from utmost.exact import Number
 from utmost.privacy import Level
 from utmost.release.accuracy import CONFIDENCE, After
 from utmost.release.arguments import Condition, Of, Privacy, TallyPrior, listed, tally_prior, tally_prior_text
+from utmost.release.candidates import as_candidates as listed_candidates
 from utmost.release.cells import range_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones
 from utmost.release.keys import MOST_CELLS
-from utmost.release.options import BY, CANDIDATES, COLUMN, OF, SHARE, WHERE
-from utmost.release.questions.by import ONE_GROUP
+from utmost.release.options import BY, CANDIDATES, COLUMN, GRID, LOWER, OF, SHARE, UPPER, WHERE
 from utmost.release.questions.choices import Candidate
 from utmost.release.questions.choices_by import ChoiceBy
-from utmost.release.questions.quantiles import Quantiles, as_candidates, as_share
+from utmost.release.questions.quantiles import MOST_CANDIDATES, Quantiles, as_candidates, as_share
 from utmost.release.questions.question import Asks, Made, Terms, as_loss, as_of, asking
+from utmost.release.questions.ranked import Ranked, RankedBy
 from utmost.release.source import Source, Statement, as_column
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 LOSSES = ("absolute", "zero-one", "rank")
 NOTHING_RULED_OUT = (
     "at this level the name of one candidate rules out no other with 95 % at every table, so the interval is all of "
-    "them: go by how many rows the named one may be off, or ask for a list of shares, such as [0.5]"
+    "them: go by how many rows the named one may be off, or give lower and upper in place of candidates"
 )
 
 
@@ -50,7 +51,17 @@ class Quantile(Candidate):
 
     name = "quantile"
     summary = "the median or another quantile of a column"
-    options: ClassVar = (COLUMN, SHARE, CANDIDATES, WHERE, BY, OF)
+    by_one_row: ClassVar = True
+    options: ClassVar = (
+        *(COLUMN, SHARE, replace(CANDIDATES, required=False), replace(LOWER, required=False)),
+        *(
+            replace(UPPER, required=False),
+            replace(GRID, help="The step of candidates; fine without it."),
+            WHERE,
+            BY,
+            OF,
+        ),
+    )
 
     q: Any
     loss: str = "absolute"
@@ -66,6 +77,10 @@ class Quantile(Candidate):
     @property
     def cut(self) -> str:
         return "values rounded to the nearest candidate"
+
+    @property
+    def one_row_words(self) -> str:
+        return "of one row of each person chosen at random"
 
     @property
     def words(self) -> str:
@@ -108,12 +123,11 @@ class Quantile(Candidate):
         return all(facts.sure(place, CONFIDENCE) == (0, last) for place in range(last + 1))
 
     def _between(self, places: tuple[int, int]) -> tuple[Any, Any]:
-        low, high = places
-        return self.candidates[low], self.candidates[high]
+        return listed_candidates(self.candidates).between(*places, whole=False)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
-        return tally_statement(source, self.terms.unit, self.rows_each, cells, self.where.given, secret)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,6 +136,7 @@ class QuantileBy(ChoiceBy):
 
     name = "quantile"
     summary = "the median or another quantile of a column in each group"
+    by_one_row: ClassVar = True
 
     column: str
     q: Any
@@ -153,8 +168,8 @@ class QuantileBy(ChoiceBy):
         return {**super().public, "of": self.of}
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        return super().notes + (ONE_GROUP if self.of == "people" and self.terms.unit.rows_each > 1 else ())
+    def one_row_words(self) -> str:
+        return "of one row of each person chosen at random"
 
     def grouped(self, source: Source) -> dict[str, Any]:
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
@@ -171,11 +186,10 @@ class QuantileBy(ChoiceBy):
 
     def after(self, released: Mapping[str, Any]) -> After:
         chances = [self._right[place] for place in set(self._places(released))]
-        given = f"{self.one.after({'place': 0}).given}, of the group where that is least"
         known = [chance for chance in chances if chance is not None]
         least = min(known) if len(known) == len(chances) else None
         ends = dict(zip(self.by.labels, self._ends(self._places(released)), strict=True))
-        return After(ends, probability_right=least, given=given, rows_within=self._facts.within(CONFIDENCE))
+        return After(ends, probability_right=least, given=self.given, rows_within=self._facts.within(CONFIDENCE))
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
         """The keys, and for each the answer, how likely it is right (null where that is not known) and its interval."""
@@ -190,9 +204,9 @@ class QuantileBy(ChoiceBy):
         return found
 
     def _ends(self, places: list[int]) -> list[tuple[Any, Any]]:
-        """For each group, between which candidates its quantile lies, whatever the table holds."""
-        every = [self._facts.sure(place, CONFIDENCE) for place in range(len(self.candidates))]
-        return [(self.candidates[every[place][0]], self.candidates[every[place][1]]) for place in places]
+        """For each group, between which candidates its quantile lies, for every table."""
+        grid = listed_candidates(self.candidates)
+        return [grid.between(*self._facts.sure(place, CONFIDENCE), whole=False) for place in places]
 
     @property
     def _facts(self) -> ChoiceFacts:
@@ -220,38 +234,53 @@ class AsksQuantile(Asks[Made]):
         self,
         column: str,
         q: Number | Sequence[Number],
-        candidates: Any,
+        candidates: Any = None,
         privacy: Privacy = None,
         *,
+        lower: Number | None = None,
+        upper: Number | None = None,
+        grid: Number | None = None,
         where: Condition = None,
         of: Of = "rows",
-        loss: str = "absolute",
+        loss: str | None = None,
         prior: TallyPrior = None,
         by: Any = None,
         fresh: bool = False,
     ) -> Made:
-        """Which candidate is the q-quantile of a column (q = 0.5: the median), values rounded to the nearest candidate.
+        """The q-quantile of a column (q = 0.5: the median), or several, between public bounds.
+
+        The q-quantile is the least value with at least a share q of the rows at or below it, of the column clamped to
+        the bounds: NumPy's ``quantile(..., method="inverted_cdf")``. Rows without a value take no part; if no row has
+        one there is no quantile, and the answer means nothing.
 
         Parameters
         ----------
         column : str
             A column of numbers, or of text that is read as numbers.
         q : number, or list of numbers
-            A share between 0 and 1: the quantile has at least this share of the rows at or below it. Of a list, all
-            quantiles are read off one release of the rows nearest to each candidate, so that ten cost what one costs.
-        candidates : sequence of numbers
-            2 to 200 public numbers in increasing order, such as ``range(0, 101, 5)``; the answer is one of them.
+            A share between 0 and 1, or up to 100 of them.
+        candidates : sequence of numbers, optional
+            Public numbers in increasing order, such as ``range(0, 101, 5)``, in place of `lower` and `upper`; the
+            answer is one of them. Up to 200 may be any numbers; more are as a grid, at equal distances, up to a million
+            (or any numbers, up to 1000).
         privacy : level or number
-            What this answer may spend, as for `count`.
+            What this answer may spend, as for `count`; all quantiles of a list together.
+        lower, upper : number
+            Public bounds that values are clamped to; never read off the table.
+        grid : number, optional
+            The step of the candidates between them. Without it, 1 for a column of whole numbers with whole bounds, else
+            a round number so small that there are about 100,000 candidates.
         where : condition, optional
             Only rows with this condition take part.
         of : "rows" or "people"
             Whose values count: all kept rows, or one row of each person.
-        loss : "absolute", "zero-one" or "rank"
-            How far the named value is from the quantile; whether it is it; how many rows it is off. Of several
-            quantiles the accuracy is stated in rows, and loss is left out.
+        loss : "absolute", "zero-one" or "rank", optional
+            Without it the answer is off by few rows, and has an interval. With it, of one quantile among up to 200
+            listed candidates, a candidate is named by the best choice for this loss: how far the named value is from
+            the quantile; whether it is it; how many rows it is off. Nothing but the name is released then.
         prior : {tally: probability}, optional
-            A tally is the rows at each candidate; uniform over all tallies without it.
+            Of one quantile among listed candidates, with a loss; a tally is the rows at each, and all are alike
+            without it.
         by : um.keys, optional
             Answer once for every public key, as for `majority`; keys times candidates are at most a million.
         fresh : bool
@@ -260,17 +289,25 @@ class AsksQuantile(Asks[Made]):
         Returns
         -------
         Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is a candidate, and `answer.interval` holds the quantile with 95 % whatever the table holds.
-            Below epsilon = 2.94 it is all candidates, since it must hold for every table: where half of the rows lie at
-            either end, one row moves the median from one end to the other, and the name of one end says little
-            against the other. Two other things are known then. `answer.after.rows_within`: whatever the table holds,
-            with 95 % the candidate is fewer rows than this from being the quantile. `answer.after.likely`: between
-            which candidates it lies with 95 % given the prior. Of a list, such as ``[0.5]``, `answer.value` is
-            {q: candidate}, and `answer.intervals` are narrower: more is released for them.
+            `answer.value` is a number, of a list {q: number}. `answer.interval` (`answer.intervals`) holds the quantile
+            of the clamped column with 95 % at every table, in the unit of the column: the distance of candidates is
+            part of it. A plan says by how many rows values are expected to be off, and whether they are chosen one by
+            one or read off a noisy CDF: whichever is off by less.
+
+            With a loss the interval is all candidates below epsilon = 2.94, since nothing but a name is released;
+            `answer.after.rows_within` says how many rows it may be off, and `answer.after.likely` where the quantile
+            lies with 95 % given the prior.
 
         Examples
         --------
         >>> import pyarrow, utmost as um
+        >>> table = pyarrow.table({"age": [70, 25, 80, 41, 44] * 250})
+        >>> s = um.Session(table, "survey", um.rows(at_most=1500), "add-remove", budget=8)
+        >>> answer = s.quantile("age", 0.5, lower=0, upper=120, privacy=4)
+        >>> answer.value, answer.interval
+        (44, (44, 44))
+        >>> list(s.quantile("age", [0.1, 0.5, 0.9], lower=0, upper=120, privacy=1).value)
+        [0.1, 0.5, 0.9]
         >>> table = pyarrow.table({"age": [70, 25, 80, 41, 44] * 25})
         >>> s = um.Session(table, "survey", um.rows(at_most=150), "add-remove", budget=8)
         >>> s.quantile("age", 0.5, range(20, 81, 20), privacy=8).value
@@ -279,7 +316,21 @@ class AsksQuantile(Asks[Made]):
         >>> list(s.quantile("age", [0.1, 0.5, 0.9], range(20, 81, 20), privacy=1).value)
         [0.1, 0.5, 0.9]
         """
-        if not isinstance(q, str | bytes) and hasattr(listed(q), "__len__"):
+        several = not isinstance(q, str | bytes) and hasattr(listed(q), "__len__")
+        many = len(listed(candidates)) if hasattr(listed(candidates), "__len__") else 0
+        bounds = {"lower": lower, "upper": upper, "grid": grid}
+        if prior is not None and loss is None:
+            loss = "absolute"
+        few = candidates is not None and many <= MOST_CANDIDATES
+        chosen, counted = few and loss is not None and not several, few and several and by is None
+        if not chosen and not counted:
+            shares = q if several else [q]
+            return self._ranked(
+                column, shares, not several, candidates, bounds, privacy, where, of, loss, prior, by, fresh
+            )
+        if any(bound is not None for bound in bounds.values()):
+            raise InvalidInput("candidates and lower, upper or grid are given; give the list, or bounds and a grid.")
+        if counted:
             return self._several(column, q, candidates, privacy, where, of, loss, prior, by, fresh)
         asked = {
             "terms": self.terms,
@@ -294,6 +345,42 @@ class AsksQuantile(Asks[Made]):
         }
         return self.ask(Quantile(**asked) if by is None else QuantileBy(by=by, **asked), fresh)
 
+    def _ranked(
+        self,
+        column: str,
+        shares: Any,
+        one: bool,
+        candidates: Any,
+        bounds: dict[str, Any],
+        privacy: Privacy,
+        where: Condition,
+        of: Of,
+        loss: str | None,
+        prior: TallyPrior,
+        by: Any,
+        fresh: bool,
+    ) -> Made:
+        if prior is not None or loss not in (None, "rank"):
+            raise InvalidInput(
+                "quantiles between bounds are made for the fewest rows off: prior and loss are for one quantile among "
+                "up to 200 listed candidates. Leave these out, or list candidates."
+            )
+        if candidates is not None and any(bound is not None for bound in bounds.values()):
+            raise InvalidInput("candidates and lower, upper or grid are given; give the list, or bounds and a grid.")
+        given = {
+            "terms": self.terms,
+            "privacy": self.level(privacy),
+            "column": column,
+            "shares": shares,
+            "candidates": candidates,
+            "whole": self.is_whole(column),
+            "one": one,
+            "where": self.where(where),
+            "of": of,
+            **bounds,
+        }
+        return self.ask(Ranked(**given) if by is None else RankedBy(by=by, **given), fresh)
+
     def _several(
         self,
         column: str,
@@ -302,12 +389,12 @@ class AsksQuantile(Asks[Made]):
         privacy: Privacy,
         where: Condition,
         of: Of,
-        loss: str,
+        loss: str | None,
         prior: TallyPrior,
         by: Any,
         fresh: bool,
     ) -> Made:
-        if prior is not None or by is not None or loss != "absolute":
+        if prior is not None or by is not None or loss not in (None, "absolute"):
             raise InvalidInput(
                 "several quantiles are read off noisy counts: prior, by and loss are for one of them. Leave these out, "
                 "or ask for one quantile at a time."

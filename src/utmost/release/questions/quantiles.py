@@ -8,7 +8,7 @@ and n the last of them.
 **Intervals.** Let G(c) = F(c) - q n. At the true quantile G >= 0, and at the candidate before it G < 0. The noise of
 G(c) is a weighted sum of that of the cells, 1 - q for those up to c and -q for the others, so its law is known: with h
 its half width at 95 %, the noisy G is below -h at the quantile with 2.5 % at most, and above h before it with 2.5 % at
-most. The candidates for which neither is seen hold the quantile with 95 %, whatever the table holds.
+most. The candidates for which neither is seen hold the quantile with 95 %, for every table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from utmost.exact import Number, as_rational
 from utmost.exact.arrays import Floats
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Of, listed, plain
+from utmost.release.candidates import as_candidates as listed_candidates
 from utmost.release.cells import range_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.questions.nested import Nested, increasing
@@ -53,6 +54,7 @@ class Quantiles(Nested):
     name = "quantile"
     summary = "several quantiles of a column from one release"
     options = ()  # the command asks one at a time
+    by_one_row: ClassVar = True
 
     column: str
     shares: Any
@@ -62,13 +64,17 @@ class Quantiles(Nested):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(column=as_column(self.column), shares=_shares(self.shares))
+        self.settle(column=as_column(self.column), shares=as_shares(self.shares))
         self.settle(candidates=as_candidates(self.candidates))
         self.settle(loss=as_loss(self.loss, ("absolute",)), of=as_of(self.of, self.terms.unit))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(f"<= {candidate}" for candidate in self.candidates)
+
+    @property
+    def one_row_words(self) -> str:
+        return "of one row of each person chosen at random"
 
     @property
     def words(self) -> str:
@@ -108,7 +114,7 @@ class Quantiles(Nested):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
-        return tally_statement(source, self.terms.unit, self.rows_each, cells, self.where.given, secret)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
 
     def value(self, released: Mapping[str, Any]) -> dict[float, Any]:
         return {float(q): self.candidates[self._place(released, q)] for q in self.shares}
@@ -117,8 +123,8 @@ class Quantiles(Nested):
         found = {}
         for i, q in enumerate(self.shares):
             low, high = self._between(released, i, q)
-            found[float(q)] = (self.candidates[low], self.candidates[high])
-        return After(found, given=BY_LAW)
+            found[float(q)] = listed_candidates(self.candidates).between(low, high, whole=False)
+        return After(found, given=BY_LAW + self.not_in_it)
 
     def before(self) -> Before:
         sizes = np.array([self._errors(q)[0] for q in self.shares])
@@ -126,7 +132,7 @@ class Quantiles(Nested):
 
     @property
     def average(self) -> float:
-        return self.accuracy.average
+        return self.accuracy.average or 0.0
 
     def compared(self) -> dict[str, dict[str, float]]:
         others = noise_alternatives(self.nested, self.privacy, ("absolute",))
@@ -184,7 +190,8 @@ class Quantiles(Nested):
         return [self._errors(q)[1] for q in self.shares]
 
 
-def _shares(shares: Any) -> tuple[Fraction, ...]:
+def as_shares(shares: Any) -> tuple[Fraction, ...]:
+    """The shares of several quantiles."""
     given = listed(shares)
     if isinstance(given, str | bytes) or not isinstance(given, Sequence) or not 1 <= len(given) <= MOST_SHARES:
         raise InvalidInput(f"q is {shown(shares)}; give a share such as 0.5, or a list of 1 to {MOST_SHARES} of them.")

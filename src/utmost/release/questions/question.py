@@ -28,13 +28,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from utmost.errors import CannotCertify, InvalidInput, UnsupportedLevel, shown
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
-from utmost.release.accuracy import After, Before
+from utmost.release.accuracy import BY_LAW, After, Before
 from utmost.release.arguments import Neighbours, Of
 from utmost.release.conditions import Where, as_where
+from utmost.release.contributions import is_whole
 from utmost.release.options import Option
-from utmost.release.source import Source, Statement
+from utmost.release.source import Source, Statement, as_column
 from utmost.release.units import Unit
-from utmost.space.integers import Moves, Unlisted
+from utmost.space.integers import Lattice, Moves, Unlisted
 from utmost.space.line import within
 
 if TYPE_CHECKING:
@@ -46,6 +47,17 @@ Made = TypeVar("Made")
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 500
 """Between which epsilons answers are released: below, a million people are not told from none; above, e^-epsilon has
 more digits than anybody can use."""
+DROPPED = {
+    "table": "rows of a person beyond {} are dropped before any condition: all answers about rows with this bound are "
+    "about the same rows",
+    "question": "rows of a person beyond {} are dropped; rows are chosen for each question among those with its "
+    "condition: do not add up or divide answers of several questions",
+}
+"""Which rows of a person are used, and what that means beside other answers, by where they are chosen."""
+HOW_MANY_DROPPED = "left_out asks how many people lose rows, and share_left_out which share"
+ONE_ROW = (
+    "; the row is chosen for each question among those with its condition: do not add up answers of several questions"
+)
 SHOWN = ("absolute", "squared", "zero-one")
 """The losses that every report shows, whichever was asked for."""
 
@@ -102,6 +114,10 @@ class Question(ABC):
 
     tiered: ClassVar[bool] = False
     """Whether it is asked of tables whose rows have promises of their own."""
+    by_one_row: ClassVar[bool] = False
+    """Whether people are asked about by one row of each: rows of one person may differ in what is asked."""
+    needs_most: ClassVar[bool] = False
+    """Whether its mechanism, or what is said of its accuracy, needs to know how many rows there are at most."""
 
     terms: Terms
     privacy: Level
@@ -111,6 +127,12 @@ class Question(ABC):
             raise InvalidInput(
                 f"a {self.name} of rows with tiers is not known how to answer best; ask for a count, a majority or a "
                 "threshold, without keys, or open the session without tiers at the level of the most protected."
+            )
+        if self.needs_most and self.terms.unit.at_most is None:
+            most = "um.rows(at_most=20_000)" if self.terms.unit.id is None else "um.people(..., at_most=20_000)"
+            raise InvalidInput(
+                f"a {self.name} is answered among the tables of at most so many {self.terms.unit.whose}, and at_most "
+                f"was not stated; open the session with unit={most}, a public number that the table does not exceed."
             )
         if self.privacy is None:
             raise InvalidInput("say what the answer may spend, such as privacy=0.5: there is no default.")
@@ -198,6 +220,26 @@ class Question(ABC):
     def after(self, released: Mapping[str, Any]) -> After:
         """What the released value says about the truth."""
 
+    @property
+    def condition(self) -> str:
+        """What must be true of the table for intervals to hold: it has no more rows or people than was stated."""
+        unit = self.terms.unit
+        return "" if unit.at_most is None else f"if the table has at most {unit.at_most:,} {unit.whose}"
+
+    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
+        """Whether what was released is so close to the largest number that the table may have more than was stated."""
+        return False
+
+    def known(self, released: Mapping[str, Any]) -> After:
+        """What the released value says about the truth, and of which tables that is true."""
+        after, condition = self.after(released), self.condition
+        if not condition:
+            return after
+        given = after.given
+        if given.startswith(BY_LAW):
+            given = condition + given.removeprefix(BY_LAW)
+        return replace(after, given=given, condition=condition, near_limit=self.near_limit(released, after))
+
     @abstractmethod
     def compared(self) -> dict[str, dict[str, float]]:
         """The expected losses, ours first, then the usual alternatives, by loss."""
@@ -268,22 +310,96 @@ class Question(ABC):
         return ()
 
     @property
-    def rows_each(self) -> int:
-        """How many rows of a unit take part: all that are kept, or one where people are counted."""
-        return 1 if getattr(self, "of", "rows") == "people" else self.terms.unit.rows_each
+    def all_notes(self) -> tuple[str, ...]:
+        """These, and where rows of people may be dropped, what that means and how to learn of how many."""
+        return (*self.notes, *self.drop_notes)
 
     @property
-    def most_rows(self) -> int:
-        """How many rows take part at most."""
-        return self.terms.unit.at_most * self.rows_each
+    def drop_notes(self) -> tuple[str, ...]:
+        """What of people takes no part, what that means beside other answers, and what to do about it."""
+        unit = self.terms.unit
+        if self.of_one_row:
+            return (self.one_row_note + ONE_ROW,)
+        if not self.kept or self.of_people:
+            return ()
+        return (f"{DROPPED[unit.truncate].format(unit.rows_each)}; {HOW_MANY_DROPPED}",)
+
+    @property
+    def of_people(self) -> bool:
+        """Whether people are counted, and not rows."""
+        return getattr(self, "of", "rows") == "people"
+
+    @property
+    def of_one_row(self) -> bool:
+        """Whether each person takes part with one of their rows, chosen at random."""
+        return self.by_one_row and self.of_people
+
+    @property
+    def one_row_words(self) -> str:
+        """That, for the question's words."""
+        return "each person counted by one of their rows chosen at random"
+
+    @property
+    def one_row_note(self) -> str:
+        """What that does to the answer, and what to ask instead."""
+        rows = f"at most {self.terms.unit.rows_each}"
+        return f"of a person with several rows one takes part; of='rows' uses {rows} of each"
+
+    @property
+    def rows_each(self) -> int:
+        """How many rows of a unit take part: all that are kept, or one where people are counted."""
+        return 1 if self.of_people else self.terms.unit.rows_each
+
+    @property
+    def rows_in_group(self) -> int:
+        """How many of them are in one group at most."""
+        return self.rows_each
+
+    @property
+    def bounded_unit(self) -> Unit:
+        """The unit whose rows are truncated for this question; people are counted once each, with any rows."""
+        unit = self.terms.unit
+        return replace(unit, truncate="question") if self.of_people else unit
+
+    @property
+    def most_rows(self) -> int | None:
+        """How many rows take part at most; None where nobody said how many there are."""
+        most = self.terms.unit.at_most
+        return None if most is None else most * self.rows_each
+
+    @property
+    def rows_moved(self) -> int:
+        """How many rows one neighbour has."""
+        return self.rows_each if self.most_rows is None else min(self.rows_each, self.most_rows)
+
+    @property
+    def stated_rows(self) -> int:
+        """How many rows take part at most, for questions that need to know."""
+        assert self.most_rows is not None, "needs_most"
+        return self.most_rows
+
+    def counts_of(self, cells: int, moves: Moves) -> Lattice:
+        """Where so many counts of rows lie, and how far one neighbour moves them."""
+        least = None if self.most_rows is None else 0
+        return Lattice(cells, moves, self.rows_moved, least, self.most_rows)
 
     @property
     def kept(self) -> str:
         """Which rows of a unit take part, in words; empty where all do."""
+        if self.of_one_row:
+            return f", {self.one_row_words}"
+        return f", of {self.used}" if self.used else ""
+
+    @property
+    def used(self) -> str:
+        """The same for the sentence of an interval: what it is about."""
         unit = self.terms.unit
-        if unit.id is None or getattr(self, "of", "rows") == "people":
+        if self.of_one_row:
+            return "one row of each person, chosen at random"
+        if unit.id is None or self.of_people:
             return ""
-        return f", of at most {unit.rows_each} row{'s' * (unit.rows_each > 1)} per {unit.id}"
+        chosen = "before any condition" if unit.truncate == "table" else "for this question"
+        return f"at most {unit.rows_each} row{'s' * (unit.rows_each > 1)} per {unit.id} chosen {chosen}"
 
     @property
     def kept_within(self) -> str:
@@ -296,9 +412,26 @@ class Question(ABC):
         return ""
 
     @property
+    def off_by_rounding(self) -> float:
+        """How far rounding values moves the answer at most, as far as a plan counts it, in the unit of the answer."""
+        return 0.0
+
+    @property
+    def rounds_to(self) -> str:
+        """What is rounded to what, in words."""
+        return ""
+
+    @property
+    def loss_from_rounding(self) -> float:
+        """What rounding adds to the expected loss at most: the errors of noise have mean 0, so squares add up."""
+        return {"absolute": self.off_by_rounding, "squared": self.off_by_rounding**2}.get(
+            getattr(self, "loss", ""), 0.0
+        )
+
+    @property
     def not_in_it(self) -> str:
         """That what is said of the truth is about what took part, and what took none; empty where everything did."""
-        parts = [part for part in (self.kept.removeprefix(", of "), self.cut) if part]
+        parts = [part for part in (self.used, self.cut) if part]
         return f"; of what took part: {', '.join(parts)}" if parts else ""
 
 
@@ -341,16 +474,8 @@ def describe(question: Question, dataset: str) -> dict[str, Any]:
         "space": str(question.space),
         "privacy": {**_level_in_words(question.privacy), **question.privacy.to_json()},
         "mechanism": certificate.method,
-        "proof": {
-            "private": privacy.detail,
-            "optimal": certificate.claim,
-            "of": question.proved_of or "the answer",
-            "because": certificate.reason,
-            "bound": in_unit(question, certificate.bound),
-            "gap": in_unit(question, certificate.gap),
-            **gaps_beside(question),
-        },
-        "notes": list(question.notes),
+        "proof": {"private": privacy.detail, **proved_optimal(question)},
+        "notes": list(question.all_notes),
         "accuracy": {"before": asdict(question.accuracy)},
         "compared": question.losses,
         **({} if question.curve is None else {"curve": question.curve}),
@@ -371,6 +496,19 @@ def proved_private(question: Question) -> Check:
     if not check.passed:
         raise CannotCertify(f"the mechanism is not proved private ({check.detail}); ask at another level.")
     return replace(check, detail="; ".join(filter(None, (check.detail, question.composition))))
+
+
+def proved_optimal(question: Question) -> dict[str, Any]:
+    """What is proved about better mechanisms, in the unit of the answer, as plain data."""
+    certificate = question.solution.certificate
+    return {
+        "optimal": certificate.claim,
+        "of": question.proved_of or "the answer",
+        "because": certificate.reason,
+        "bound": in_unit(question, certificate.bound),
+        "gap": in_unit(question, certificate.gap),
+        **gaps_beside(question),
+    }
 
 
 def gaps_beside(question: Question) -> dict[str, Any]:
@@ -463,6 +601,12 @@ def in_units(
     }
 
 
+def with_rounding(losses: dict[str, dict[str, float]], off: float) -> dict[str, dict[str, float]]:
+    """Losses by mechanism and loss, and what rounding values adds to all of them at most: they see the same values."""
+    more = {"absolute": off, "squared": off**2}
+    return {name: {loss: found + more.get(loss, 0.0) for loss, found in by.items()} for name, by in losses.items()}
+
+
 # ---- asking ----
 
 
@@ -486,6 +630,10 @@ class Asks(ABC, Generic[Made]):
     def where(self, where: Any) -> Where:
         """A condition with its text; an error unless it is one of this table."""
         return as_where(where, self.source)
+
+    def is_whole(self, column: Any) -> bool:
+        """Whether a column is of an integer type, so that its values need no rounding: the public schema says so."""
+        return is_whole(self.source, as_column(column))
 
     def pose(self, kind: Any, privacy: Any, where: Any, fresh: bool, **given: Any) -> Made:
         """Ask a question of this kind about the rows of a condition, with all else that it was given."""

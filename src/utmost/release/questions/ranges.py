@@ -23,7 +23,7 @@ from utmost.release.cells import category_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
 from utmost.release.questions.numbers import Numbers
-from utmost.release.questions.of_workload import OfWorkload
+from utmost.release.questions.of_workload import OUTSIDE, OfWorkload
 from utmost.release.questions.question import Asks, Made, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Strategy
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from utmost.design.workload import Workload
 
 MOST_EDGES = 65
+RANGES_NOTE = (
+    "people with rows in several ranges are counted by one of them; counts([...], of='people') counts everybody who "
+    "has such a row"
+)
 AGREE = "released are {}, and all ranges are made of these, so that ranges that meet add up to the range of both"
 
 
@@ -50,6 +54,7 @@ class Ranges(OfWorkload, Numbers):
     name = "ranges"
     summary = "how many rows lie between any two of several edges"
     options: ClassVar = (COLUMN, EDGES, WHERE, OF)
+    by_one_row: ClassVar = True
 
     loss: str = "squared"
     column: str
@@ -76,6 +81,10 @@ class Ranges(OfWorkload, Numbers):
         return asking(f"How many {self.of} have {self.column} between {many}", self.where, self.kept)
 
     @property
+    def one_row_note(self) -> str:
+        return RANGES_NOTE
+
+    @property
     def public(self) -> dict[str, Any]:
         asked: dict[str, Any] = {"column": self.column, "edges": list(self.edges)}
         asked |= {"where": self.where.text, "of": self.of}
@@ -84,7 +93,7 @@ class Ranges(OfWorkload, Numbers):
     @property
     def cells(self) -> Lattice:
         """The cells between neighbouring edges."""
-        return Lattice(len(self.edges) - 1, self.terms.moves, min(self.rows_each, self.most_rows), 0, self.most_rows)
+        return self.counts_of(len(self.edges) - 1, self.terms.moves)
 
     @property
     def space(self) -> Any:
@@ -108,7 +117,7 @@ class Ranges(OfWorkload, Numbers):
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = category_cells(source, {self.column: Bins(self.edges)}, other=False)
-        return tally_statement(source, self.terms.unit, self.rows_each, cells, self.where.given, secret)
+        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
 
     def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
         cells = self.cells.clamp([found[f"c{i}"] for i in range(self.cells.dimension)])
@@ -134,10 +143,24 @@ class Ranges(OfWorkload, Numbers):
         return {name: str(number) for name, number in value.items()}
 
     def before(self) -> Before:
+        from utmost.design.workload.strategies import range_mean_sizes
         from utmost.mechanism.strategies import spreads
 
+        sizes = range_mean_sizes(self.solution)
         worst = self.solution.mechanism.expected("squared") * float(spreads(self.space, "ranges").max())
-        return Before(self.loss, self.average, worst, holds="the worst is the range of the largest variance")
+        return Before(
+            "absolute",
+            float(sizes.mean()),
+            float(sizes.max()),
+            holds="the worst is the range of the largest error",
+            squared=(self.solution.value, worst),
+        )
+
+    @property
+    def average(self) -> float:
+        from utmost.design.workload.strategies import range_mean_sizes
+
+        return float(range_mean_sizes(self.solution).mean())
 
     def after(self, released: Mapping[str, Any]) -> After:
         """Around the estimates; the ends are cut off at 0."""
@@ -148,23 +171,31 @@ class Ranges(OfWorkload, Numbers):
         return After({name: (max(0.0, low), max(0.0, high)) for name, (low, high) in ends.items()}, given=self.by_law)
 
     def compared(self) -> dict[str, dict[str, float]]:
+        from utmost.design.noise.sums import sum_mean_sizes
         from utmost.design.noise.vectors import best_vector_noise
         from utmost.mechanism.strategies import spreads
 
         cells = self.cells
-        plain = best_vector_noise(cells, self.privacy, "squared", True).mean("squared")
-        alone = Lattice(len(self.names), "one-way" if cells.moves == "any" else "cube", cells.reach, 0, cells.upper)
-        each = best_vector_noise(alone, self.privacy, "squared", True).mean("squared")
+        plain = best_vector_noise(cells, self.privacy, "squared", True)
+        alone = self.counts_of(len(self.names), "one-way" if cells.moves == "any" else "cube")
+        each = best_vector_noise(alone, self.privacy, "squared", True)
+        many = np.arange(cells.dimension, 0, -1)  # so many ranges are made of 1, 2, ... cells
+        added = float(np.average(sum_mean_sizes(plain), weights=many))
+        variance = plain.mean("squared") * float(spreads(cells, "ranges").mean())
         return {
-            "Utmost": {"squared": self.average},
-            "noise on cells, added up": {"squared": plain * float(spreads(cells, "ranges").mean())},
-            "noise on every range": {"squared": each},
+            "Utmost": {"absolute": self.average, "squared": self.solution.value},
+            "noise on cells, added up": {"absolute": added, "squared": variance},
+            "noise on every range": {loss: each.mean(loss) for loss in ("absolute", "squared")},
         }
 
     @property
     def notes(self) -> tuple[str, ...]:
         what = "weighted sums of neighbouring cells" if isinstance(self.space, Strategy) else "the cells between edges"
-        return (AGREE.format(what),)
+        return (AGREE.format(what), OUTSIDE)
+
+    @property
+    def proved_of(self) -> str:
+        return "the variance of one number"
 
 
 class AsksRanges(Asks[Made]):
@@ -199,7 +230,8 @@ class AsksRanges(Asks[Made]):
         where : condition, optional
             Only rows with this condition are counted.
         of : "rows" or "people"
-            What is counted; of a person who has rows in several cells, one row is chosen.
+            What is counted. A person is counted by one of their rows chosen at random; `counts` with ``of="people"``
+            counts everybody who has a row in a range.
         fresh : bool
             True draws and spends again although the identical question was answered before.
 

@@ -24,6 +24,7 @@ from utmost.release.options import CONDITION, OF, Option, read_whole
 from utmost.release.questions.numbers import Numbers
 from utmost.release.questions.question import Asks, Made, as_loss, as_of, scaled, shown_with
 from utmost.release.source import Source, Statement
+from utmost.release.units import MOST_UNITS
 from utmost.space.integers import Lattice
 from utmost.space.line import Line
 
@@ -88,10 +89,12 @@ class Share(Numbers):
         super().__post_init__()
         unit = self.terms.unit
         self.settle(loss=as_loss(self.loss, ("absolute", "squared")), of=as_of(self.of, unit))
-        if isinstance(self.among, bool) or not isinstance(self.among, int) or not 1 <= self.among <= unit.at_most:
+        most = MOST_UNITS if unit.at_most is None else unit.at_most
+        if isinstance(self.among, bool) or not isinstance(self.among, int) or not 1 <= self.among <= most:
+            opened = "" if unit.at_most is None else ", which the session was opened for"
             raise InvalidInput(
                 f"among is {shown(self.among)}; give the public number of {self.of}, at least 1 and at most "
-                f"{unit.at_most}, which the session was opened for."
+                f"{most}{opened}."
             )
         if not self.where:
             raise InvalidInput("a share needs a condition, such as s.share('age >= 65', among=20_000, privacy=0.5).")
@@ -130,7 +133,7 @@ class Share(Numbers):
         return best_on_line(self.space, self.privacy, self.loss, None, unbiased=True)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        return statement(source, self.terms.unit, 1, {"count": ones(source, self.where.given)}, secret)
+        return statement(source, self.bounded_unit, 1, {"count": ones(source, self.where.given)}, secret)
 
     def point(self, found: Mapping[str, int]) -> int:
         return self.space.clamp(found["count"])
@@ -141,8 +144,15 @@ class Share(Numbers):
     def value(self, released: Mapping[str, Any]) -> float:
         return self.noisy(released).share
 
+    @property
+    def condition(self) -> str:
+        return f"if the table has {self.among:,} {self.of}"
+
+    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
+        return False  # how many there are is public
+
     def before(self) -> Before:
-        return Before(self.loss, self.average, self.average, holds="whatever the table holds")
+        return Before(self.loss, self.average, self.average, holds="the same for every table")
 
     def after(self, released: Mapping[str, Any]) -> After:
         found = self._within(released)["count"]

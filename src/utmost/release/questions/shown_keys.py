@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from utmost.release.accuracy import After, Before
@@ -13,6 +13,7 @@ from utmost.release.keys import named
 from utmost.release.options import COLUMN, KEYS_EACH, WHERE
 from utmost.release.questions.discovered import TRUE_KEYS, USERS, Discovered, users_needed, written_key
 from utmost.release.questions.question import Asks, Made, asking
+from utmost.release.units import Unit
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -24,6 +25,10 @@ class ShownKeys(Discovered):
     options: ClassVar = (COLUMN, WHERE, KEYS_EACH)
 
     by: Discover
+
+    @property
+    def bounded_unit(self) -> Unit:
+        return replace(self.terms.unit, truncate="question")  # keys are bounded, and no rows are counted
 
     @property
     def words(self) -> str:

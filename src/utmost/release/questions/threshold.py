@@ -11,7 +11,7 @@ from utmost.privacy import Level
 from utmost.release.arguments import Condition, Of, Prior, Privacy, plain
 from utmost.release.contributions import ones
 from utmost.release.options import ANY_CONDITION, AT_LEAST, BY, OF
-from utmost.release.questions.by import ONE_GROUP
+from utmost.release.questions.by import IN_ONE_GROUP, MORE_GROUPS
 from utmost.release.questions.choices import YesOrNo
 from utmost.release.questions.choices_by import YesOrNoBy
 from utmost.release.questions.numbers import AddsOnes
@@ -69,6 +69,7 @@ class ThresholdBy(YesOrNoBy):
 
     name = "threshold"
     summary = "whether at least so many rows of each group have a condition"
+    by_one_row: ClassVar = True
 
     at_least: int
     of: Of = "rows"
@@ -90,8 +91,12 @@ class ThresholdBy(YesOrNoBy):
         return {**super().public, "of": self.of}
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        return super().notes + (ONE_GROUP if self.of == "people" and self.terms.unit.rows_each > 1 else ())
+    def one_row_words(self) -> str:
+        return IN_ONE_GROUP
+
+    @property
+    def one_row_note(self) -> str:
+        return MORE_GROUPS
 
     def grouped(self, source: Source) -> dict[str, Any]:
         return {"contributions": {"yes": ones(source, self.where.given)}}

@@ -54,7 +54,7 @@ class OfTiers(Question):
         unit, (low, high) = self.terms.unit, self.range_of_row
         sizes = [tier.at_most for tier in unit.tiers]
         shares = [write_rational(tier.share) for tier in unit.tiers]
-        if rest := unit.at_most - sum(sizes):
+        if rest := (unit.at_most or 0) - sum(sizes):
             sizes, shares = [*sizes, rest], [*shares, "1"]
         most = [size * self.rows_each for size in sizes]
         moved = self.rows_each * (high - low if self.terms.neighbours == "replace" else 1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput
 from utmost.exact import as_whole
-from utmost.release.accuracy import BY_LAW, After, Before
+from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Of, Privacy
 from utmost.release.bins import as_bins, labels_of, public_of
 from utmost.release.cells import as_categories
@@ -21,7 +21,7 @@ from utmost.release.holders import Found
 from utmost.release.keys import Keys, keys, named
 from utmost.release.options import CHOICES, COLUMN, KEYS_EACH, OF, WHERE, Option, read_whole
 from utmost.release.questions.by import CountBy
-from utmost.release.questions.discovered import CountDiscovered, written_key
+from utmost.release.questions.discovered import SELECTED, CountDiscovered, written_key
 from utmost.release.questions.question import Asks, Made, Question, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Tallies
@@ -33,6 +33,10 @@ MISSED = "missed"
 """The loss of a top list: what share of the true k is missed."""
 MOST_NAMED, ZIPF, SAMPLED = 10_000, 2000, 400
 K = Option("k", "How many are named.", "--k, such as --k 10", "How many are named", required=True, read=read_whole)
+LARGEST_NAMED = (
+    "keys are named because their counts came out large, so the counts are too large on average; their intervals are "
+    "wide enough to hold the true counts of all that are named at once"
+)
 GIVEN = f"{BY_LAW}, nothing more than the expected recall is known of who is missed"
 
 
@@ -40,9 +44,12 @@ GIVEN = f"{BY_LAW}, nothing more than the expected recall is known of who is mis
 class Top(Question):
     """The k most frequent of a public list of candidates."""
 
+    needs_most: ClassVar = True
+
     name = "top"
     summary = "which values of a column are most frequent, in order"
     options: ClassVar = (COLUMN, K, replace(CHOICES, required=False), WHERE, OF, KEYS_EACH)
+    by_one_row: ClassVar = True
 
     column: str
     k: int
@@ -61,9 +68,11 @@ class Top(Question):
 
     @cached_property
     def counts(self) -> CountBy:
-        """The counts that it is made of."""
+        """The counts that it is made of; bounds of groups are not its own, and it is proved without them."""
         by = keys({self.column: as_bins(self.candidates) or list(self.candidates)})
-        return CountBy(terms=self.terms, privacy=self.privacy, by=by, where=self.where, of=self.of)
+        unit = replace(self.terms.unit, groups_each=None, rows_each_group=None)
+        terms = replace(self.terms, unit=unit)
+        return CountBy(terms=terms, privacy=self.privacy, by=by, where=self.where, of=self.of)
 
     @property
     def words(self) -> str:
@@ -78,7 +87,7 @@ class Top(Question):
 
     @property
     def space(self) -> Tallies:
-        return Tallies(len(self.candidates), self.most_rows, self.terms.neighbours, self.rows_each)
+        return Tallies(len(self.candidates), self.stated_rows, self.terms.neighbours, self.rows_each)
 
     @property
     def posed(self) -> dict[str, Any]:
@@ -113,7 +122,7 @@ class Top(Question):
         return Before(MISSED, average, 1.0, error, holds=recall_in_words(average, "all tallies alike"))
 
     def after(self, released: Mapping[str, Any]) -> After:
-        return After(given=GIVEN)
+        return After(given=GIVEN + self.not_in_it)
 
     def compared(self) -> dict[str, dict[str, float]]:
         from utmost.design.rainbow.top_lists import candidates
@@ -127,6 +136,8 @@ class Top(Question):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopDiscovered(CountDiscovered):
     """The k most frequent of the keys that are shown, by the counts that are shown beside them."""
+
+    needs_most: ClassVar = True
 
     name = "top"
     summary = "which keys are most frequent, in order"
@@ -160,6 +171,20 @@ class TopDiscovered(CountDiscovered):
             raise InvalidInput(f"at most {self.k} keys are shown, the one with the largest count first.")
         return found
 
+    @property
+    def confidence_of_one(self) -> float:
+        """So large that all keys there can be have their numbers in their intervals at once: also the largest ones."""
+        most_keys = (self.terms.unit.at_most or 1) * self.keys_each
+        return 1 - (1 - CONFIDENCE) / most_keys
+
+    @property
+    def by_law(self) -> str:
+        return f"{BY_LAW}, of all that are named at once{self.not_in_it}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*(note for note in super().notes if note != SELECTED), LARGEST_NAMED)
+
     def value(self, released: Mapping[str, Any]) -> Any:
         _ = self.columns(released)  # as many counts as keys, none that is not shown
         return self.keys(released).labels
@@ -169,7 +194,7 @@ class TopDiscovered(CountDiscovered):
 
     def before(self) -> Before:
         average, error = self._missed
-        words = f"if the i-th of {ZIPF} keys has a share 1/i of the largest, and there are {self.most_rows} {self.of}"
+        words = f"if the i-th of {ZIPF} keys has a share 1/i of the largest, and there are {self.stated_rows} {self.of}"
         return Before(MISSED, average, 1.0, error, holds=recall_in_words(average, words))
 
     @property
@@ -187,7 +212,7 @@ class TopDiscovered(CountDiscovered):
 
         mechanism, rng = self.solution.mechanism, np.random.default_rng(20_130_103)
         sizes = 1 / np.arange(1, ZIPF + 1)
-        holders = np.floor(self.most_rows * sizes / sizes.sum()).astype(np.int64)[None]
+        holders = np.floor(self.stated_rows * sizes / sizes.sum()).astype(np.int64)[None]
         cumulative = mechanism.law.kept(np.arange(1, mechanism.law.sure + 1))
         thresholds = 1 + np.searchsorted(cumulative, rng.random((SAMPLED, ZIPF)), side="left")
         counts = holders - thresholds
@@ -256,7 +281,8 @@ class AsksTop(Asks[Made]):
         -------
         Answer (of a session) or Plan (of `session.plan`)
             `answer.value` is a list, the most frequent first. The plan has the expected recall: the share of the true k
-            that is among those named.
+            that is among those named. Without candidates `answer.intervals` holds the true counts of all that are named
+            at once with 95 %.
 
         Examples
         --------

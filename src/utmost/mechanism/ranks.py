@@ -1,0 +1,274 @@
+"""Quantiles by the ranks of public candidates: exponential choices on ranks, and what is read off a noisy CDF.
+
+A tally says how many rows lie nearest to each of m candidates in increasing order; F_j is the number of rows at or
+below candidate j, n the number of all. For a share q = a/b and a shift t let G_j = b·F_j - a·n + t, with G_(-1) minus
+infinity and G_(m-1) plus infinity: the candidate *aimed at* is the first with G_j >= 0; with t = 0 that is the
+q-quantile. The score min(-G_(j-1), G_j) (not clipped at 0) is at least 0 there.
+
+**Privacy of a choice.** One neighbour moves G by at most r (b·rows_each if rows are replaced, max(a, b - a)·rows_each
+if they are added or removed), hence every score by at most r; a candidate whose score is g below the best has weight
+decay^g, so probabilities change by at most decay^(-2r) (McSherry, Talwar 2007). Choices one after the other compose.
+
+**Coverage, at every table.** Let Q be the q-quantile. A candidate above Q has G_(j-1) >= t in the choice with shift t,
+so its score is at most -t: it is named with probability at most decay^t, one of them with at most m·decay^t. The same
+holds below Q with shift -t. So two choices with opposite shifts enclose Q (`shift_for`).
+
+**Read off a CDF.** Counts of the nodes of a tree with `branching` children each, level by level, with independent noise
+(`NoisyTables`). G_j is the sum of (b - a) times the nodes that make up the rows at or below j, and of -a times those
+that make up the rest: as many nodes for every j.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import NDArray
+
+from utmost.errors import InvalidInput
+from utmost.exact import as_fmpq, as_rational, write_rational
+from utmost.exact.arrays import Integers
+from utmost.mechanism.certification import Check
+from utmost.mechanism.exact_law import ExactMechanism
+from utmost.mechanism.sampling import Uniform, below, uniform_integer
+from utmost.privacy import ApproxDP, Level
+from utmost.privacy.pure_part import implies, pure_within
+from utmost.space.integers import Tallies
+
+MOST_CANDIDATES, MOST_TARGETS, MOST_DENOMINATOR = 10**6 + 1, 300, 1000
+MOST_COUNT, MOST_ROWS = 2**38, 2**48
+"""What a cell's count is clamped to, which moves no two of them farther apart, and rows whose ranks fit 64 bits."""
+FAR, MARGIN = 60.0, 1e-7
+"""Beyond this exponent weights are left out of float sums, and how far a float sum may be off, relatively: both far
+above what 10^6 rounded terms come to. A draw within the margin is decided by balls."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One choice: the share, the shift of its ranks, and the factor of one unit of score."""
+
+    share: Fraction
+    shift: int
+    decay: Fraction
+
+    def __post_init__(self) -> None:
+        fits = isinstance(self.share, Fraction) and 0 < self.share < 1 and self.share.denominator <= MOST_DENOMINATOR
+        if not fits or type(self.shift) is not int or not abs(self.shift) < 2**50 or not 0 < self.decay < 1:
+            raise InvalidInput("a choice by ranks has a share, a whole shift and a decay between 0 and 1.")
+
+
+@dataclass(frozen=True, eq=False)
+class RankChoices(ExactMechanism):
+    """Several candidates, each named by an exponential choice on ranks.
+
+    Attributes
+    ----------
+    cells : how many candidates there are
+    targets : what is aimed at, one choice each
+
+    Examples
+    --------
+    >>> median = Target(Fraction(1, 2), 0, Fraction(1, 10**9))
+    >>> RankChoices(4, (median,)).sample([5, 1, 1, 2])
+    (0,)
+    """
+
+    kind: ClassVar[str] = "ranks.choices"
+    cells: int
+    targets: tuple[Target, ...]
+
+    def __post_init__(self) -> None:
+        if type(self.cells) is not int or not 2 <= self.cells <= MOST_CANDIDATES:
+            raise InvalidInput(f"choices by ranks are among 2 to {MOST_CANDIDATES} candidates.")
+        if not 1 <= len(self.targets) <= MOST_TARGETS:
+            raise InvalidInput(f"1 to {MOST_TARGETS} choices by ranks are made at once.")
+
+    @property
+    def name(self) -> str:
+        """Which mechanism it is, in words."""
+        return "exponential choices on ranks"
+
+    def sample(self, point: Any) -> tuple[int, ...]:
+        counts = clamped(point)
+        if len(counts) != self.cells:
+            raise InvalidInput(f"there are {self.cells} candidates, and as many counts are needed.")
+        return tuple(_draw(gaps(counts, target), target.decay) for target in self.targets)
+
+    def prove(self, space: Any, level: Level) -> Check:
+        """Whether all choices together keep a level: decided exactly."""
+        if not isinstance(space, Tallies) or space.cells != self.cells:
+            return Check("privacy", False, f"{level}: the choices are among other candidates")
+        falls = [(target.decay, 2 * score_sensitivity(target.share, space)) for target in self.targets]
+        detail = f"{len(falls)} exponential choices, each by decay^-2r, r the sensitivity of a score; together"
+        pure = level if isinstance(level, ApproxDP) else pure_within(level)
+        kept = pure is not None and pure.kept_by_falls(falls) and (pure is level or implies(pure, level))
+        return Check("privacy", kept, f"{level}: {detail}, exactly")
+
+    def probabilities(self, counts: Sequence[int], number: int) -> NDArray[np.float64]:
+        """The law of one choice, in floating point."""
+        target = self.targets[number]
+        weights = np.exp(-rate_of(target.decay) * gaps(clamped(counts), target).astype(float))
+        return np.asarray(weights / weights.sum())
+
+    def to_json(self) -> dict[str, Any]:
+        listed = [[write_rational(each.share), each.shift, write_rational(each.decay)] for each in self.targets]
+        return {"cells": self.cells, "targets": listed}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        listed = data["targets"]
+        if not isinstance(listed, list) or not 1 <= len(listed) <= MOST_TARGETS:
+            raise InvalidInput("choices by ranks are a list.")
+        return cls(data["cells"], tuple(Target(as_rational(q), t, as_rational(b)) for q, t, b in listed))
+
+
+def score_sensitivity(share: Fraction, space: Tallies) -> int:
+    """By how much one neighbour moves a score, at most."""
+    a, b = share.numerator, share.denominator
+    return space.rows_each * (b if space.neighbours == "replace" else max(a, b - a))
+
+
+def rate_of(decay: Fraction) -> float:
+    """-log(decay) as the nearest float or one beside it, also of factors that are 1 or 0 as floats."""
+    with ctx.workprec(64 + decay.denominator.bit_length()):
+        return float(-arb(as_fmpq(decay)).log())
+
+
+def shift_for(cells: int, decay: Fraction, chance: float) -> int:
+    """The least shift with cells·decay^shift <= chance, or one more: see *coverage* above."""
+    return math.ceil(math.log(cells / chance) / rate_of(decay) * (1 + 1e-9)) + 1
+
+
+def clamped(counts: Any) -> Integers:
+    """Counts whose ranks are exact: 64-bit integers, or Python's own where there are more rows than tables have."""
+    each = np.asarray(np.clip(np.asarray(counts), 0, MOST_COUNT), dtype=np.int64)
+    return each if each.sum(dtype=np.float64) <= MOST_ROWS else each.astype(object)
+
+
+def gaps(counts: Integers, target: Target) -> Integers:
+    """How far every candidate's score is below the best."""
+    a, b = target.share.numerator, target.share.denominator
+    running = np.cumsum(counts)
+    over = b * running - a * running[-1] + target.shift
+    scores = np.empty_like(over)
+    scores[1:] = -over[:-1]
+    scores[0] = over[0]  # nothing lies before the first candidate
+    scores[1:-1] = np.minimum(scores[1:-1], over[1:-1])  # and everything at or below the last
+    return np.asarray(scores.max() - scores)
+
+
+def _draw(behind: Integers, decay: Fraction) -> int:
+    """A place with probability proportional to decay^gap, exactly: a gap first, then one of those that have it."""
+    rate = rate_of(decay)
+    near = behind[behind * rate <= FAR]
+    values, many = np.unique(near, return_counts=True)
+    sums = np.cumsum(many * np.exp(-rate * values.astype(float)))
+    number = uniform_integer(64)
+    at = number / 2**64 * sums[-1]
+    place = int(np.searchsorted(sums, at, side="right"))
+    off = MARGIN * float(sums[-1])
+    sure = place < len(sums) - 1 and at + off < sums[place] and (place == 0 or sums[place - 1] < at - off)
+    gap = int(values[place]) if sure else _gap_by_balls(behind, decay, Uniform(number))
+    alike = np.flatnonzero(behind == gap)
+    return int(alike[below(len(alike))])
+
+
+def _gap_by_balls(behind: Integers, decay: Fraction, uniform: Uniform) -> int:
+    """The same gap, decided by balls of any precision, by bisection: there may be a million gaps."""
+    values, many = np.unique(behind, return_counts=True)
+    gaps_listed, counts = values.tolist(), many.tolist()
+
+    @lru_cache(maxsize=1)
+    def sums(bits: int) -> tuple[list[arb], arb]:
+        """Balls around the weights of the gaps up to each, until they are negligible, and around all weights."""
+        up_to: list[arb] = []
+        with ctx.workprec(bits + 64):
+            b, total = arb(as_fmpq(decay)), arb(0)
+            far = (bits + 96) * math.log(2) / rate_of(decay)
+            for place, (gap, count) in enumerate(zip(gaps_listed, counts, strict=True)):
+                if gap > far:  # all that are left together
+                    return up_to, total + b**gap * sum(counts[place:]) * arb(0.5, 0.5)
+                total += count * b**gap
+                up_to.append(total)
+            return up_to, total
+
+    def share(place: int, bits: int) -> arb:
+        """A ball around the probability of the gaps up to one of them."""
+        up_to, whole = sums(bits)
+        with ctx.workprec(bits + 64):
+            return (up_to[place] if place < len(up_to) else up_to[-1].union(whole)) / whole
+
+    low, high = 0, len(gaps_listed) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if uniform.is_below(partial(share, middle)):
+            high = middle
+        else:
+            low = middle + 1
+    return int(gaps_listed[low])
+
+
+# ---- read off a noisy CDF ----
+
+
+def level_sizes(cells: int, branching: int) -> tuple[int, ...]:
+    """How many nodes each level of the tree has, from below the root to the candidates (and empty cells after them)."""
+    sizes = [branching]
+    while sizes[-1] < cells:
+        sizes.append(sizes[-1] * branching)
+    return tuple(sizes)
+
+
+def node_counts(counts: Any, sizes: Sequence[int]) -> list[Integers]:
+    """The counts of all nodes, level by level."""
+    leaves = np.zeros(sizes[-1], dtype=np.int64)
+    known = clamped(counts)
+    leaves[: len(known)] = known
+    return [np.minimum(leaves.reshape(size, -1).sum(axis=1), MOST_ROWS) for size in sizes]
+
+
+def ranks_of(noisy: Sequence[NDArray[Any]], cells: int, branching: int, share: Fraction) -> Integers:
+    """G_j of every candidate, made of noisy counts of nodes."""
+    a, b = share.numerator, share.denominator
+    above = np.zeros(1, dtype=np.int64)
+    for number, table in enumerate(noisy):
+        families = np.asarray(table).astype(np.int64).reshape(-1, branching)
+        upto = np.cumsum(families, axis=1)
+        whole = upto[:, -1:]
+        if number < len(noisy) - 1:  # the node itself is divided further
+            found = (b - a) * (upto - families) - a * (whole - upto)
+        else:
+            found = (b - a) * upto - a * (whole - upto)
+        above = (above[:, None] + found).reshape(-1)
+    return np.asarray(above[:cells])
+
+
+def nodes_left(cells: int, branching: int, levels: int) -> Integers:
+    """Of how many nodes the rows at or below each candidate are made up."""
+    left = np.zeros(1, dtype=np.int64)
+    for _ in range(levels):
+        left = (left[:, None] + np.arange(branching)).reshape(-1)
+    return np.asarray(left[:cells] + 1)
+
+
+def read_quantile(over: Integers, half: NDArray[np.float64]) -> tuple[int, int, int]:
+    """A quantile's place and the first and last place that it may have, from noisy G_j and their half widths.
+
+    At the quantile G >= 0, and before it G < 0. Each is contradicted by its noise with half of what is missing from the
+    confidence, so that the places where neither is seen hold the quantile.
+    """
+    last = len(over) - 1
+    place = min(int(np.count_nonzero(over < 0)), last)
+    possible = over >= -half
+    possible[-1] = True  # no rows: nothing is known
+    possible[1:] &= over[:-1] <= half[:-1]
+    places = np.flatnonzero(possible)
+    if not len(places):
+        return place, place, place
+    return place, min(place, int(places[0])), max(place, int(places[-1]))
