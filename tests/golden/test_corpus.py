@@ -1,0 +1,49 @@
+"""Nothing that was written down changes unless a commit says so: questions, solutions, points, errors and intervals."""
+
+import pytest
+from oracles.corpus import asked, cases, corpus, differences, plain, point_of, table, written
+from pyarrow import csv, parquet
+
+from utmost.errors import UtmostError
+from utmost.release import engines
+
+CASES = list(cases())
+QUICK = CASES[::5]
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, marks=[pytest.mark.long] * (c not in QUICK)) for c in CASES])
+def test_a_case_is_as_it_was_written_down(case):
+    assert differences(written(case), corpus()[case]) == []
+
+
+def test_every_case_is_written_down():
+    assert list(corpus()) == sorted(CASES)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """The fixed table in other places."""
+    folder = tmp_path_factory.mktemp("corpus")
+    parquet.write_table(table(), folder / "t.parquet")
+    csv.write_csv(table(), folder / "t.csv")
+    types = {"who": int, "age": int, "x": float, "ok": bool}
+    return {
+        "Parquet": engines.open_table(folder / "t.parquet"),
+        "CSV": engines.open_table(folder / "t.csv", types),
+        "pandas": engines.open_table(table().to_pandas(types_mapper=None).convert_dtypes()),
+    }
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, marks=[pytest.mark.long] * (i % 25 > 0)) for i, c in enumerate(CASES)]
+)
+def test_other_sources_have_the_same_point(case, sources):
+    here = corpus()[case].get("point")
+    for name, source in sources.items():
+        if name == "CSV" and "people" in case:
+            continue  # which rows of a person are used follows from their contents, which are texts there
+        try:
+            found = plain(point_of(asked(case, source)))
+        except UtmostError:
+            found = None
+        assert found == here, name
