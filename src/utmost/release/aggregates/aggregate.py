@@ -208,6 +208,11 @@ class Aggregate(ABC):
         """
 
     @property
+    def grid_is_named(self) -> bool:
+        """Whether somebody chose the step that values are rounded to."""
+        return False
+
+    @property
     def one_kind(self) -> bool:
         """Whether all its numbers share a unit, so that a picture may set them side by side."""
         return True

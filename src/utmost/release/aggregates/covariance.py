@@ -162,6 +162,10 @@ class Covariance(Ratio):
         return self.multiple**2
 
     @property
+    def grid_is_named(self) -> bool:
+        return self.x_grid is not None or self.y_grid is not None
+
+    @property
     def step(self) -> Fraction:
         return self._sides[0] * self._sides[1] / self.weight
 

@@ -74,6 +74,10 @@ class Mean(Ratio):
         return self.setting.moves, self.values.width
 
     @property
+    def grid_is_named(self) -> bool:
+        return self.values.grid is not None
+
+    @property
     def step(self) -> Fraction:
         return self.values.steps.step
 

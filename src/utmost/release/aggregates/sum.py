@@ -78,6 +78,10 @@ class Sum(Aggregate):
         return ("any", 2 * largest) if steps.least < 0 < steps.most else ("exchange", largest)
 
     @property
+    def grid_is_named(self) -> bool:
+        return self.values.grid is not None
+
+    @property
     def step(self) -> Fraction:
         return self.values.steps.step
 

@@ -100,6 +100,10 @@ class Variance(Ratio):
         return self.setting.moves, self.weight
 
     @property
+    def grid_is_named(self) -> bool:
+        return self.values.grid is not None
+
+    @property
     def step(self) -> Fraction:
         return self.values.steps.step**2
 

@@ -205,13 +205,28 @@ class AggregateQuery(Question):
     @property
     def average(self) -> float:
         if self.row_errors is not None:
-            if self.expected_rows is None:
-                raise InvalidInput(
-                    f"the error of a {self.name} depends on how many rows it is made of; plan it with expected_rows=, "
-                    "a public number (or one for each key), such as expected_rows=1000, and give the target again."
-                )
+            self.require_expected_rows()
             return self.row_errors.average
         return self.in_answer_unit(self.loss, self.solution.value) + self.loss_from_rounding
+
+    def require_expected_rows(self) -> None:
+        if self.aggregate.is_ratio and self.expected_rows is None:
+            raise InvalidInput(
+                f"the error of a {self.name} depends on how many rows it is made of; plan it with expected_rows=, a "
+                "public number (or one for each key), such as expected_rows=1000, and give the target again."
+            )
+
+    @property
+    def takes_any_noise(self) -> bool:
+        return True
+
+    @property
+    def error_has_law(self) -> bool:
+        return not self.aggregate.is_ratio
+
+    @property
+    def grid_is_named(self) -> bool:
+        return self.aggregate.grid_is_named
 
     def in_answer_unit(self, loss: str, value: float) -> float:
         """A loss in steps, in the unit of the answer."""
@@ -238,7 +253,7 @@ class AggregateQuery(Question):
         return ""
 
     def off_by_more(self, error: Fraction) -> float:
-        if self.row_errors is not None:
+        if not self.error_has_law:
             return super().off_by_more(error)
         left = error - Fraction(self.off_by_rounding)
         return 1.0 if left < 0 else float(self.solution.mechanism.expected(f"within {left // self.step}"))
@@ -505,12 +520,12 @@ class SeveralSums(AggregateQuery):
         return self.statistic.estimates(sums, self.noisy)
 
     def value(self, released: Mapping[str, Any]) -> Any:
-        values = {name: as_plain(column[0]) for name, column in self._estimates(released).values.items()}
+        values = {name: column.tolist()[0] for name, column in self._estimates(released).values.items()}
         return values if len(values) > 1 else values[self.name]
 
     def after(self, released: Mapping[str, Any]) -> After:
         columns = self._estimates(released).intervals
-        intervals = {name: (as_plain(low[0]), as_plain(high[0])) for name, (low, high) in columns.items()}
+        intervals = {name: (low.tolist()[0], high.tolist()[0]) for name, (low, high) in columns.items()}
         unknown = [name for name, (low, _) in intervals.items() if not math.isfinite(low)]
         basis = self.statistic.interval_basis + self.statistic.words_without(unknown) + self.not_in_it
         known = {name: ends for name, ends in intervals.items() if name not in unknown}

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,7 +39,7 @@ from utmost.release.questions.aggregates import (
     groups_of,
 )
 from utmost.release.questions.numbers import MOST_WIDE, clip_to, gaussian_spread, reaches_an_end
-from utmost.release.questions.question import Question, Terms, asking
+from utmost.release.questions.question import Terms, asking
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 from utmost.space.integers import Holders, Lattice
@@ -297,8 +296,13 @@ class ByFoundKeys(AggregateQuery):
         others = super().alternatives(losses)
         return {f"{name} threshold": by for name, by in others.items()} if self.is_counted else others
 
-    def off_by_more(self, error: Fraction) -> float:
-        return Question.off_by_more(self, error)
+    @property
+    def takes_any_noise(self) -> bool:
+        return False  # keys need a delta
+
+    @property
+    def error_has_law(self) -> bool:
+        return False
 
     @property
     def curve(self) -> dict[str, Any]:

@@ -61,6 +61,10 @@ class Agreeing(OfWorkload):
     where: Where = EVERY_ROW
 
     @property
+    def takes_any_noise(self) -> bool:
+        return True
+
+    @property
     def wanted(self) -> dict[Any, tuple[str, ...]]:
         """The columns of every wanted table, by what the table is known as."""
         raise NotImplementedError

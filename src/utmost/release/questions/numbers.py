@@ -119,6 +119,14 @@ class Numbers(Question):
         """Whether the answer is what is released, and errs as its noise does; else it is made of it, as a mean is."""
         return type(self).average is Numbers.average
 
+    @property
+    def takes_any_noise(self) -> bool:
+        return True
+
+    @property
+    def error_has_law(self) -> bool:
+        return self.is_released
+
     def off_by_more(self, error: Fraction) -> float:
         if not self.is_released:
             return super().off_by_more(error)

@@ -35,6 +35,7 @@ from utmost.release.contributions import is_whole
 from utmost.release.options import Option
 from utmost.release.source import Source, Statement, as_column
 from utmost.release.units import Unit
+from utmost.release.words import figures
 from utmost.space.integers import Lattice, Moves, Unlisted
 from utmost.space.line import within
 
@@ -139,6 +140,24 @@ class Question(ABC):
     def one_kind(self) -> bool:
         """Whether several numbers of an answer share a unit, so that a picture may set them side by side."""
         return True
+
+    @property
+    def takes_any_noise(self) -> bool:
+        """Whether it can be answered at levels of any kind, each with noise of its own; else at pure ones."""
+        return False
+
+    @property
+    def error_has_law(self) -> bool:
+        """Whether the noise is the error, so that it is known how likely it is to be larger than a number."""
+        return False
+
+    @property
+    def grid_is_named(self) -> bool:
+        """Whether somebody chose the step that values are rounded to."""
+        return False
+
+    def require_expected_rows(self) -> None:
+        """Refuse a target for an error that depends on how many rows there are, where nobody says how many."""
 
     @property
     def step(self) -> Fraction:
@@ -627,6 +646,19 @@ def in_units(
         name: {loss: scaled(loss, found, float(step)) for loss, found in by.items() if loss in wanted}
         for name, by in losses.items()
     }
+
+
+def require_reachable(question: Question, error: Fraction, name: str, with_chance: bool = False) -> None:
+    """Refuse a target that rounding alone can exceed: an expected loss, or an error that is kept with a probability."""
+    off = question.off_by_rounding if with_chance else question.loss_from_rounding
+    if not off or error > Fraction(off):
+        return
+    finer = "leave the grid out, or give a finer one"
+    change = finer if question.grid_is_named else "ask for less accuracy, or for a narrower range"
+    raise InvalidInput(
+        f"{name} is {figures(float(error))}, and {question.rounds_to} alone can make an error of "
+        f"{figures(off)}: no privacy level meets it; {change}."
+    )
 
 
 def with_rounding(losses: dict[str, dict[str, float]], off: float) -> dict[str, dict[str, float]]:
