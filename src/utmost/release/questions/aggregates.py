@@ -66,10 +66,8 @@ MOST_RELEASED = 2**256
 """Sums are of 64 bits; noise of a small level is wider."""
 GROUPS_DO_NOT_ADD_UP = "groups do not add up to the whole table"
 IN_ONE_GROUP = "each counted in one group, that of one of their rows chosen at random"
-MORE_GROUPS = (
-    "people with rows in several groups count in one of them; count(by=um.keys(...)) of um.people(..., groups_each=g) "
-    "counts them in up to g"
-)
+ONE_GROUP = "people with rows in several groups count in one of them"
+MORE_GROUPS = f"{ONE_GROUP}; count(by=um.keys(...)) of um.people(..., groups_each=g) counts them in up to g"
 SUPPRESSED = (
     "groups whose released number of rows is below {} are suppressed: they are listed without a value; an interval "
     "holds as often as stated over all draws, whether its group is suppressed or not"
@@ -623,7 +621,13 @@ class ByKeys(AggregateQuery):
 
     @property
     def one_row_note(self) -> str:
-        return MORE_GROUPS
+        return f"{ONE_GROUP}; um.people(..., groups_each=g) counts them in up to g"
+
+    @property
+    def kept(self) -> str:
+        if self.of_people and not self.of_one_row:
+            return f", each counted in at most {_many(self.bounds.groups_each or 1, 'group')} chosen at random"
+        return super().kept
 
     @property
     def used(self) -> str:
