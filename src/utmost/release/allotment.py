@@ -23,9 +23,11 @@ from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.answers import Answer, Plan
 from utmost.release.conditions import EVERY_ROW
 from utmost.release.error_curves import LARGEST, WIDE, Curve, least_size, rounded_up
+from utmost.release.questions.cell_counts import CellCounts
 from utmost.release.questions.expected import require_expected, require_reachable
-from utmost.release.questions.marginals import Agreeing
 from utmost.release.questions.numbers import Numbers
+from utmost.release.questions.share import Share
+from utmost.release.questions.share_left_out import ShareLeftOut
 from utmost.solution.card import card
 
 if TYPE_CHECKING:
@@ -69,8 +71,10 @@ class Target:
 
         If it has to do with a probability, that is whole numbers of steps, and half a step more.
         """
-        question = plan.question
-        if self.level is None or not isinstance(question, Numbers) or type(question).average is not Numbers.average:
+        question: Any = plan.question
+        whole = isinstance(question, Numbers) and type(question).average is Numbers.average
+        whole = whole or (isinstance(question, CellCounts | Share) and question.answers_released)
+        if self.level is None or not whole:
             return self.error, self.log_error
         error = max(self.error - Fraction(question.off_by_rounding), Fraction(0)) // question.step * question.step
         return error, math.log(error + question.step / 2)
@@ -393,7 +397,7 @@ def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
     """Numbers take noise of any kind; choices are made at pure levels, and at (epsilon, delta) if planned so."""
     own = plan.privacy
     kinds: list[Callable[[float], Level]] = [_pure]
-    if isinstance(plan.question, Numbers | Agreeing):
+    if isinstance(plan.question, Numbers | CellCounts | Share | ShareLeftOut):
         kinds = list(KINDS[filter.name])
     delta = own.delta if isinstance(own, ApproxDP) else 0
     if delta > 0 and "delta" in filter.resources:

@@ -23,7 +23,7 @@ from utmost.privacy import Level
 from utmost.release.accuracy import After, Before
 from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
-from utmost.release.questions.of_workload import OUTSIDE
+from utmost.release.questions.cell_counts import OUTSIDE
 from utmost.release.questions.question import Question, describe, proved_optimal
 from utmost.release.questions.share import ShareFinding
 from utmost.release.words import (

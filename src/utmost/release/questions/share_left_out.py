@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After
@@ -19,34 +19,37 @@ from utmost.release.contributions import people_by_loss
 from utmost.release.options import ANY_CONDITION
 from utmost.release.questions.expected import Losses, OfRows
 from utmost.release.questions.left_out import beside_groups
-from utmost.release.questions.numbers import OneNoise
-from utmost.release.questions.question import Asks, Made, asking, shown_with
+from utmost.release.questions.numbers import reaches_an_end
+from utmost.release.questions.question import Asks, Made, as_loss, asking, shown_with
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice
 
+if TYPE_CHECKING:
+    from utmost.solution import Solution
+
 PARTS = ("losing_rows", "losing_none")
+"""What the two released counts are called."""
+OF_SHARES = ("absolute", "squared")
+"""The losses that the noise can be best for."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ShareLeftOut(OfRows, OneNoise):
+class ShareLeftOut(OfRows):
     """Of which share of the people with rows of a condition some of these are dropped."""
 
     name = "share_left_out"
     summary = "of which share of people rows are dropped"
     options: ClassVar = (ANY_CONDITION,)
     of: ClassVar = "people"
-    best_for: ClassVar[tuple[str, ...]] = ("absolute", "squared")
+    names: ClassVar[tuple[str, ...]] = PARTS
 
     where: Where = EVERY_ROW
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.settle(loss=as_loss(self.loss, OF_SHARES))
         if self.terms.unit.id is None:
             raise InvalidInput("every row is used where the unit is a row; rows are dropped of people only.")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return PARTS
 
     @property
     def words(self) -> str:
@@ -64,6 +67,20 @@ class ShareLeftOut(OfRows, OneNoise):
     def space(self) -> Lattice:
         return self.counts_of(2, self.terms.moves)
 
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {"loss": self.loss}
+
+    def design(self) -> Solution:
+        from utmost.design.noise.vectors import best_vector
+
+        return best_vector(self.space, self.privacy, self.loss)
+
+    def sketch(self) -> Solution | None:
+        from utmost.design.noise.vectors import sketch_vector
+
+        return sketch_vector(self.space, self.privacy, self.loss)
+
     def statement(self, source: Source, secret: bytes) -> Statement:
         return people_by_loss(source, self.terms.unit, self.where.given, PARTS, secret)
 
@@ -72,6 +89,10 @@ class ShareLeftOut(OfRows, OneNoise):
 
     def released(self, drawn: Any) -> dict[str, Any]:
         return {name: int(x) for name, x in zip(PARTS, drawn, strict=True)}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        if not all(type(value) is int for value in released.values()):
+            raise InvalidInput("what is released are whole numbers.")
 
     def value(self, released: Mapping[str, Any]) -> float:
         """The share; a half where nobody seems to be there."""
@@ -111,13 +132,17 @@ class ShareLeftOut(OfRows, OneNoise):
         return self._shown(mean_losses(self.solution.mechanism, *moments))
 
     def _shown(self, losses: Losses) -> Losses:
-        return {loss: losses[loss] for loss in shown_with(self.loss) if loss in self.best_for}
+        return {loss: losses[loss] for loss in shown_with(self.loss) if loss in OF_SHARES}
 
     def after(self, released: Mapping[str, Any]) -> After:
         from utmost.design.noise.mean import mean_interval
 
         losing, none = (released[name] for name in PARTS)
         return After({self.name: mean_interval(self.solution.mechanism, losing, none, CONFIDENCE)}, given=BY_LAW)
+
+    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
+        half = self.solution.mechanism.noise.half_width(CONFIDENCE)
+        return reaches_an_end([list(released.values())], half, self.space)
 
     @property
     def drop_notes(self) -> tuple[str, ...]:
