@@ -72,9 +72,9 @@ class Target:
         If it has to do with a probability, that is whole numbers of steps, and half a step more.
         """
         question: Any = plan.question
-        whole = isinstance(question, Numbers) and type(question).average is Numbers.average
-        whole = whole or (isinstance(question, CellCounts | Share) and question.answers_released)
-        if self.level is None or not whole:
+        has_law = isinstance(question, Numbers) and type(question).average is Numbers.average
+        has_law = has_law or (isinstance(question, CellCounts | Share) and question.error_has_law)
+        if self.level is None or not has_law:
             return self.error, self.log_error
         error = max(self.error - Fraction(question.off_by_rounding), Fraction(0)) // question.step * question.step
         return error, math.log(error + question.step / 2)

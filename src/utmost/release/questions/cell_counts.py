@@ -77,9 +77,6 @@ class CellStrategy(ABC):
         The noise on the released integers, with its proof. From a report it may be a solution of anything.
     """
 
-    is_released: ClassVar[bool] = False
-    """Whether the counts are the released integers themselves, so that the error of a count is one noise."""
-
     solution: Solution
 
     @property
@@ -164,8 +161,6 @@ class NoisyCounts(CellStrategy):
         and these are added up. Empty where it counts what is asked for.
     """
 
-    is_released: ClassVar = True
-
     names: tuple[str, ...]
     counts: Lattice
     chain: tuple[str, ...] = ()
@@ -220,8 +215,10 @@ class CellCounts(Question):
 
     step: ClassVar[Fraction] = Fraction(1)
     """What one step of a released integer is worth."""
-    answers_released: ClassVar[bool] = False
-    """Whether the answers are released integers whatever is asked, so that errors are whole numbers of steps."""
+    takes_any_noise: ClassVar[bool] = True
+    """Whether it can be answered at levels of any kind, each with noise of its own; else at pure ones."""
+    error_has_law: ClassVar[bool] = False
+    """Whether the error of a count is one noise whatever is asked: then targets are searched in whole steps."""
 
     @property
     @abstractmethod

@@ -38,7 +38,7 @@ class Histogram(CellCounts):
     summary = "how many rows each category of a column has"
     options: ClassVar = (COLUMN, CATEGORIES, OTHER, WHERE, OF)
     by_one_row: ClassVar = True
-    answers_released: ClassVar = True
+    error_has_law: ClassVar = True
 
     categories: Any
     """[(column, [value, ...]), ...]"""

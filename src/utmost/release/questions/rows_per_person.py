@@ -55,7 +55,7 @@ class RowsPerPerson(CellCounts):
     summary = "how many people have how many rows"
     options: ClassVar = (ANY_CONDITION, LARGEST)
     of: ClassVar = "people"
-    answers_released: ClassVar = True
+    error_has_law: ClassVar = True
 
     where: Where = EVERY_ROW
     largest: int = DEFAULT_LARGEST

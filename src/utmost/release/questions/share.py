@@ -82,8 +82,8 @@ class Share(Question):
     summary = "which share of the rows has a condition, with tests"
     options: ClassVar = (CONDITION, AMONG, OF)
     names: ClassVar[tuple[str, ...]] = ("count",)
-    answers_released: ClassVar = True
-    unbiased: ClassVar = True
+    takes_any_noise: ClassVar = True
+    error_has_law: ClassVar = True
 
     where: Where = EVERY_ROW
     among: int

@@ -21,6 +21,7 @@ from utmost.release.questions.expected import Losses, OfRows
 from utmost.release.questions.left_out import beside_groups
 from utmost.release.questions.numbers import reaches_an_end
 from utmost.release.questions.question import Asks, Made, as_loss, asking, shown_with
+from utmost.release.questions.share import OF_SHARES
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 PARTS = ("losing_rows", "losing_none")
 """What the two released counts are called."""
-OF_SHARES = ("absolute", "squared")
-"""The losses that the noise can be best for."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,6 +41,8 @@ class ShareLeftOut(OfRows):
     options: ClassVar = (ANY_CONDITION,)
     of: ClassVar = "people"
     names: ClassVar[tuple[str, ...]] = PARTS
+    takes_any_noise: ClassVar = True
+    error_has_law: ClassVar = False
 
     where: Where = EVERY_ROW
 
