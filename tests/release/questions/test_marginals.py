@@ -73,6 +73,14 @@ def test_people_have_as_many_rows_as_are_kept():
     assert sum(n for key, n in value.items() if key[0] is ...) == kept
 
 
+def test_the_table_beside_other_holds_texts():
+    """As the table of keys does: truth values and numbers are written beside the name of what is not listed."""
+    keys = um.keys(ok=[True], town=["Ash"], other="rest")
+    answer = opened(500).marginals(keys, [("ok",), ()], privacy=500)
+    assert answer.table["ok"].to_pylist() == ["true", "rest", None]
+    assert answer.table["value"].to_pylist()[2] == sum(answer.table["value"].to_pylist()[:2])
+
+
 @pytest.mark.parametrize("level", [1, um.GaussianDP(1), um.ZCDP("0.5")])
 def test_tables_agree_and_intervals_hold(level):
     """As fractions, and rounded; 95 % of intervals hold the truth, whichever the noise."""

@@ -184,8 +184,9 @@ class ConsistentTables(CellStrategy):
         of = [" × ".join(names) or "all" for names, listed in zip(self.columns, self.keys, strict=True) for _ in listed]
         columns: dict[str, Any] = {"columns": of}
         for i, (name, values) in enumerate(self.by.columns):
-            kind = pyarrow.string() if self.by.other is not None else values.type
-            columns[name] = pyarrow.array([None if key[i] is ALL else key[i] for key in keys], kind)
+            kind = values.type if self.by.other is None else pyarrow.string()  # beside `other`, all are texts
+            texts = dict(zip(values.to_pylist(), values.cast(kind).to_pylist(), strict=True)) | {ALL: None}
+            columns[name] = pyarrow.array([texts.get(key[i], self.by.other) for key in keys], kind)
         columns["value"] = [float(number) for number in numbers.values()]
         columns["lower"], columns["upper"] = [ends[key][0] for key in keys], [ends[key][1] for key in keys]
         return pyarrow.table(columns)
