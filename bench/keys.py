@@ -19,7 +19,7 @@ from timing import timed
 
 import utmost as um
 from utmost.design.discovery import best_law
-from utmost.release.questions.discovered import thresholds
+from utmost.release.questions.by_found_keys import thresholds
 
 ROWS, KEYS = 10_000_000, 1_000_000
 LEVEL = um.ApproxDP(1, 1e-6)

@@ -9,7 +9,7 @@ import pytest
 from oracles.command import utmost
 
 from utmost.release.demo_table import write_survey
-from utmost.release.questions.count import Count
+from utmost.release.questions.aggregates import OneNumber
 
 HEAD = """
 table = "survey.csv"
@@ -166,7 +166,7 @@ def test_where_to_write_must_be_said(folder):
 
 def test_a_batch_is_one_table_and_every_question_is_designed_once(folder):
     """Names, questions, answers and levels in columns, a line each; plans, too."""
-    with mock.patch.object(Count, "design", autospec=True, side_effect=Count.design) as designed:
+    with mock.patch.object(OneNumber, "design", autospec=True, side_effect=OneNumber.design) as designed:
         done = asked(folder, HEAD + COUNT + COUNT.replace("older", "old").replace("65", "75"), "--out", folder / "out")
     assert designed.call_count == 2
     lines = [line.split() for line in done.stdout.splitlines() if line.strip()]

@@ -38,10 +38,12 @@ def sources(tmp_path_factory):
     "case", [pytest.param(c, marks=[pytest.mark.long] * (i % 25 > 0)) for i, c in enumerate(CASES)]
 )
 def test_other_sources_have_the_same_point(case, sources):
-    here = corpus()[case].get("point")
+    if "point" not in corpus()[case]:
+        pytest.skip("the question is refused at this level, which its design says")
+    here = corpus()[case]["point"]
     for name, source in sources.items():
-        if name == "CSV" and "people" in case:
-            continue  # which rows of a person are used follows from their contents, which are texts there
+        if name == "CSV" and ("people" in case or "quartiles" in case):
+            continue  # rows of a person are chosen by their contents, texts there; and texts for infinity are no numbers
         try:
             found = plain(point_of(asked(case, source)))
         except UtmostError:

@@ -14,7 +14,7 @@ from utmost.release.accuracy import BY_LAW
 from utmost.release.holders import Found
 from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, RANKED, RANKED_BY, SEVERAL, TIERED
 from utmost.release.questions import FINE as FINE_STEPS
-from utmost.release.questions.top import TopDiscovered
+from utmost.release.questions.top_found import TopFound
 
 FAILS = 1e-7
 ROWS, SECRET = 240, b"s" * 32
@@ -166,7 +166,7 @@ def test_names_state_no_interval(name):
     """What is known of them rests on a prior and says so, or is a number of rows, whatever the table holds."""
     made = make(WITHOUT[name], LEVELS["approx"])
     known = made.question.after(made.question.draw(made.private_point(SECRET)))
-    assert isinstance(made.question, TopDiscovered) or not known.intervals
+    assert isinstance(made.question, TopFound) or not known.intervals
 
 
 def check(made, draws, exact=None):

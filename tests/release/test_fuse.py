@@ -22,7 +22,7 @@ from utmost.accounting.account import Reservation
 from utmost.errors import SUSPENDED, AccountSuspended, BadFile, EngineFailed
 from utmost.release.engines.duckdb import DuckSource
 from utmost.release.engines.postgres import PostgresSource
-from utmost.release.questions.numbers import Number
+from utmost.release.questions.aggregates import OneNumber
 from utmost.release.source import Source
 
 PRIVATE = "SECRET-VALUE-4711"
@@ -159,7 +159,7 @@ def test_a_draw_that_fails_is_not_repeated():
         draws.append(point)
         raise OverflowError(PRIVATE)
 
-    with mock.patch.object(Number, "draw", draw):
+    with mock.patch.object(OneNumber, "draw", draw):
         refused(lambda: s.count("age >= 65", privacy=1))
     assert len(draws) == 1
     require_suspended(s)

@@ -333,7 +333,9 @@ def test_the_solution_of_another_threshold_by_keys_is_refused():
 def test_a_mistake_of_ours_is_an_error(monkeypatch):
     """It is not reported as numbers that do not fit, which would blame the report."""
     content = json.loads(asked("count").to_json())
-    monkeypatch.setattr("utmost.release.questions.count.Count.compared", lambda question: question.no_such_thing)
+    monkeypatch.setattr(
+        "utmost.release.questions.aggregates.OneNumber.compared", lambda question: question.no_such_thing
+    )
     with pytest.raises(AttributeError):
         _proved(content)
 

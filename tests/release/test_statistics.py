@@ -46,12 +46,9 @@ from utmost.errors import SUSPENDED, AccountSuspended, BadFile, InvalidInput, No
 from utmost.release import engines
 from utmost.release.contributions import as_grid, statement, values
 from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL
-from utmost.release.questions.by import CountBy, MeanBy, SumBy
-from utmost.release.questions.discovered import CountDiscovered, MeanDiscovered, SumDiscovered
 from utmost.release.questions.majority import MajorityBy
 from utmost.release.questions.quantile import QuantileBy
 from utmost.release.questions.threshold import ThresholdBy
-from utmost.release.questions.top import TopDiscovered
 from utmost.release.source import Source
 from utmost.space.integers import Lattice
 from utmost.space.line import Line

@@ -18,7 +18,7 @@ from utmost.exact import is_digits
 from utmost.privacy import Level
 from utmost.privacy.written import read_level
 from utmost.release.options import WHERE, Option
-from utmost.release.questions import QUESTIONS, Question, Questions
+from utmost.release.questions import QUESTIONS, Kind, Questions
 from utmost.release.spelling import COMMAND, spelled
 from utmost.release.units import MOST_UNITS, Unit, people, rows
 
@@ -211,7 +211,7 @@ def require_apart(report: Path, ledger: str | None, remedy: str) -> None:
             raise InvalidInput(f"the report would replace the ledger {ledger}; {remedy}.")
 
 
-def _require_complete(given: dict[str, Any]) -> type[Question]:
+def _require_complete(given: dict[str, Any]) -> Kind:
     """The one question that is asked; an error that lists everything that is missing, at once."""
     kinds = [name for name in QUESTIONS if given[name] is not None]
     needed = [option for name in kinds[:1] for option in QUESTIONS[name].options[1:] if option.required]
@@ -246,7 +246,7 @@ PEOPLE = {
 """What must be given whatever the question is, by its option: always, and where a person is protected."""
 
 
-def _require_what_belongs(asked: type[Question], given: dict[str, Any]) -> None:
+def _require_what_belongs(asked: Kind, given: dict[str, Any]) -> None:
     """Refuse options that this question does not take: they would be ignored."""
     taken = {option.flag for option in asked.options[1:]}
     for flag, option in OPTIONS.items():
@@ -272,7 +272,7 @@ def _key(option: Option) -> str:
     return option.flag.replace("-", "_")
 
 
-def _ask(target: Any, asked: type[Question], level: Level, given: dict[str, Any], extra: dict[str, Any]) -> Any:
+def _ask(target: Any, asked: Kind, level: Level, given: dict[str, Any], extra: dict[str, Any]) -> Any:
     """Ask a session, or its planner, with what the command line says, each value read as its option says."""
     column = given[asked.name]
     source = target.source

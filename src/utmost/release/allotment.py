@@ -23,11 +23,7 @@ from utmost.privacy import ZCDP, ApproxDP, GaussianDP, Level, PureDP, as_level
 from utmost.release.answers import Answer, Plan
 from utmost.release.conditions import EVERY_ROW
 from utmost.release.error_curves import LARGEST, WIDE, Curve, least_size, rounded_up
-from utmost.release.questions.cell_counts import CellCounts
-from utmost.release.questions.expected import require_expected, require_reachable
-from utmost.release.questions.numbers import Numbers
-from utmost.release.questions.share import Share
-from utmost.release.questions.share_left_out import ShareLeftOut
+from utmost.release.questions.question import require_reachable
 from utmost.solution.card import card
 
 if TYPE_CHECKING:
@@ -71,10 +67,8 @@ class Target:
 
         If it has to do with a probability, that is whole numbers of steps, and half a step more.
         """
-        question: Any = plan.question
-        has_law = isinstance(question, Numbers) and type(question).average is Numbers.average
-        has_law = has_law or (isinstance(question, CellCounts | Share) and question.error_has_law)
-        if self.level is None or not has_law:
+        question = plan.question
+        if self.level is None or not question.error_has_law:
             return self.error, self.log_error
         error = max(self.error - Fraction(question.off_by_rounding), Fraction(0)) // question.step * question.step
         return error, math.log(error + question.step / 2)
@@ -225,7 +219,7 @@ def _as_targets(session: Session, targets: Any, level: Any) -> dict[Plan, Target
         raise InvalidInput(f"the targets are {shown(targets)}; for each plan {A_TARGET}")
     wanted = {_as_plan(session, plan): _as_target(target, level) for plan, target in targets.items()}
     for plan, target in wanted.items():
-        require_expected(plan.question)
+        plan.question.require_expected_rows()
         require_reachable(plan.question, target.error, "a target", with_chance=target.level is not None)
     return wanted
 
@@ -397,7 +391,7 @@ def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
     """Numbers take noise of any kind; choices are made at pure levels, and at (epsilon, delta) if planned so."""
     own = plan.privacy
     kinds: list[Callable[[float], Level]] = [_pure]
-    if isinstance(plan.question, Numbers | CellCounts | Share | ShareLeftOut):
+    if plan.question.takes_any_noise:
         kinds = list(KINDS[filter.name])
     delta = own.delta if isinstance(own, ApproxDP) else 0
     if delta > 0 and "delta" in filter.resources:

@@ -140,7 +140,7 @@ class Grid:
 def cut_to(grid: Grid, rounded: bool) -> str:
     """What is done to values, in words."""
     to = f" and rounded to {show_rational(grid.step)}" if rounded else ""
-    return f"values cut to {show_rational(grid.lower)}..{show_rational(grid.upper)}{to}"
+    return f"cut to {show_rational(grid.lower)}..{show_rational(grid.upper)}{to}"
 
 
 def range_of(grid: Grid) -> dict[str, str]:
@@ -247,7 +247,7 @@ def people_with_any(source: Source, unit: Unit, contributions: Mapping[str, Cont
 
 def people_with_more(
     source: Source, unit: Unit, where: Any, name: str, secret: bytes, up_to: int | None = None
-) -> Statement:
+) -> Relation:
     """Of how many people rows with a condition are dropped by truncation, or how many rows that are.
 
     One person moves the number of people by one, that of rows by `up_to`: no more of a person's are counted.
@@ -262,9 +262,9 @@ def people_with_more(
         used, people = unit.rows_each, with_ids(source, unit, {}, where).aggregate(["who"], rows=made.count())
         more = people.filter(made.compare(">", people["rows"], literal(used)))
     if up_to is None:
-        return source.statement(more.aggregate(**{name: made.count()}))
+        return more.aggregate(**{name: made.count()})
     beyond = made.clamp(more["rows"] - used, 0, up_to)
-    return source.statement(more.aggregate(**{name: made.total(beyond)}))
+    return more.aggregate(**{name: made.total(beyond)})
 
 
 def people_by_loss(source: Source, unit: Unit, where: Any, names: tuple[str, str], secret: bytes) -> Statement:

@@ -114,6 +114,11 @@ def read_shares(text: Any, kind: Any) -> Any:
     return parts if len(parts) > 1 else text
 
 
+def read_range(text: Any, kind: Any) -> list[str]:
+    """The two ends of a range, separated by a comma."""
+    return [part.strip() for part in str(text).split(",")]
+
+
 def read_or_none(text: Any, kind: Any) -> str | None:
     """Text, of which none is no condition."""
     return str(text) or None

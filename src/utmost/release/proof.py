@@ -23,12 +23,14 @@ from utmost.exact.json_text import parse_json
 from utmost.exact.saved import NONSENSE
 from utmost.mechanism.certification import Check
 from utmost.privacy import Level, level_from_json
+from utmost.release.aggregates import AGGREGATES
 from utmost.release.answers import FORMAT, Answer
 from utmost.release.conditions import where_from_text
 from utmost.release.discover import discover_again
 from utmost.release.keys import keys_again
-from utmost.release.questions import BY_KEYS, DISCOVERED, FINE, QUESTIONS, RANKED, RANKED_BY, SEVERAL, TIERED
+from utmost.release.questions import BY_KEYS, DISCOVERED, OTHERS, RANKED, RANKED_BY, SEVERAL, TIERED
 from utmost.release.questions.cell_counts import NOISY_TOTAL
+from utmost.release.questions.numeric import numeric_query_again
 from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours
 from utmost.solution import Verification
@@ -212,15 +214,17 @@ def question_again(
     """
     by = public.get("by")
     found = isinstance(by, Mapping) and "discover" in by
-    listed = BY_KEYS if "by" in public else SEVERAL if "shares" in public else QUESTIONS
-    if "by" not in public and "unbiased" not in public and public.get("question") in FINE:
-        listed = FINE
+    listed = BY_KEYS if "by" in public else SEVERAL if "shares" in public else OTHERS
     if "one" in public:
         listed = RANKED_BY if "by" in public else RANKED
     listed = TIERED if terms.unit.tiers else DISCOVERED if found else listed
     if public.get("total") == NOISY_TOTAL["total"]:
         terms = replace(terms, fixed_rows=False)
-    kind = listed.get(str(public.get("question")))
+    name = str(public.get("question"))
+    if (name in AGGREGATES or (name == "top" and found)) and not terms.unit.tiers:
+        prior = None if str(public.get("prior")) == "uniform" else solution.problem.data.get("prior")
+        return _with_solution(numeric_query_again(public, terms, level, prior, says_rounding), public, solution)
+    kind = listed.get(name)
     if kind is None:
         raise BadFile(f"the report asks {public.get('question')!r}, which this version does not know; update Utmost.")
     known = {each.name for each in fields(kind)}
@@ -235,7 +239,11 @@ def question_again(
         given["by"] = discover_again(given["by"]) if found else keys_again(given["by"])
     if str(public.get("prior")) != "uniform":
         given["prior"] = solution.problem.data.get("prior")
-    question = kind(terms=terms, privacy=level, **given)
+    return _with_solution(kind(terms=terms, privacy=level, **given), public, solution)
+
+
+def _with_solution(question: Question, public: Mapping[str, Any], solution: Solution) -> Question:
+    """A question with the solution that its report brings; `BadFile` if the report writes the question otherwise."""
     if question.public != dict(public):
         raise BadFile("the report's question is not written as Utmost writes it; ask for the report again.")
     object.__setattr__(question, "solution", solution)

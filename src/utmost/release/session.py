@@ -32,8 +32,7 @@ from utmost.release.fuse import answered
 from utmost.release.least_level import TRIED, least_that_suffices, with_epsilon
 from utmost.release.public_tables import with_public
 from utmost.release.questions import Question, Questions, Terms
-from utmost.release.questions.expected import require_reachable
-from utmost.release.questions.question import describe, require_releasable
+from utmost.release.questions.question import describe, require_reachable, require_releasable
 from utmost.release.questions.rows_per_person import DEFAULT_LARGEST
 from utmost.release.rows_suggestion import RowsEach, suggest_rows
 from utmost.release.table_mark import mark_of

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from utmost.errors import InvalidInput, shown
 from utmost.release.answers import Answer, Plan
 from utmost.release.page import STYLE, page_of
-from utmost.release.questions import Question
+from utmost.release.questions import Kind
 from utmost.release.questions.question import describe
 from utmost.serve.desk import Desk, Given
 from utmost.serve.guard import Gate, Rates, Work, require_same_site
@@ -228,7 +228,7 @@ def _listed(given: Given) -> dict[str, Any]:
     }
 
 
-def _declared(question: type[Question]) -> dict[str, Any]:
+def _declared(question: Kind) -> dict[str, Any]:
     options = {option.name: option for option in question.options}
     parameters = [
         {"name": name, "required": each.default is each.empty, "help": options[name].help if name in options else ""}

@@ -28,7 +28,7 @@ from utmost.release.bins import Bins, bins
 from utmost.release.budget import Budget, asked, levels_of
 from utmost.release.discover import Discover, discover_again
 from utmost.release.keys import Keys, keys, keys_again
-from utmost.release.questions import BY_KEYS, QUESTIONS, Question, Questions
+from utmost.release.questions import BY_KEYS_ALONE, QUESTIONS, Kind, Questions
 
 UNSENT = "a server takes conditions as SQL text, such as 'age >= 65', and everything else as texts, numbers and lists"
 MOST_TEXT = 10_000
@@ -37,10 +37,8 @@ MOST_LISTED = 10_000
 """No list of a question has more members, keys and priors apart."""
 
 
-METHODS: dict[str, type[Question]] = {
-    name: asked for name, asked in (BY_KEYS | QUESTIONS).items() if callable(getattr(Questions, name, None))
-}
-"""Every method of a session that asks, with the class of its question; those about keys alone have no form."""
+METHODS: dict[str, Kind] = QUESTIONS | BY_KEYS_ALONE
+"""Every method of a session that asks."""
 
 
 @dataclass(frozen=True)

@@ -10,19 +10,18 @@ import inspect
 from typing import Any
 
 from utmost.errors import shown
-from utmost.release.questions.by import CountBy, MeanBy, SumBy
 from utmost.release.questions.cdf import AsksCdf, Cdf
-from utmost.release.questions.clamped import AsksClamped, Clamped
-from utmost.release.questions.count import AsksCount, Count
+from utmost.release.questions.clamped import AsksClamped
+from utmost.release.questions.count import AsksCount
 from utmost.release.questions.counts import AsksCounts, Counts
-from utmost.release.questions.covariance import AsksCovariance, Covariance
-from utmost.release.questions.discovered import CountDiscovered, MeanDiscovered, SumDiscovered
+from utmost.release.questions.covariance import AsksCovariance
 from utmost.release.questions.hierarchy import AsksHierarchy, HierarchyOf
 from utmost.release.questions.histogram import AsksHistogram, Histogram
-from utmost.release.questions.left_out import AsksLeftOut, LeftOut
+from utmost.release.questions.kinds import NUMERIC, Kind
+from utmost.release.questions.left_out import AsksLeftOut
 from utmost.release.questions.majority import AsksMajority, Majority, MajorityBy
 from utmost.release.questions.marginals import AsksMarginals, Marginals
-from utmost.release.questions.mean import AsksMean, Mean
+from utmost.release.questions.mean import AsksMean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
 from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
 from utmost.release.questions.quantiles import Quantiles
@@ -33,53 +32,63 @@ from utmost.release.questions.rows_per_person import AsksRowsPerPerson, RowsPerP
 from utmost.release.questions.share import AsksShare, Share
 from utmost.release.questions.share_left_out import AsksShareLeftOut, ShareLeftOut
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
-from utmost.release.questions.sum import AsksSum, FineSum, Sum
+from utmost.release.questions.sum import AsksSum
 from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
 from utmost.release.questions.tiered import TieredCount, TieredMajority, TieredThreshold
-from utmost.release.questions.top import AsksTop, Top, TopDiscovered
-from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
+from utmost.release.questions.top import AsksTop, Top
+from utmost.release.questions.variance import AsksVariance
 
 __all__ = [
     "BY_KEYS",
+    "BY_KEYS_ALONE",
     "DISCOVERED",
-    "FINE",
+    "OTHERS",
     "QUESTIONS",
     "RANKED",
     "RANKED_BY",
     "SEVERAL",
     "TIERED",
+    "Kind",
     "Question",
     "Questions",
     "Terms",
     "misused",
 ]
 
-QUESTIONS: dict[str, type[Question]] = {
+_NUMERIC = {kind.name: kind for kind in NUMERIC}
+OTHERS: dict[str, type[Question]] = {
     asked.name: asked
     for asked in (
-        *(Count, Sum, Mean, Majority, Threshold, Counts, Histogram, Cdf, Ranges, Plurality, Quantile),
-        *(Variance, Covariance, Share),
-        *(Clamped, LeftOut, ShareLeftOut, RowsPerPerson, ShownKeys, Top),
+        *(Majority, Threshold, Counts, Histogram, Cdf, Ranges, Plurality, Quantile, Share),
+        *(ShareLeftOut, RowsPerPerson, ShownKeys, Top),
     )
 }
+"""Those of other kinds, as they are asked of a whole table."""
+KINDS = (
+    *("count", "sum", "mean", "majority", "threshold", "counts", "histogram", "cdf", "ranges", "plurality", "quantile"),
+    *("variance", "covariance", "share", "clamped", "left_out", "share_left_out", "rows_per_person", "keys", "top"),
+)
+QUESTIONS: dict[str, Kind] = {
+    name: _NUMERIC.get(name) or Kind(name, OTHERS[name].summary, OTHERS[name].options, OTHERS[name].needs_most)
+    for name in KINDS
+}
 """Every question by its name, in the order in which they are listed to people."""
+BY_KEYS_ALONE: dict[str, Kind] = {
+    asked.name: Kind(asked.name, asked.summary, asked.options) for asked in (Marginals, HierarchyOf)
+}
+"""Those that are asked by keys alone, for which commands have no form."""
 BY_KEYS: dict[str, type[Question]] = {
-    asked.name: asked
-    for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy, Marginals, HierarchyOf)
+    asked.name: asked for asked in (MajorityBy, ThresholdBy, QuantileBy, Marginals, HierarchyOf)
 }
 """Those that take `by`, as they are asked with it."""
 SEVERAL: dict[str, type[Question]] = {Quantiles.name: Quantiles}
 """Those that take a list in place of one thing, as they are asked with it."""
-FINE: dict[str, type[Question]] = {FineSum.name: FineSum}
-"""Those of values in very many steps, as they are asked at levels other than pure ones."""
 RANKED: dict[str, type[Question]] = {Ranked.name: Ranked}
 RANKED_BY: dict[str, type[Question]] = {RankedBy.name: RankedBy}
 """Quantiles between bounds, or among very many candidates, and those by keys."""
 TIERED: dict[str, type[Question]] = {asked.name: asked for asked in (TieredCount, TieredMajority, TieredThreshold)}
 """Those that are asked where some rows have promises of their own, as they are asked there."""
-DISCOVERED: dict[str, type[Question]] = {
-    asked.name: asked for asked in (CountDiscovered, SumDiscovered, MeanDiscovered, ShownKeys, TopDiscovered)
-}
+DISCOVERED: dict[str, type[Question]] = {ShownKeys.name: ShownKeys}
 """Those about keys that nobody listed."""
 
 

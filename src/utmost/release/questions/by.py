@@ -30,7 +30,7 @@ from utmost.release.groups import LARGEST, bounded_statement, grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.options import Option
 from utmost.release.questions.group_rows import GroupRows
-from utmost.release.questions.numbers import Adds, AddsOnes, OneNoise, Vector, require_unbiased
+from utmost.release.questions.numbers import Adds, AddsOnes, OneNoise, Vector, clip_to, require_unbiased
 from utmost.release.questions.of_column import AddsDistances, AddsValues, Columns, OfColumn
 from utmost.release.questions.question import Question, asking
 from utmost.release.source import Source, Statement
@@ -131,13 +131,6 @@ class PerKey(Adds):
             raise InvalidInput(f"there are {size} keys, and as many whole numbers must be released.")
         small = min(listed, default=0) > -LARGEST and max(listed, default=0) < LARGEST
         return np.array(listed, dtype=np.int64 if small else object)
-
-
-def clip_to(integers: NDArray[Any], space: Lattice) -> NDArray[Any]:
-    """Integers clamped to where they lie, and to what 64 bits hold with noise."""
-    if space.lower is None or space.upper is None:
-        return np.asarray(np.clip(integers, -LARGEST, LARGEST))
-    return np.asarray(np.clip(integers, max(space.lower, -LARGEST), min(space.upper, LARGEST)))
 
 
 def around(found: NDArray[Any], half: int, step: Fraction, rounding: Fraction = Fraction(0)) -> Columns:

@@ -17,7 +17,6 @@ from utmost.release.accuracy import After
 from utmost.release.arguments import Condition, Of, Privacy, listed, plain
 from utmost.release.bins import Bins
 from utmost.release.cells import EXACT, edge_cells, tally_statement
-from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
 from utmost.release.questions.cell_counts import CellCounts
 from utmost.release.questions.nested import MAY_FALL, NestedStrategy, increasing, nested_strategy, running_counts
@@ -49,10 +48,7 @@ class Cdf(CellCounts):
 
     column: str
     edges: Any
-    where: Where = EVERY_ROW
-    of: Of = "rows"
     monotone: bool = True
-    loss: str = "absolute"
 
     def __post_init__(self) -> None:
         super().__post_init__()

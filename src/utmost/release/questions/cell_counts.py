@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from utmost.errors import InvalidInput
 from utmost.privacy import Level
@@ -210,20 +210,12 @@ class NoisyCounts(CellStrategy):
 class CellCounts(Question):
     """How many rows, or people, public cells hold, or sums of cells.
 
-    Every kind declares its `loss`, its `workload`, its `strategy`, its `statement` and its words.
+    Every kind declares its `workload`, its `strategy`, its `statement` and its words.
     """
 
-    step: ClassVar[Fraction] = Fraction(1)
-    """What one step of a released integer is worth."""
-    takes_any_noise: ClassVar[bool] = True
-    """Whether it can be answered at levels of any kind, each with noise of its own; else at pure ones."""
-    error_has_law: ClassVar[bool] = False
-    """Whether the error of a count is one noise whatever is asked: then targets are searched in whole steps."""
-
     @property
-    @abstractmethod
-    def loss(self) -> str:
-        """What the mechanism is best for: the expected loss of one count, averaged over them."""
+    def takes_any_noise(self) -> bool:
+        return True
 
     @property
     @abstractmethod
@@ -238,10 +230,6 @@ class CellCounts(Question):
     @property
     def space(self) -> Unlisted:
         return self.strategy.space
-
-    @property
-    def posed(self) -> dict[str, Any]:
-        return {"loss": self.loss}
 
     def design(self) -> Solution:
         wanted = self.workload

@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 
 from utmost.exact import Number as AnyNumber
 from utmost.exact import show_rational
+from utmost.release.aggregates import clamped as aggregates
 from utmost.release.arguments import Condition, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, Grid, as_range, outside, range_of
 from utmost.release.options import COLUMN, LOWER, UNBIASED, UPPER, WHERE
+from utmost.release.questions.aggregates import OneNumber
 from utmost.release.questions.numbers import Adds, Number
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, as_column
@@ -110,5 +112,5 @@ class AsksClamped(Asks[Made]):
         >>> s.clamped("late", 0, 180, privacy=20).value
         2
         """
-        asked = {"column": column, "lower": lower, "upper": upper, "loss": loss, "unbiased": unbiased}
-        return self.pose(Clamped, privacy, where, fresh, **asked)
+        aggregate = aggregates.Clamped(column=column, lower=lower, upper=upper)
+        return self.pose(OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, unbiased=unbiased)

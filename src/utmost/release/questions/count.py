@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from utmost.release.aggregates import count as aggregates
 from utmost.release.arguments import Condition, Of, Prior, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import ANY_CONDITION, BY, OF, UNBIASED
-from utmost.release.questions.by import CountBy, require_nothing_else
-from utmost.release.questions.discovered import CountDiscovered
+from utmost.release.questions.aggregates import OneNumber, require_nothing_else
 from utmost.release.questions.numbers import AddsOnes, Number
+from utmost.release.questions.numeric import grouped_by
 from utmost.release.questions.question import Asks, Made
 from utmost.space.line import Line
 
@@ -97,8 +98,12 @@ class AsksCount(Asks[Made]):
         >>> 0 <= answer.value <= 120, bool(answer.verify())
         (True, True)
         """
-        if by is None:
+        if self.terms.unit.tiers and by is None:
             return self.pose(Count, privacy, where, fresh, of=of, loss=loss, prior=prior, unbiased=unbiased)
+        aggregate = aggregates.Count(counted=of)
+        if by is None:
+            return self.pose(
+                OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, prior=prior, unbiased=unbiased
+            )
         require_nothing_else(prior, unbiased)
-        kind = CountDiscovered if isinstance(by, Discover) else CountBy
-        return self.pose(kind, privacy, where, fresh, by=by, of=of, loss=loss)
+        return self.pose(grouped_by(by), privacy, where, fresh, by=by, aggregate=aggregate, loss=loss)

@@ -55,8 +55,6 @@ class Counts(CellCounts):
     options: ClassVar = (CONDITIONS, OF)
 
     conditions: Mapping[str, Where]
-    of: Of = "rows"
-    loss: str = "absolute"
     one_row: bool = False
     """Of people: whether one row of each was used, as before version 0.3; a report may say so."""
 

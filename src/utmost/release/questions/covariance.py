@@ -19,10 +19,12 @@ from typing import Any, ClassVar
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_literal, as_rational, show_rational
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After
+from utmost.release.aggregates import covariance as aggregates
 from utmost.release.arguments import Condition, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import Contribution, Grid, as_grid, cut_to, distances_to_ends, is_exact
 from utmost.release.options import COLUMN, EXPECTED_ROWS, GRID, WHERE, Option
+from utmost.release.questions.aggregates import SeveralSums
 from utmost.release.questions.expected import Losses, OfRows
 from utmost.release.questions.numbers import Parts
 from utmost.release.questions.question import Asks, Made, asking, in_units, scaled, shown_with
@@ -387,9 +389,13 @@ class AsksCovariance(Asks[Made]):
         >>> s.covariance("age", "hours", (0, 100), (0, 50), privacy=1).value["correlation"] > 0.5
         True
         """
-        ranges: dict[str, Any] = {"x_range": x_range, "y_range": y_range, "x_grid": x_grid, "y_grid": y_grid}
-        ranges["whole"] = self.is_whole(x), self.is_whole(y)
-        return self.pose(Covariance, privacy, where, fresh, x=x, y=y, loss=loss, expected_rows=expected_rows, **ranges)
+        whole = self.is_whole(x), self.is_whole(y)
+        aggregate = aggregates.Covariance(
+            x=x, y=y, x_range=x_range, y_range=y_range, x_grid=x_grid, y_grid=y_grid, whole=whole
+        )
+        return self.pose(
+            SeveralSums, privacy, where, fresh, aggregate=aggregate, loss=loss, expected_rows=expected_rows
+        )
 
 
 def _as_ends(name: str, ends: Any) -> tuple[Fraction, Fraction]:

@@ -32,9 +32,16 @@ from utmost.release.discover import HALF, Discover, shown_keys
 from utmost.release.holders import Found, found_keys, holders_statement, in_order
 from utmost.release.keys import Keys, named
 from utmost.release.options import Option
-from utmost.release.questions.by import PerKey, around, clip_to
+from utmost.release.questions.by import PerKey, around
 from utmost.release.questions.group_rows import GroupRows
-from utmost.release.questions.numbers import MOST_WIDE, AddsOnes, gaussian_spread, noise_alternatives, reaches_an_end
+from utmost.release.questions.numbers import (
+    MOST_WIDE,
+    AddsOnes,
+    clip_to,
+    gaussian_spread,
+    noise_alternatives,
+    reaches_an_end,
+)
 from utmost.release.questions.of_column import AddsDistances, AddsValues, Columns, OfColumn
 from utmost.release.questions.question import SHOWN as SHOWN_LOSSES
 from utmost.release.questions.question import Question, as_loss, asking, in_units, scaled, shown_with, with_rounding

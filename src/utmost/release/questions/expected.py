@@ -61,6 +61,13 @@ class OfRows(Question):
             self.settle(expected_rows=self._as_expected(self.expected_rows))
             self._require_possible()
 
+    def require_expected_rows(self) -> None:
+        if self.expected_rows is None:
+            raise InvalidInput(
+                f"the error of a {self.name} depends on how many rows it is made of; plan it with expected_rows=, a "
+                "public number (or one for each key), such as expected_rows=1000, and give the target again."
+            )
+
     def _require_possible(self) -> None:
         """Refuse more rows than there are."""
         largest, most = max(self._sizes_expected), self.most_rows
@@ -181,7 +188,7 @@ class OfRows(Question):
 
     @property
     def average(self) -> float:
-        require_expected(self)
+        self.require_expected_rows()
         return self._with_expected(self._over_rows[self.loss], self.loss) + self.loss_from_rounding
 
     def _with_expected(self, of_one: float, loss: str) -> float:
@@ -253,26 +260,4 @@ def _are_pairs(rows: Any) -> bool:
         isinstance(rows, list)
         and bool(rows)
         and all(isinstance(part, list) and len(part) == 2 and isinstance(part[0], list) and part[0] for part in rows)
-    )
-
-
-def require_expected(question: Any) -> None:
-    """Refuse a target for a question whose error depends on rows that nobody expects."""
-    if isinstance(question, OfRows) and question.expected_rows is None:
-        raise InvalidInput(
-            f"the error of a {question.name} depends on how many rows it is made of; plan it with expected_rows=, a "
-            "public number (or one for each key), such as expected_rows=1000, and give the target again."
-        )
-
-
-def require_reachable(question: Any, error: Fraction, name: str, with_chance: bool = False) -> None:
-    """Refuse a target that rounding alone can exceed: an expected loss, or an error that is kept with a probability."""
-    off = question.off_by_rounding if with_chance else question.loss_from_rounding
-    if not off or error > Fraction(off):
-        return
-    named = any(getattr(question, grid, None) is not None for grid in ("grid", "x_grid", "y_grid"))
-    change = "leave the grid out, or give a finer one" if named else "ask for less accuracy, or for a narrower range"
-    raise InvalidInput(
-        f"{name} is {figures(float(error))}, and {question.rounds_to} alone can make an error of "
-        f"{figures(off)}: no privacy level meets it; {change}."
     )

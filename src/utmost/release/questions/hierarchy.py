@@ -20,7 +20,6 @@ from utmost.exact.arrays import Floats
 from utmost.privacy import Level
 from utmost.release.accuracy import CONFIDENCE
 from utmost.release.arguments import Condition, Privacy
-from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones
 from utmost.release.groups import grouped_statement
 from utmost.release.keys import Keys, named, require_keys
@@ -200,8 +199,6 @@ class HierarchyOf(CellCounts):
     ----------
     by : Keys
         The leaves.
-    where : Where
-        Which rows take part.
     levels : tuple of str
         The columns, the coarsest first.
     """
@@ -209,10 +206,9 @@ class HierarchyOf(CellCounts):
     name = "hierarchy"
     summary = "how many rows each node of a public hierarchy has, in agreement"
     options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
-    loss: ClassVar[str] = "squared"
 
+    loss: str = "squared"
     by: Keys
-    where: Where = EVERY_ROW
     levels: Any
 
     def __post_init__(self) -> None:
@@ -225,7 +221,7 @@ class HierarchyOf(CellCounts):
             )
         if keys.other is not None:
             raise InvalidInput("a hierarchy lists its nodes; leave other out, or make it a node of its own.")
-        self.settle(levels=tuple(levels))
+        self.settle(loss="squared", levels=tuple(levels))
 
     @cached_property
     def tree(self) -> KeyTree:

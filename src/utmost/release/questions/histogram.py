@@ -12,7 +12,6 @@ from utmost.errors import InvalidInput, shown
 from utmost.release.arguments import Condition, Of, Privacy, plain
 from utmost.release.bins import Bins, as_bins, labels_of, public_of
 from utmost.release.cells import as_categories, category_cells, tally_statement
-from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
 from utmost.release.questions.by import IN_ONE_GROUP, MORE_GROUPS
 from utmost.release.questions.cell_counts import (
@@ -38,14 +37,10 @@ class Histogram(CellCounts):
     summary = "how many rows each category of a column has"
     options: ClassVar = (COLUMN, CATEGORIES, OTHER, WHERE, OF)
     by_one_row: ClassVar = True
-    error_has_law: ClassVar = True
 
     categories: Any
     """[(column, [value, ...]), ...]"""
     other: str | None = None
-    where: Where = EVERY_ROW
-    of: Of = "rows"
-    loss: str = "absolute"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,6 +73,10 @@ class Histogram(CellCounts):
     @property
     def key_columns(self) -> tuple[str, ...]:
         return (", ".join(name for name, _ in self.categories),)
+
+    @property
+    def error_has_law(self) -> bool:
+        return True
 
     @property
     def words(self) -> str:

@@ -11,10 +11,12 @@ from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput
 from utmost.exact import as_whole
+from utmost.release.aggregates import left_out as aggregates
 from utmost.release.arguments import Condition, Privacy
 from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import people_with_more
 from utmost.release.options import ANY_CONDITION, UNBIASED, UP_TO
+from utmost.release.questions.aggregates import OneNumber
 from utmost.release.questions.numbers import Number
 from utmost.release.questions.question import Asks, Made
 from utmost.release.source import Source, Statement
@@ -82,7 +84,9 @@ class LeftOut(Number):
         return 0
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        return people_with_more(source, self.terms.unit, self.where.given, self.name, secret, self.up_to)
+        return source.statement(
+            people_with_more(source, self.terms.unit, self.where.given, self.name, secret, self.up_to)
+        )
 
 
 def beside_groups(unit: Unit) -> tuple[str, ...]:
@@ -141,4 +145,5 @@ class AsksLeftOut(Asks[Made]):
         >>> s.left_out("late > 15", privacy=200, up_to=10).value  # nine of the first person, of which three take part
         6
         """
-        return self.pose(LeftOut, privacy, where, fresh, up_to=up_to, loss=loss, unbiased=unbiased)
+        aggregate = aggregates.LeftOut(unit=self.terms.unit, up_to=up_to)
+        return self.pose(OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, unbiased=unbiased)

@@ -22,7 +22,6 @@ from utmost.mechanism.margins import centred
 from utmost.privacy import Level
 from utmost.release.accuracy import CONFIDENCE
 from utmost.release.arguments import Condition, Privacy
-from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.groups import marginal_statement
 from utmost.release.keys import MOST_CELLS, Keys, named
 from utmost.release.options import Option
@@ -173,8 +172,6 @@ class Marginals(CellCounts):
     ----------
     by : Keys
         The public values of every column.
-    where : Where
-        Which rows take part.
     tables : tuple of tuples of str
         The wanted sets of columns, each by their names.
     """
@@ -182,17 +179,16 @@ class Marginals(CellCounts):
     name = "marginals"
     summary = "how many rows each combination has, in many tables that agree with each other"
     options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
-    loss: ClassVar[str] = "squared"
 
+    loss: str = "squared"
     by: Keys
-    where: Where = EVERY_ROW
     tables: Any
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.by, Keys) or not self.by.product:
             raise InvalidInput(f"the keys are {shown(self.by)}; list the public values of every column: {EXAMPLE}.")
-        self.settle(tables=_as_tables(self.tables, self.by.names))
+        self.settle(loss="squared", tables=_as_tables(self.tables, self.by.names))
         cells = sum(np.prod([self.shape[i] for i in table], dtype=float) for table in self.wanted)
         if cells > MOST_CELLS:
             raise InvalidInput(

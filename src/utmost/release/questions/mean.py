@@ -14,16 +14,16 @@ from typing import Any, ClassVar
 
 from utmost.exact import Number
 from utmost.release.accuracy import CONFIDENCE, After
+from utmost.release.aggregates import mean as aggregates
+from utmost.release.aggregates.clamping import ClampedColumn
 from utmost.release.arguments import Condition, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import BY, COLUMN, EXPECTED_ROWS, GRID, LOWER, MIN_ROWS, UPPER, WHERE
-from utmost.release.questions.by import MeanBy
-from utmost.release.questions.discovered import MeanDiscovered
-from utmost.release.questions.group_rows import require_groups
 from utmost.release.questions.numbers import Parts
+from utmost.release.questions.numeric import AsksRatios
 from utmost.release.questions.of_column import AddsDistances
-from utmost.release.questions.question import Asks, Made, asking
+from utmost.release.questions.question import Made, asking
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,7 +63,7 @@ class Mean(AddsDistances, Parts):
         return float(min(max(lower + (upper - lower) * share + more, lower), upper))
 
 
-class AsksMean(Asks[Made]):
+class AsksMean(AsksRatios[Made]):
     """`mean`, of a session or a plan."""
 
     def mean(
@@ -134,21 +134,9 @@ class AsksMean(Asks[Made]):
         >>> 0 <= s.mean("age", 0, 100, privacy=1).value <= 100
         True
         """
-        asked: dict[str, Any] = {"column": column, "lower": lower, "upper": upper, "grid": grid, "loss": loss}
-        asked["expected_rows"] = expected_rows
-        asked["whole"] = self.is_whole(column)
-        if by is None:
-            require_groups(min_rows)
-            return self.pose(Mean, privacy, where, fresh, **asked)
-        return self.pose(
-            MeanDiscovered if isinstance(by, Discover) else MeanBy,
-            privacy,
-            where,
-            fresh,
-            by=by,
-            min_rows=min_rows,
-            **asked,
-        )
+        whole = self.is_whole(column)
+        values = ClampedColumn(column=column, lower=lower, upper=upper, grid=grid, whole=whole)
+        return self.pose_ratio(aggregates.Mean(values=values), privacy, where, loss, by, expected_rows, min_rows, fresh)
 
 
 def _share(above: int, below: int) -> Fraction:

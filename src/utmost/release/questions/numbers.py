@@ -26,6 +26,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from utmost.errors import InvalidInput, shown
 from utmost.exact import as_plain
@@ -35,6 +36,7 @@ from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Of
 from utmost.release.conditions import EVERY_ROW, Where, as_condition
 from utmost.release.contributions import Contribution, ones, query, rows_with
+from utmost.release.groups import LARGEST
 from utmost.release.questions.question import (
     SHOWN,
     Question,
@@ -116,6 +118,14 @@ class Numbers(Question):
     def is_released(self) -> bool:
         """Whether the answer is what is released, and errs as its noise does; else it is made of it, as a mean is."""
         return type(self).average is Numbers.average
+
+    @property
+    def takes_any_noise(self) -> bool:
+        return True
+
+    @property
+    def error_has_law(self) -> bool:
+        return self.is_released
 
     def off_by_more(self, error: Fraction) -> float:
         if not self.is_released:
@@ -476,6 +486,13 @@ def reaches_an_end(numbers: Sequence[Sequence[int]], half: int, space: Lattice) 
         return False
     largest, least = max(max(each, default=0) for each in numbers), min(min(each, default=0) for each in numbers)
     return bool(largest + half >= space.upper or (space.lower < 0 and least - half <= space.lower))
+
+
+def clip_to(integers: NDArray[Any], space: Lattice) -> NDArray[Any]:
+    """Integers clamped to where they lie, and to what 64 bits hold with noise."""
+    if space.lower is None or space.upper is None:
+        return np.asarray(np.clip(integers, -LARGEST, LARGEST))
+    return np.asarray(np.clip(integers, max(space.lower, -LARGEST), min(space.upper, LARGEST)))
 
 
 def require_unbiased(unbiased: Any) -> bool:

@@ -30,15 +30,18 @@ from utmost.errors import CannotCertify, InvalidInput, UnsupportedLevel, shown
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
 from utmost.release.accuracy import BY_LAW, After, Before
 from utmost.release.arguments import Neighbours, Of
-from utmost.release.conditions import Where, as_where
+from utmost.release.conditions import EVERY_ROW, Where, as_where
 from utmost.release.contributions import is_whole
 from utmost.release.options import Option
 from utmost.release.source import Source, Statement, as_column
 from utmost.release.units import Unit
+from utmost.release.words import figures
 from utmost.space.integers import Lattice, Moves, Unlisted
 from utmost.space.line import within
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from utmost.mechanism.certification import Check
     from utmost.solution import Solution
 
@@ -99,19 +102,22 @@ class Question(ABC):
 
     Attributes
     ----------
-    terms : whose data are protected, and who neighbours whom
-    privacy : what asking spends
+    terms : Terms
+        Whose data are protected, and the adjacency relation.
+    privacy : Level
+        What asking spends.
+    where : Where
+        Which rows are used.
+    of : "rows" or "people"
+        What is counted.
+    loss : str
+        What the mechanism is designed for.
     """
 
-    name: ClassVar[str]
-    """The name of the session's method that asks it."""
     summary: ClassVar[str]
     """What it asks, in half a line, for a list of questions."""
     options: ClassVar[tuple[Option, ...]]
     """Its parameters, beside `privacy`, in the order of the method's."""
-    one_kind: ClassVar[bool] = True
-    """Whether several numbers of an answer measure the same, so that a picture may set them side by side."""
-
     tiered: ClassVar[bool] = False
     """Whether it is asked of tables whose rows have promises of their own."""
     by_one_row: ClassVar[bool] = False
@@ -121,6 +127,46 @@ class Question(ABC):
 
     terms: Terms
     privacy: Level
+    where: Where = EVERY_ROW
+    of: Of = "rows"
+    loss: str = "absolute"
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the session's method that asks it."""
+
+    @property
+    def one_kind(self) -> bool:
+        """Whether several numbers of an answer share a unit, so that a picture may set them side by side."""
+        return True
+
+    @property
+    def takes_any_noise(self) -> bool:
+        """Whether it can be answered at levels of any kind, each with noise of its own; else at pure ones."""
+        return False
+
+    @property
+    def error_has_law(self) -> bool:
+        """Whether the noise is the error, so that it is known how likely it is to be larger than a number."""
+        return False
+
+    @property
+    def grid_is_named(self) -> bool:
+        """Whether somebody chose the step that values are rounded to."""
+        return False
+
+    def require_expected_rows(self) -> None:
+        """Refuse a target for an error that depends on how many rows there are, where nobody says how many."""
+
+    @property
+    def step(self) -> Fraction:
+        """What one step of a released integer is worth, in the unit of the answer."""
+        return Fraction(1)
+
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table | None:
+        """The answers as an Arrow table; None where one is made of the values and intervals."""
+        return None
 
     def __post_init__(self) -> None:
         if bool(self.terms.unit.tiers) is not self.tiered:
@@ -166,7 +212,7 @@ class Question(ABC):
     @property
     def posed(self) -> dict[str, Any]:
         """What the problem of its solution must hold beside space and level: one for anything else is refused."""
-        return {"loss": self.loss} if hasattr(self, "loss") else {}
+        return {"loss": self.loss}
 
     @abstractmethod
     def design(self) -> Solution:
@@ -327,7 +373,7 @@ class Question(ABC):
     @property
     def of_people(self) -> bool:
         """Whether people are counted, and not rows."""
-        return getattr(self, "of", "rows") == "people"
+        return self.of == "people"
 
     @property
     def of_one_row(self) -> bool:
@@ -424,15 +470,17 @@ class Question(ABC):
     @property
     def loss_from_rounding(self) -> float:
         """What rounding adds to the expected loss at most: the errors of noise have mean 0, so squares add up."""
-        return {"absolute": self.off_by_rounding, "squared": self.off_by_rounding**2}.get(
-            getattr(self, "loss", ""), 0.0
-        )
+        return {"absolute": self.off_by_rounding, "squared": self.off_by_rounding**2}.get(self.loss, 0.0)
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What an answer is about, where truncation or clamping leave less than the whole table, in words."""
+        return tuple(part for part in (self.used, self.cut) if part)
 
     @property
     def not_in_it(self) -> str:
-        """That what is said of the truth is about what took part, and what took none; empty where everything did."""
-        parts = [part for part in (self.used, self.cut) if part]
-        return f"; of what took part: {', '.join(parts)}" if parts else ""
+        """The same for the end of a sentence about the truth; empty where the answer is about the whole table."""
+        return f"; of what took part: {', '.join(self.limits)}" if self.limits else ""
 
 
 def as_of(of: Any, unit: Unit) -> Of:
@@ -529,8 +577,7 @@ def in_unit(question: Question, value: float | None) -> float | None:
     """A loss of what is released, in the unit of the answer."""
     if question.solution.problem.question == "keys.shown":  # how many hold a key, whatever the numbers beside it are
         return value
-    step = float(getattr(question, "step", 1))
-    return None if value is None else scaled(getattr(question, "loss", "zero-one"), value, step)
+    return None if value is None else scaled(question.loss, value, float(question.step))
 
 
 # ---- rules that all questions share ----
@@ -599,6 +646,19 @@ def in_units(
         name: {loss: scaled(loss, found, float(step)) for loss, found in by.items() if loss in wanted}
         for name, by in losses.items()
     }
+
+
+def require_reachable(question: Question, error: Fraction, name: str, with_chance: bool = False) -> None:
+    """Refuse a target that rounding alone can exceed: an expected loss, or an error that is kept with a probability."""
+    off = question.off_by_rounding if with_chance else question.loss_from_rounding
+    if not off or error > Fraction(off):
+        return
+    finer = "leave the grid out, or give a finer one"
+    change = finer if question.grid_is_named else "ask for less accuracy, or for a narrower range"
+    raise InvalidInput(
+        f"{name} is {figures(float(error))}, and {question.rounds_to} alone can make an error of "
+        f"{figures(off)}: no privacy level meets it; {change}."
+    )
 
 
 def with_rounding(losses: dict[str, dict[str, float]], off: float) -> dict[str, dict[str, float]]:

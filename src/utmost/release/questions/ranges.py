@@ -21,7 +21,6 @@ from utmost.release.accuracy import Before
 from utmost.release.arguments import Condition, Of, Privacy
 from utmost.release.bins import Bins, bins
 from utmost.release.cells import category_cells, tally_statement
-from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
 from utmost.release.questions.cell_counts import OUTSIDE, CellCounts, CellStrategy
 from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
@@ -142,10 +141,6 @@ class Ranges(CellCounts):
         Whose values are looked at.
     edges : tuple of numbers
         Public numbers, in increasing order.
-    where : Where
-        Which rows take part.
-    of : "rows" or "people"
-        What is counted.
     """
 
     name = "ranges"
@@ -155,8 +150,6 @@ class Ranges(CellCounts):
 
     column: str
     edges: Any
-    where: Where = EVERY_ROW
-    of: Of = "rows"
     loss: str = "squared"
 
     def __post_init__(self) -> None:

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput
 from utmost.exact import as_whole
-from utmost.release.arguments import Condition, Privacy
-from utmost.release.conditions import EVERY_ROW, Where
+from utmost.release.arguments import Condition, Of, Privacy
 from utmost.release.contributions import with_ids
 from utmost.release.expressions import values as made
 from utmost.release.expressions.values import Expression, literal
@@ -47,19 +46,16 @@ class RowsPerPerson(CellCounts):
 
     Attributes
     ----------
-    where : which rows are counted
-    largest : the last bin is of people with more rows than this
+    largest : int
+        The last bin is of people with more rows than this.
     """
 
     name = "rows_per_person"
     summary = "how many people have how many rows"
     options: ClassVar = (ANY_CONDITION, LARGEST)
-    of: ClassVar = "people"
-    error_has_law: ClassVar = True
 
-    where: Where = EVERY_ROW
+    of: Of = "people"
     largest: int = DEFAULT_LARGEST
-    loss: str = "absolute"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,6 +82,10 @@ class RowsPerPerson(CellCounts):
     @property
     def key_columns(self) -> tuple[str, ...]:
         return ("rows",)
+
+    @property
+    def error_has_law(self) -> bool:
+        return True
 
     @property
     def words(self) -> str:

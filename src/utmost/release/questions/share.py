@@ -18,7 +18,6 @@ from utmost.exact import Number as AnyNumber
 from utmost.mechanism.sampling import uniform_integer
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Of, Privacy
-from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones, statement
 from utmost.release.options import CONDITION, OF, Option, read_whole
 from utmost.release.questions.numbers import noise_alternatives
@@ -82,13 +81,8 @@ class Share(Question):
     summary = "which share of the rows has a condition, with tests"
     options: ClassVar = (CONDITION, AMONG, OF)
     names: ClassVar[tuple[str, ...]] = ("count",)
-    takes_any_noise: ClassVar = True
-    error_has_law: ClassVar = True
 
-    where: Where = EVERY_ROW
     among: int
-    of: Of = "rows"
-    loss: str = "absolute"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,6 +112,14 @@ class Share(Question):
         return Fraction(1, self.among)
 
     @property
+    def takes_any_noise(self) -> bool:
+        return True
+
+    @property
+    def error_has_law(self) -> bool:
+        return True
+
+    @property
     def words(self) -> str:
         return f"Which share of {self.among} {self.of} has {self.where}?"
 
@@ -129,10 +131,6 @@ class Share(Question):
     @property
     def space(self) -> Line:
         return Line(0, self.among, 1)
-
-    @property
-    def posed(self) -> dict[str, Any]:
-        return {"loss": self.loss}
 
     def design(self) -> Solution:
         from utmost.design.noise.line import best_on_line

@@ -9,15 +9,18 @@ from typing import Any, ClassVar
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number as AnyNumber
 from utmost.exact import as_plain
-from utmost.privacy import ApproxDP, Level, as_level
+from utmost.privacy import as_level
 from utmost.release.accuracy import After
+from utmost.release.aggregates import sum as aggregates
+from utmost.release.aggregates.aggregate import OF_RATIOS
+from utmost.release.aggregates.clamping import ClampedColumn
 from utmost.release.arguments import Condition, Prior, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
 from utmost.release.options import BY, COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
-from utmost.release.questions.by import SumBy, require_nothing_else
-from utmost.release.questions.discovered import SumDiscovered
+from utmost.release.questions.aggregates import OneNumber, SeveralSums, is_pure, require_nothing_else
 from utmost.release.questions.numbers import Number, Parts, noise_alternatives, require_unbiased
+from utmost.release.questions.numeric import grouped_by
 from utmost.release.questions.of_column import AddsValues
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.space.integers import Lattice
@@ -53,7 +56,7 @@ class Sum(AddsValues, Number):
 
     @property
     def most_steps(self) -> int:
-        if pure_level(self.privacy):
+        if is_pure(self.privacy):
             return super().most_steps
         return max(1, MOST_LISTED // self.rows_each)  # other noise on a line is listed
 
@@ -168,25 +171,18 @@ class AsksSum(Asks[Made]):
         >>> s.plan.sum("hours", 0, 5, privacy=0.5).question.words
         'What does hours add up to, values cut to 0..5, as the best guess under a uniform prior?'
         """
-        asked: dict[str, Any] = {"column": column, "lower": lower, "upper": upper, "grid": grid, "loss": loss}
-        asked["whole"] = self.is_whole(column)
-        if by is None and self._is_fine(privacy, asked, prior):
-            require_unbiased(unbiased)
-            return self.pose(FineSum, privacy, where, fresh, **asked)
-        if by is None:
-            return self.pose(Sum, privacy, where, fresh, prior=prior, unbiased=unbiased, **asked)
-        require_nothing_else(prior, unbiased)
-        kind = SumDiscovered if isinstance(by, Discover) else SumBy
-        return self.pose(kind, privacy, where, fresh, by=by, **asked)
-
-    def _is_fine(self, privacy: Privacy, asked: Mapping[str, Any], prior: Prior) -> bool:
-        """Whether values have more steps than noise on a line is listed for."""
+        whole = self.is_whole(column)
+        aggregate = aggregates.Sum(
+            values=ClampedColumn(column=column, lower=lower, upper=upper, grid=grid, whole=whole)
+        )
+        if by is not None:
+            require_nothing_else(prior, unbiased)
+            return self.pose(grouped_by(by), privacy, where, fresh, by=by, aggregate=aggregate, loss=loss)
         level = self.level(privacy)
-        pure = level is None or pure_level(as_level(level))
-        plain = asked["grid"] is None and not asked["whole"] and prior is None
-        return plain and not pure and not self.terms.unit.tiers and asked["loss"] in FineSum.best_for
-
-
-def pure_level(level: Level) -> bool:
-    """Whether a level is pure epsilon-DP."""
-    return isinstance(level, ApproxDP) and level.delta == 0
+        is_listed = level is not None and not is_pure(as_level(level))  # noise on a line: for few steps only
+        if is_listed and grid is None and not whole and prior is None and loss in OF_RATIOS:
+            require_unbiased(unbiased)
+            return self.pose(SeveralSums, privacy, where, fresh, aggregate=aggregate, loss=loss)
+        return self.pose(
+            OneNumber, privacy, where, fresh, aggregate=aggregate, loss=loss, prior=prior, unbiased=unbiased
+        )

@@ -10,33 +10,25 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from utmost.errors import InvalidInput
-from utmost.exact import as_whole
-from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.release.accuracy import BY_LAW, After, Before
+from utmost.release.aggregates.count import Count
 from utmost.release.arguments import Condition, Of, Privacy
 from utmost.release.bins import as_bins, labels_of, public_of
 from utmost.release.cells import as_categories
 from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.discover import as_discover, shown_keys
-from utmost.release.holders import Found
-from utmost.release.keys import Keys, keys, named
+from utmost.release.discover import as_discover
+from utmost.release.keys import keys
 from utmost.release.options import CHOICES, COLUMN, KEYS_EACH, OF, WHERE, Option, read_whole
 from utmost.release.questions.by import CountBy
-from utmost.release.questions.discovered import SELECTED, CountDiscovered, written_key
 from utmost.release.questions.question import Asks, Made, Question, as_of, asking
+from utmost.release.questions.top_found import MISSED, TopFound, as_named, recall_in_words
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Tallies
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
 
-MISSED = "missed"
-"""The loss of a top list: what share of the true k is missed."""
-MOST_NAMED, ZIPF, SAMPLED = 10_000, 2000, 400
 K = Option("k", "How many are named.", "--k, such as --k 10", "How many are named", required=True, read=read_whole)
-LARGEST_NAMED = (
-    "keys are named because their counts came out large, so the counts are too large on average; their intervals are "
-    "wide enough to hold the true counts of all that are named at once"
-)
 GIVEN = f"{BY_LAW}, nothing more than the expected recall is known of who is missed"
 
 
@@ -133,108 +125,6 @@ class Top(Question):
         return {"Utmost": {MISSED: self.solution.value}, **others}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TopDiscovered(CountDiscovered):
-    """The k most frequent of the keys that are shown, by the counts that are shown beside them."""
-
-    needs_most: ClassVar = True
-
-    name = "top"
-    summary = "which keys are most frequent, in order"
-
-    k: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(k=as_named(self.k))
-
-    @property
-    def words(self) -> str:
-        many = f"{named(self.by.columns)} has" if self.k == 1 else f"{self.k} {named(self.by.columns)} have"
-        found = f"Which {many} most {self.of}, keys found privately{self._kept_keys}"
-        return asking(found, self.where, "" if self.counted else self.kept)
-
-    @property
-    def public(self) -> dict[str, Any]:
-        return self._public(of=self.of, k=self.k)
-
-    def draw(self, point: Found) -> dict[str, Any]:
-        released = super().draw(point)
-        counts = released["count"]
-        order = sorted(range(len(counts)), key=lambda at: -counts[at])[: self.k]  # of equal ones the first key
-        listed = [[name, kind, [column[at] for at in order]] for name, kind, column in released["keys"]]
-        return {"keys": listed, "count": [counts[at] for at in order]}
-
-    def keys(self, released: Mapping[str, Any]) -> Keys:
-        found, counts = shown_keys(self.by.columns, released["keys"], ordered=False), released["count"]
-        if found.size > self.k or counts != sorted(counts, reverse=True):
-            raise InvalidInput(f"at most {self.k} keys are shown, the one with the largest count first.")
-        return found
-
-    @property
-    def confidence_of_one(self) -> float:
-        """So large that all keys there can be have their numbers in their intervals at once: also the largest ones."""
-        most_keys = (self.terms.unit.at_most or 1) * self.keys_each
-        return 1 - (1 - CONFIDENCE) / most_keys
-
-    @property
-    def by_law(self) -> str:
-        return f"{BY_LAW}, of all that are named at once{self.not_in_it}"
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (*(note for note in super().notes if note != SELECTED), LARGEST_NAMED)
-
-    def value(self, released: Mapping[str, Any]) -> Any:
-        _ = self.columns(released)  # as many counts as keys, none that is not shown
-        return self.keys(released).labels
-
-    def plain_value(self, value: Any) -> Any:
-        return [written_key(key) for key in value]
-
-    def before(self) -> Before:
-        average, error = self._missed
-        words = f"if the i-th of {ZIPF} keys has a share 1/i of the largest, and there are {self.stated_rows} {self.of}"
-        return Before(MISSED, average, 1.0, error, holds=recall_in_words(average, words))
-
-    @property
-    def average(self) -> float:
-        return self._missed[0]
-
-    def compared(self) -> dict[str, dict[str, float]]:
-        counted = super().compared()
-        return {**counted, "Utmost": {MISSED: self.average, **counted["Utmost"]}}
-
-    @cached_property
-    def _missed(self) -> tuple[float, float]:
-        """What share of the true k is missed on a table whose keys fall off as Zipf's do: a public sample."""
-        from utmost.mechanism.top_lists import drawn_in_floats, largest
-
-        mechanism, rng = self.solution.mechanism, np.random.default_rng(20_130_103)
-        sizes = 1 / np.arange(1, ZIPF + 1)
-        holders = np.floor(self.stated_rows * sizes / sizes.sum()).astype(np.int64)[None]
-        cumulative = mechanism.law.kept(np.arange(1, mechanism.law.sure + 1))
-        thresholds = 1 + np.searchsorted(cumulative, rng.random((SAMPLED, ZIPF)), side="left")
-        counts = holders - thresholds
-        if mechanism.noise is not None:
-            counts = holders + drawn_in_floats(mechanism.noise.noise, counts.shape, rng)
-        shown = np.where(holders >= thresholds, counts.astype(float), -np.inf)
-        named, k = largest(shown, self.k), min(self.k, ZIPF)
-        there = np.isfinite(np.take_along_axis(shown, named, axis=1))
-        found = ((named < k) & there).sum(axis=1) / k
-        return float(1 - found.mean()), float(found.std() / np.sqrt(SAMPLED))
-
-
-def recall_in_words(missed: float, words: str) -> str:
-    """What is expected to be found, and on what that rests."""
-    return f"expected recall {1 - missed:.4g}: {words}"
-
-
-def as_named(k: Any) -> int:
-    """How many are named."""
-    return as_whole(k, "k", 1, MOST_NAMED)
-
-
 class AsksTop(Asks[Made]):
     """`top`, of a session or a plan."""
 
@@ -297,7 +187,6 @@ class AsksTop(Asks[Made]):
         level, condition = self.level(privacy), self.where(where)
         if candidates is None:
             by = as_discover(column, keys_each)
-            found = TopDiscovered(terms=self.terms, privacy=level, by=by, where=condition, of=of, k=k)
-            return self.ask(found, fresh)
+            return self.pose(TopFound, level, where, fresh, aggregate=Count(counted=of), by=by, k=k)
         asked = Top(terms=self.terms, privacy=level, column=column, k=k, candidates=candidates, where=condition, of=of)
         return self.ask(asked, fresh)

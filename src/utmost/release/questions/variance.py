@@ -20,16 +20,19 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import Number, as_rational, show_rational
 from utmost.exact.arrays import Floats
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After
+from utmost.release.aggregates import variance as aggregates
+from utmost.release.aggregates.clamping import ClampedColumn
 from utmost.release.arguments import Condition, Privacy
 from utmost.release.contributions import Contribution, Grid, distances_to_ends
-from utmost.release.keys import Keys
+from utmost.release.keys import Keys, require_keys
 from utmost.release.options import BY, COLUMN, EXPECTED_ROWS, GRID, LOWER, MIN_ROWS, UPPER, WHERE
 from utmost.release.questions.by import OfValues
 from utmost.release.questions.expected import Losses, OfRows
-from utmost.release.questions.group_rows import GroupRows, require_groups
+from utmost.release.questions.group_rows import GroupRows
 from utmost.release.questions.numbers import Adds, Parts
+from utmost.release.questions.numeric import AsksRatios
 from utmost.release.questions.of_column import Columns, OfColumn
-from utmost.release.questions.question import Asks, Made, asking, in_units, scaled, shown_with
+from utmost.release.questions.question import Made, asking, in_units, scaled, shown_with
 from utmost.release.source import Source
 from utmost.release.steps import DESIGN_UNITS, MOST_STEPS, MOST_SUM
 from utmost.space.integers import Moves
@@ -233,7 +236,7 @@ class VarianceBy(GroupRows, AddsSquares, OfValues):
         return relative * float(self.half**2)
 
 
-class AsksVariance(Asks[Made]):
+class AsksVariance(AsksRatios[Made]):
     """`variance`, of a session or a plan."""
 
     def variance(
@@ -307,13 +310,12 @@ class AsksVariance(Asks[Made]):
         >>> 0 <= found.value["standard deviation"] <= 50
         True
         """
-        asked: dict[str, Any] = {"column": column, "lower": lower, "upper": upper, "grid": grid, "loss": loss}
-        asked["expected_rows"] = expected_rows
-        asked["whole"] = self.is_whole(column)
-        if by is None:
-            require_groups(min_rows)
-            return self.pose(Variance, privacy, where, fresh, **asked)
-        return self.pose(VarianceBy, privacy, where, fresh, by=by, min_rows=min_rows, **asked)
+        whole = self.is_whole(column)
+        values = ClampedColumn(column=column, lower=lower, upper=upper, grid=grid, whole=whole)
+        if by is not None:
+            require_keys(by)
+        aggregate = aggregates.Variance(values=values)
+        return self.pose_ratio(aggregate, privacy, where, loss, by, expected_rows, min_rows, fresh)
 
 
 def squares(source: Source, column: str, grid: Grid, where: Any) -> tuple[Contribution, ...]:

@@ -1,0 +1,20 @@
+"""Aggregates: what is computed of the rows of a group, one file each.
+
+An aggregate says what a row contributes, how sensitive the released integers are to one row, what is wanted of them,
+how they become an estimate with its interval, and how all of that is described. It then works with every grouping: of
+the whole table, by public keys, and by keys found privately (`questions/aggregates.py`).
+"""
+
+from utmost.release.aggregates.aggregate import Aggregate
+from utmost.release.aggregates.clamped import Clamped
+from utmost.release.aggregates.count import Count
+from utmost.release.aggregates.covariance import Covariance
+from utmost.release.aggregates.left_out import LeftOut
+from utmost.release.aggregates.mean import Mean
+from utmost.release.aggregates.sum import Sum
+from utmost.release.aggregates.variance import Variance
+
+AGGREGATES: dict[str, type[Aggregate]] = {
+    aggregate.name: aggregate for aggregate in (Count, Sum, Mean, Variance, Covariance, Clamped, LeftOut)
+}
+"""Every aggregate by its name."""

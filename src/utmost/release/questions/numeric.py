@@ -1,0 +1,95 @@
+"""Numeric queries put together: from what a user asks, and again from the public part of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from utmost.errors import BadFile
+from utmost.privacy import Level
+from utmost.release.aggregates import AGGREGATES
+from utmost.release.aggregates.aggregate import Ratio
+from utmost.release.conditions import where_from_text
+from utmost.release.discover import Discover, discover_again
+from utmost.release.keys import keys_again
+from utmost.release.questions.aggregates import AggregateQuery, ByKeys, OneNumber, SeveralSums, require_groups
+from utmost.release.questions.by_found_keys import ByFoundKeys
+from utmost.release.questions.question import Asks, Made, Terms
+from utmost.release.questions.top_found import TopFound
+
+
+def grouped_by(by: Any) -> type[ByKeys] | type[ByFoundKeys]:
+    """The kind of query for a grouping: keys that are found privately, or public ones."""
+    return ByFoundKeys if isinstance(by, Discover) else ByKeys
+
+
+class AsksRatios(Asks[Made]):
+    """What asks for ratios: alone, by public keys, or by keys found privately."""
+
+    def pose_ratio(
+        self,
+        aggregate: Ratio,
+        privacy: Any,
+        where: Any,
+        loss: str,
+        by: Any,
+        expected_rows: Any,
+        min_rows: int | None,
+        fresh: bool,
+    ) -> Made:
+        """Ask for a ratio of the rows of a condition."""
+        if by is None:
+            require_groups(min_rows)
+            return self.pose(
+                SeveralSums, privacy, where, fresh, aggregate=aggregate, loss=loss, expected_rows=expected_rows
+            )
+        return self.pose(
+            grouped_by(by),
+            privacy,
+            where,
+            fresh,
+            by=by,
+            aggregate=aggregate,
+            loss=loss,
+            expected_rows=expected_rows,
+            min_rows=min_rows,
+        )
+
+
+def numeric_query_again(
+    public: Mapping[str, Any], terms: Terms, level: Level, prior: Any, says_rounding: bool
+) -> AggregateQuery:
+    """The query that a report says was asked.
+
+    Parameters
+    ----------
+    public : mapping
+        Its public part; it may hold anything, and is compared afterwards with that of the query.
+    terms : Terms
+        Whose data are protected.
+    level : Level
+        What it spent.
+    prior : sequence or None
+        The prior that the report brings.
+    says_rounding : bool
+        Whether the report says if values were rounded; reports of Utmost 0.2 do not.
+    """
+    name = public["question"]
+    aggregate = AGGREGATES["count" if name == "top" else name].from_public(public, terms.unit, says_rounding)
+    where = where_from_text(public["where"])
+    optional = {name: public[name] for name in ("expected_rows", "min_rows") if name in public}
+    common: dict[str, Any] = {"terms": terms, "privacy": level, "aggregate": aggregate, "where": where}
+    common["loss"] = public["loss"]
+    by = public.get("by")
+    if by is not None:
+        is_found = isinstance(by, Mapping) and "discover" in by
+        if is_found and name == "top":
+            return TopFound(by=discover_again(by), k=public["k"], **common)
+        if is_found:
+            return ByFoundKeys(by=discover_again(by), **common, **optional)
+        return ByKeys(by=keys_again(by), **common, **optional)
+    if "unbiased" in public:
+        return OneNumber(prior=prior, unbiased=public["unbiased"], **common)
+    if not (isinstance(aggregate, Ratio) or aggregate.name == "sum"):
+        raise BadFile(f"the report does not say whether its {aggregate.name} is unbiased; ask for it again.")
+    return SeveralSums(**common, **optional)
