@@ -23,7 +23,7 @@ def test_planned_errors_are_those_measured(session):
     for rows in (200, 5000):
         plan = session.plan.mean("x", 0, 1, privacy=1, expected_rows=rows)
         question = plan.question
-        point = (rows * question.width // 2, rows * question.width // 2)
+        point = (rows * question.statistic.weight // 2, rows * question.statistic.weight // 2)
         errors = [abs(question.value(question.draw(point)) - 0.5) for _ in range(1500)]
         assert np.mean(errors) == pytest.approx(plan.before.least, rel=0.1)  # the middle errs least
         assert plan.before.least < 0.8 * plan.before.average
@@ -96,7 +96,7 @@ def test_groups_come_with_their_rows_and_small_ones_are_suppressed(session):
 def test_intervals_hold_the_rows_of_groups(groups, neighbours):
     s = um.Session(pyarrow.table({"x": [0.5], "g": ["0"]}), "r", um.rows(at_most=1000), neighbours, budget=um.ZCDP(5))
     question = s.plan.mean("x", 0, 1, privacy=um.ZCDP(1), by=um.keys(g=list(map(str, range(groups))))).question
-    point = np.concatenate([np.full(groups, 30 * question.width), np.full(groups, 70 * question.width)])
+    point = np.concatenate([np.full(groups, 30 * question.statistic.weight), np.full(groups, 70 * question.statistic.weight)])
     held = [
         low <= 100 <= high
         for _ in range(200 // groups + 20)

@@ -37,13 +37,13 @@ def errors_of(question, point, truth, draws=1000):
 
 def point_of(name, question, x, y):
     if name == "mean":
-        u = np.round((x - float(question.steps.lower)) / float(question.steps.step))
-        return [int(u.sum()), int((question.width - u).sum())]
+        u = np.round((x - float(question.statistic.values.steps.lower)) / float(question.statistic.values.steps.step))
+        return [int(u.sum()), int((question.statistic.weight - u).sum())]
     a, b = x / 1000, y / 1000
     if name == "variance":
-        return [round(float(part.sum()) * question.reach) for part in ((1 - a) ** 2, 2 * a * (1 - a), a * a)]
+        return [round(float(part.sum()) * question.statistic.weight) for part in ((1 - a) ** 2, 2 * a * (1 - a), a * a)]
     parts = ((1 - a) * (1 - b), (1 - a) * b, a * (1 - b), a * b, a * (1 - a), b * (1 - b))
-    return [round(float(part.sum()) * question.unit) for part in parts]
+    return [round(float(part.sum()) * question.statistic.weight) for part in parts]
 
 
 @pytest.mark.parametrize("kind", ["mean", "variance", "covariance"])

@@ -35,7 +35,7 @@ def test_the_mean_of_a_share_is_not_rounded_away():
 def test_whole_numbers_are_not_rounded():
     s = opened({"i": np.arange(100)})
     question = s.plan.mean("i", 0, 100, privacy=1).question
-    assert question.steps.step == 1
+    assert question.statistic.values.steps.step == 1
     assert not question.rounded_values
     assert "rounded" not in question.words
     assert s.plan.mean("i", 0, 100, privacy=1, grid=5).question.rounded_values
@@ -76,7 +76,7 @@ def test_intervals_hold_the_clamped_column(shape):
 
 def exact_point(question, x):
     """The private integers of a question, by numpy."""
-    steps, wide = question.steps, question.steps.most - question.steps.least
+    steps, wide = question.statistic.values.steps, question.statistic.values.steps.most - question.statistic.values.steps.least
     u = np.floor(np.clip(x, float(steps.lower), float(steps.upper)) / float(steps.step) + 0.5).astype(object)
     if question.name == "sum":
         return int(u.sum())

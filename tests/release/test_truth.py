@@ -245,7 +245,7 @@ def test_intervals_of_the_largest_hold_all_of_them_at_once(unit, draws):
 
 def _held(question, point):
     """What is counted of every key: rows where a person's several rows are, else holders."""
-    return point.holders.tolist() if question.counted else np.asarray(point.numbers)[:, 0].tolist()
+    return point.holders.tolist() if question.is_counted else np.asarray(point.numbers)[:, 0].tolist()
 
 
 # ---- tables with more rows than was stated ----

@@ -72,13 +72,13 @@ def test_intervals_hold_fixed_truths(name, level):
 @pytest.mark.parametrize("level", LEVELS, ids=str)
 @pytest.mark.parametrize("name", ASKED)
 def test_intervals_hold_fixed_truths_in_ten_thousand_draws(name, level):
-    """And are not much wider than they must be, but for steps of whole numbers and means of nearly nobody."""
+    """And are not much wider than they must be, but for steps of whole numbers, rounding, and means of nearly nobody."""
     ask, point = ASKED[name]
     question = ask(opened().plan, level).question
     for hits in held(question, point, 10_000).values():
         assert hits >= stats.binom.ppf(FAILS, 10_000, 0.95)
     half = getattr(question.solution.mechanism.noise, "half_width", None)
-    if half is not None and question.name != "mean" and half(0.95) > 5:
+    if half is not None and question.name != "mean" and not question.off_by_rounding and half(0.95) > 5:
         assert all(hits <= stats.binom.ppf(1 - FAILS, 10_000, 0.985) for hits in held(question, point, 10_000).values())
 
 
