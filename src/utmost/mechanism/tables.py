@@ -224,9 +224,12 @@ def _deviation(terms: Sequence[tuple[Any, float, int]]) -> float:
 
 
 def _kurtosis(terms: Sequence[tuple[Any, float, int]]) -> float:
-    """The fourth moment of a sum of noises over the square of its variance."""
+    """The fourth moment of a sum of noises over the square of its variance; infinite where that underflows."""
+    squared_variance = _deviation(terms) ** 4
+    if squared_variance == 0:
+        return math.inf
     excess = (count * factor**4 * (_fourth(law) - 3 * law.mean("squared") ** 2) for law, factor, count in terms)
-    return 3 + math.fsum(excess) / _deviation(terms) ** 4
+    return 3 + math.fsum(excess) / squared_variance
 
 
 def _smoothed(terms: Sequence[tuple[Any, float, int]]) -> tuple[Any, Floats, Floats]:

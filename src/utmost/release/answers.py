@@ -23,7 +23,7 @@ from utmost.privacy import Level
 from utmost.release.accuracy import After, Before
 from utmost.release.conditions.reading import readings
 from utmost.release.pictures import curve_of
-from utmost.release.questions.of_workload import OUTSIDE
+from utmost.release.questions.cell_counts import OUTSIDE
 from utmost.release.questions.question import Question, describe, proved_optimal
 from utmost.release.questions.share import ShareFinding
 from utmost.release.words import (
@@ -191,9 +191,9 @@ class Answer(Asked):
         Of means and variances also rows, rows_lower and rows_upper, how many rows a group has as far as what was
         released says, and reliable: see `answer.after.groups`.
         """
-        if hasattr(self.question, "table"):
-            found: pyarrow.Table = self.question.table(self.released)
-            return found
+        table: pyarrow.Table | None = self.question.table(self.released) if hasattr(self.question, "table") else None
+        if table is not None:
+            return table
         if not isinstance(self.value, Mapping):
             raise InvalidInput("only several numbers are a table: ask with by=um.keys(...), or use answer.value.")
         import pyarrow

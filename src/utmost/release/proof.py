@@ -29,7 +29,7 @@ from utmost.release.conditions import where_from_text
 from utmost.release.discover import discover_again
 from utmost.release.keys import keys_again
 from utmost.release.questions import BY_KEYS, DISCOVERED, OTHERS, RANKED, RANKED_BY, SEVERAL, TIERED
-from utmost.release.questions.numbers import NOISY_TOTAL
+from utmost.release.questions.cell_counts import NOISY_TOTAL
 from utmost.release.questions.numeric import numeric_query_again
 from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours

@@ -73,13 +73,21 @@ def test_people_have_as_many_rows_as_are_kept():
     assert sum(n for key, n in value.items() if key[0] is ...) == kept
 
 
+def test_the_table_beside_other_holds_texts():
+    """As the table of keys does: truth values and numbers are written beside the name of what is not listed."""
+    keys = um.keys(ok=[True], town=["Ash"], other="rest")
+    answer = opened(500).marginals(keys, [("ok",), ()], privacy=500)
+    assert answer.table["ok"].to_pylist() == ["true", "rest", None]
+    assert answer.table["value"].to_pylist()[2] == sum(answer.table["value"].to_pylist()[:2])
+
+
 @pytest.mark.parametrize("level", [1, um.GaussianDP(1), um.ZCDP("0.5")])
 def test_tables_agree_and_intervals_hold(level):
     """As fractions, and rounded; 95 % of intervals hold the truth, whichever the noise."""
     s = opened(level, neighbours="replace")
     question = s.plan.marginals(KEYS, 2, privacy=level).question
     exact = opened(500).marginals(KEYS, 2, privacy=500).value
-    sizes = [len(numbers) for numbers in question.keys_of.values()]
+    sizes = [len(numbers) for numbers in question.strategy.keys]
     point = question.point({"count": np.array([int(n) for n in exact.values()])})
     held, tried = 0, 0
     for _ in range(60):
@@ -100,7 +108,7 @@ def test_variances_are_those_of_draws():
     """The stated mean variance against a thousand draws, as exactly as these say."""
     question = opened().plan.marginals(KEYS, WANTED, privacy=1).question
     zero = question.point(
-        {"count": np.zeros(sum(np.prod([question.shape[i] for i in e]) for e in question.read), dtype=np.int64)}
+        {"count": np.zeros(sum(np.prod([question.shape[i] for i in e]) for e in question.counted), dtype=np.int64)}
     )
     draws = np.array([[float(n) for n in question.value(question.draw(zero)).values()] for _ in range(200)])
     squares, sizes = np.square(draws).mean(axis=1), np.abs(draws).mean(axis=1)

@@ -20,6 +20,7 @@ from utmost.mechanism.carried import CarriedLaw
 from utmost.mechanism.strategies import prefix_weights
 from utmost.release import engines
 from utmost.release.conditions.relations import Relation
+from utmost.release.questions.nested import AddedCells, WeightedSums
 
 SECRET = b"s" * 32
 AGES = [18 + (i * 7) % 70 for i in range(1000)] + [None] * 20
@@ -92,22 +93,23 @@ def test_intervals_hold_the_truth(level, neighbours):
     drawn = question.solution.mechanism.sample_many(np.tile(point, (4000, 1)))
     sums = {f"<= {e}": i for i, e in enumerate(range(20, 60, 2))}
     exact = np.cumsum(truth)
-    values = np.cumsum(drawn, axis=1) if question.added else drawn
-    if question.summed:
+    values = np.cumsum(drawn, axis=1) if isinstance(question.strategy, AddedCells) else drawn
+    weighted = isinstance(question.strategy, WeightedSums)
+    if weighted:
         values = np.floor(drawn.astype(float) @ prefix_weights(question.space).T + 0.5)
     zero = question.after(question.released([0] * len(point))).intervals
     stated = question.value(question.released(drawn[0]))
-    if question.summed:  # an estimate that ends in a half may round either way in floats
+    if weighted:  # an estimate that ends in a half may round either way in floats
         estimates = drawn[0].astype(float) @ prefix_weights(question.space).T
         assert all(abs(stated[n] - estimates[i]) <= 0.5 + 1e-9 for n, i in sums.items())
     else:
         assert stated == {n: values[0, i] for n, i in sums.items()}
-    if question.summed:  # around estimates that are not whole
+    if weighted:  # around estimates that are not whole
         ends = np.array([list(question.after(question.released(row)).intervals.values()) for row in drawn[:1000]])
         inside = ((ends[:, :, 0] <= exact) & (exact <= ends[:, :, 1])).mean(axis=0)
         assert (inside > 0.95 - 4 * math.sqrt(0.95 * 0.05 / 1000)).all()
         assert inside.mean() < 0.98  # ends are whole numbers, rounded outwards
-    for name, i in () if question.summed else sums.items():
+    for name, i in () if weighted else sums.items():
         low, high = zero[name]
         held = np.mean((values[:, i] + low <= exact[i]) & (exact[i] <= values[:, i] + high))
         narrower = np.mean((values[:, i] + low < exact[i]) & (exact[i] < values[:, i] + high))
@@ -143,7 +145,7 @@ def test_cumulative_counts_against_python(listed):
     edges = [-3.5, -1, 0, 2.25, 2.5, 9.5]
     asked = cdf(Setting(engines.open_table(as_table(listed)), um.rows(at_most=50), "add-remove"), "x", edges, 1)
     cells = asked.private_point(SECRET)
-    assert asked.question.added
+    assert isinstance(asked.question.strategy, AddedCells)
     found = [x for _, x, _, _ in listed if x is not None and not math.isnan(x)]
     assert np.cumsum(cells).tolist() == [sum(x <= edge for x in found) for edge in edges]
     people = Counter(who for who, x, _, _ in listed if who is not None and x is not None and x <= 9.5)

@@ -114,7 +114,7 @@ def test_cdfs_increase(tmp_path):
     edges = list(range(60))
     shown, noisy = (s.cdf("x", edges, 1, monotone=monotone) for monotone in (True, False))
     assert list(shown.value.values()) == sorted(shown.value.values())
-    assert noisy.value == noisy.question.noisy(noisy.released)
+    assert noisy.value == noisy.question.strategy.estimates(noisy.released)
     assert list(noisy.value.values()) != sorted(noisy.value.values())
     for i, answer in enumerate((shown, noisy)):
         assert all(low <= answer.value[name] <= high for name, (low, high) in answer.intervals.items())

@@ -7,21 +7,25 @@ sum. A hundred edges at epsilon = 1 err by 7 rows on average, where noise on the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.accuracy import After
 from utmost.release.arguments import Condition, Of, Privacy, listed, plain
 from utmost.release.bins import Bins
 from utmost.release.cells import EXACT, edge_cells, tally_statement
-from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
-from utmost.release.questions.nested import Nested, increasing
+from utmost.release.questions.cell_counts import CellCounts
+from utmost.release.questions.nested import MAY_FALL, NestedStrategy, increasing, nested_strategy, running_counts
 from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
+from utmost.space.integers import Lattice
+
+if TYPE_CHECKING:
+    from utmost.design.workload import Workload
 
 MOST_EDGES = 1000
 EDGES_NOTE = (
@@ -34,7 +38,7 @@ INCREASING = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Cdf(Nested):
+class Cdf(CellCounts):
     """How many rows lie at or below each edge; rows without a value, and above the last edge, are in no count."""
 
     name = "cdf"
@@ -44,19 +48,18 @@ class Cdf(Nested):
 
     column: str
     edges: Any
-    where: Where = EVERY_ROW
-    of: Of = "rows"
     monotone: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.settle(loss=as_loss(self.loss))
         if not isinstance(self.monotone, bool):
             raise InvalidInput(f"monotone is {shown(self.monotone)}; say False for the noisy counts themselves.")
-        self.settle(column=as_column(self.column), edges=_edges(self.edges))
-        self.settle(loss=as_loss(self.loss), of=as_of(self.of, self.terms.unit))
+        self.settle(column=as_column(self.column), edges=_edges(self.edges), of=as_of(self.of, self.terms.unit))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """What the counts are called."""
         return tuple(f"<= {edge}" for edge in self.edges)
 
     @property
@@ -79,22 +82,36 @@ class Cdf(Nested):
         asked |= {"where": self.where.text, "of": self.of, "monotone": self.monotone}
         return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
 
-    def value(self, released: Mapping[str, Any]) -> Any:
-        found = self.noisy(released)
-        return dict(zip(found, increasing(list(found.values())), strict=True)) if self.monotone else found
+    @property
+    def cells(self) -> Lattice:
+        """The rows between one edge and the next: no row is in two of these cells."""
+        return self.counts_of(len(self.edges), self.terms.moves)
+
+    @property
+    def workload(self) -> Workload:
+        return running_counts(self.cells, self.loss)
+
+    @cached_property
+    def strategy(self) -> NestedStrategy:
+        return nested_strategy(self.solution, self.names, self.names, self.cells)
+
+    def value(self, released: Mapping[str, Any]) -> dict[Any, Any]:
+        counts = self.strategy.estimates(released)
+        return dict(zip(counts, increasing(list(counts.values())), strict=True)) if self.monotone else counts
 
     def after(self, released: Mapping[str, Any]) -> After:
         """Around the noisy counts, which the law of the noise is about; wide enough to hold the one shown."""
-        found, shown_counts = super().after(released), self.value(released)
-        held = {
-            name: (min(low, shown_counts[name]), max(high, shown_counts[name]))
-            for name, (low, high) in found.intervals.items()
+        after, counts = super().after(released), self.value(released)
+        ends = {
+            name: (min(low, counts[name]), max(high, counts[name])) for name, (low, high) in after.intervals.items()
         }
-        return After(held, given=found.given)
+        return replace(after, intervals=ends)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (INCREASING, *super().notes) if self.monotone else super().notes
+        if self.monotone:
+            return (INCREASING, *super().notes)
+        return tuple(note + MAY_FALL for note in super().notes)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = edge_cells(source, self.column, self.edges)

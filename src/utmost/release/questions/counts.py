@@ -13,9 +13,9 @@ most, that of the innermost condition that a row of theirs fulfils.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.arguments import Of, Privacy, plain
@@ -24,11 +24,22 @@ from utmost.release.conditions import Where, where_from_text
 from utmost.release.conditions.relations import OVERLAPPING, Relation, relation
 from utmost.release.contributions import ones, people_with_any, statement
 from utmost.release.options import CONDITIONS, OF
-from utmost.release.questions.nested import Chained
-from utmost.release.questions.numbers import TOTAL_NOTE
+from utmost.release.questions.cell_counts import (
+    NOISY_TOTAL,
+    TOTAL_NOTE,
+    CellCounts,
+    CellStrategy,
+    NoisyCounts,
+    Total,
+    total_of,
+)
+from utmost.release.questions.nested import MAY_FALL, nested_strategy, running_counts
 from utmost.release.questions.question import Asks, Made, as_loss, as_of
 from utmost.release.source import Source, Statement
-from utmost.space.integers import Lattice
+from utmost.space.integers import Lattice, Moves
+
+if TYPE_CHECKING:
+    from utmost.design.workload import Workload
 
 MOST_CONDITIONS = 100
 DISJOINT = "no row has two of these conditions, as their text shows: the noise is that of a histogram"
@@ -36,7 +47,7 @@ COMPLETE = "every row has one of these conditions, so their sum, how many rows t
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Counts(Chained):
+class Counts(CellCounts):
     """How many rows, or people, have each condition; one row may have all of them."""
 
     name = "counts"
@@ -44,21 +55,22 @@ class Counts(Chained):
     options: ClassVar = (CONDITIONS, OF)
 
     conditions: Mapping[str, Where]
-    of: Of = "rows"
     one_row: bool = False
     """Of people: whether one row of each was used, as before version 0.3; a report may say so."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.settle(loss=as_loss(self.loss))
         listed = {name: where_from_text(w) if isinstance(w, str) else w for name, w in dict(self.conditions).items()}
         if not 1 <= len(listed) <= MOST_CONDITIONS:
             raise InvalidInput(
                 f"there are {len(listed)} conditions; give 1 to {MOST_CONDITIONS}: all of them share one level."
             )
-        self.settle(conditions=listed, loss=as_loss(self.loss), of=as_of(self.of, self.terms.unit))
+        self.settle(conditions=listed, of=as_of(self.of, self.terms.unit))
 
     @property
     def names(self) -> tuple[str, ...]:
+        """What the counts are called."""
         return tuple(self.conditions)
 
     @property
@@ -69,7 +81,8 @@ class Counts(Chained):
     def public(self) -> dict[str, Any]:
         texts = {name: where.text for name, where in self.conditions.items()}
         asked = {"question": self.name, "conditions": texts, "of": self.of, "loss": self.loss, "prior": "uniform"}
-        return {**asked, **({"one_row": False} if self.by_any_row else {}), **self.noisy_total}
+        by_any_row = {"one_row": False} if self.by_any_row else {}
+        return {**asked, **by_any_row, **(NOISY_TOTAL if self.total == "noisy" else {})}
 
     @property
     def by_any_row(self) -> bool:
@@ -84,31 +97,48 @@ class Counts(Chained):
     def relation(self) -> Relation:
         """How the conditions lie to each other, from their text: of rows, or of people, who have several rows."""
         texts = [where.text for where in self.conditions.values() if where.text is not None]
-        found = relation(texts) if len(texts) > 1 else OVERLAPPING
-        return OVERLAPPING if self.by_any_row and found.kind == "disjoint" else found
+        of_rows = relation(texts) if len(texts) > 1 else OVERLAPPING
+        return OVERLAPPING if self.by_any_row and of_rows.kind == "disjoint" else of_rows
 
     @property
     def chain(self) -> tuple[str, ...]:
+        """The names of nested counts, the innermost first; empty where they are not nested."""
         return tuple(self.names[place] for place in self.relation.chain)
 
     @property
-    def flat(self) -> Lattice:
-        disjoint, replaced = self.between, self.terms.neighbours == "replace"
-        if self.relation.kind == "disjoint":
-            return replace(disjoint, moves="sum-zero") if self.same_total else disjoint
-        return replace(disjoint, moves="cube" if replaced else "one-way")
+    def total(self) -> Total:
+        """Whether the sum of all counts is published, where every row has exactly one of the conditions."""
+        return total_of(self.terms, self.relation.complete)
+
+    @property
+    def lattice(self) -> Lattice:
+        """Disjoint counts, the cells between nested ones, or counts that overlap, and what one neighbour adds to them.
+
+        A row that comes or goes moves overlapping counts all in one direction; one that is replaced moves each up,
+        down or not at all.
+        """
+        moves: Moves = self.terms.moves
+        if self.relation.kind == "overlapping":
+            moves = "cube" if self.terms.neighbours == "replace" else "one-way"
+        elif self.relation.kind == "disjoint" and self.total == "published":
+            moves = "sum-zero"
+        return self.counts_of(len(self.names), moves)
+
+    @property
+    def workload(self) -> Lattice | Workload:
+        return running_counts(self.lattice, self.loss) if self.chain else self.lattice
+
+    @cached_property
+    def strategy(self) -> CellStrategy:
+        if self.chain:
+            return nested_strategy(self.solution, self.names, self.chain, self.lattice)
+        return NoisyCounts(solution=self.solution, names=self.names, counts=self.lattice)
 
     @property
     def notes(self) -> tuple[str, ...]:
         if self.relation.kind != "disjoint":
-            return super().notes
-        if self.noisy_total:
-            return (DISJOINT, TOTAL_NOTE)
-        return (DISJOINT, COMPLETE) if self.same_total else (DISJOINT,)
-
-    @property
-    def holds_every_row(self) -> bool:
-        return self.relation.complete
+            return tuple(note + MAY_FALL for note in super().notes)
+        return (DISJOINT, *{"": (), "noisy": (TOTAL_NOTE,), "published": (COMPLETE,)}[self.total])
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         if self.relation.kind == "overlapping":
@@ -117,7 +147,7 @@ class Counts(Chained):
                 return people_with_any(source, self.bounded_unit, rows)
             return statement(source, self.bounded_unit, self.rows_each, rows, secret)
         wheres = [self.conditions[name].given for name in self.chain or self.names]
-        cells = condition_cells(source, wheres, self.same_total)
+        cells = condition_cells(source, wheres, self.total == "published")
         if self.by_any_row:
             return people_in_first_cell(source, self.bounded_unit, cells)
         return tally_statement(source, self.bounded_unit, self.rows_each, cells, None, secret)
@@ -172,10 +202,8 @@ class AsksCounts(Asks[Made]):
         >>> list(s.counts({"grown": "age >= 18", "old": "age >= 65"}, privacy=1).value)
         ['grown', 'old']
         """
-        asked = Counts(
-            terms=self.terms, privacy=self.level(privacy), conditions=self._named(conditions), of=of, loss=loss
-        )
-        return self.ask(asked, fresh)
+        level, named = self.level(privacy), self._named(conditions)
+        return self.ask(Counts(terms=self.terms, privacy=level, conditions=named, of=of, loss=loss), fresh)
 
     def _named(self, conditions: Any) -> dict[str, Where]:
         """Conditions by name: as they are named, or by their own text."""

@@ -6,26 +6,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.arguments import Condition, Of, Privacy, plain
 from utmost.release.bins import Bins, as_bins, labels_of, public_of
 from utmost.release.cells import as_categories, category_cells, tally_statement
-from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
 from utmost.release.questions.by import IN_ONE_GROUP, MORE_GROUPS
-from utmost.release.questions.numbers import TOTAL_NOTE, Vector
+from utmost.release.questions.cell_counts import (
+    NOISY_TOTAL,
+    TOTAL_NOTE,
+    CellCounts,
+    NoisyCounts,
+    Total,
+    total_of,
+)
 from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Moves
 
-if TYPE_CHECKING:
-    from utmost.solution import Solution
+PUBLISHED = "the cells hold every row, so their sum, how many rows there are, is published with them"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Histogram(Vector):
+class Histogram(CellCounts):
     """How many rows each category has; values that are not listed are dropped, or counted under the name `other`."""
 
     name = "histogram"
@@ -36,11 +41,10 @@ class Histogram(Vector):
     categories: Any
     """[(column, [value, ...]), ...]"""
     other: str | None = None
-    where: Where = EVERY_ROW
-    of: Of = "rows"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.settle(loss=as_loss(self.loss))
         listed = tuple((as_column(name), as_bins(values) or tuple(values)) for name, values in self.categories)
         other = plain(self.other)
         named = isinstance(other, str) and other.strip()
@@ -48,7 +52,7 @@ class Histogram(Vector):
             raise InvalidInput(
                 f"other is {shown(other)}; give a name that is not a category, or None to drop what is unlisted."
             )
-        self.settle(categories=listed, other=other, loss=as_loss(self.loss), of=as_of(self.of, self.terms.unit))
+        self.settle(categories=listed, other=other, of=as_of(self.of, self.terms.unit))
         if len(set(self.names)) < len(self.names):
             again = next(i for i, name in enumerate(self.names) if name in self.names[:i])
             first = self.names.index(self.names[again])  # not the name: the list may be a private column by mistake
@@ -59,6 +63,7 @@ class Histogram(Vector):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """What the cells are called."""
         more = [] if self.other is None else [self.other]
         return tuple(
             ", ".join(label)
@@ -68,6 +73,10 @@ class Histogram(Vector):
     @property
     def key_columns(self) -> tuple[str, ...]:
         return (", ".join(name for name, _ in self.categories),)
+
+    @property
+    def error_has_law(self) -> bool:
+        return True
 
     @property
     def words(self) -> str:
@@ -94,33 +103,26 @@ class Histogram(Vector):
             "of": self.of,
             "loss": self.loss,
             "prior": "uniform",
-            **self.noisy_total,
+            **(NOISY_TOTAL if self.total == "noisy" else {}),
         }
 
     @property
-    def holds_every_row(self) -> bool:
-        return self.other is not None and not self.where and len(self.names) > 1
+    def total(self) -> Total:
+        """Whether the sum of all cells is published, where every row is in one of them."""
+        return total_of(self.terms, self.other is not None and not self.where and len(self.names) > 1)
 
     @property
-    def space(self) -> Lattice:
-        moves: Moves = "sum-zero" if self.same_total else self.terms.moves
+    def workload(self) -> Lattice:
+        moves: Moves = "sum-zero" if self.total == "published" else self.terms.moves
         return self.counts_of(len(self.names), moves)
+
+    @cached_property
+    def strategy(self) -> NoisyCounts:
+        return NoisyCounts(solution=self.solution, names=self.names, counts=self.workload)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        if self.same_total:
-            return ("the cells hold every row, so their sum, how many rows there are, is published with them",)
-        return (TOTAL_NOTE,) if self.noisy_total else ()
-
-    def design(self) -> Solution:
-        from utmost.design.noise.vectors import best_vector
-
-        return best_vector(self.space, self.privacy, self.loss, alone=True)
-
-    def sketch(self) -> Solution | None:
-        from utmost.design.noise.vectors import sketch_vector
-
-        return sketch_vector(self.space, self.privacy, self.loss, alone=True)
+        return {"": (), "noisy": (TOTAL_NOTE,), "published": (PUBLISHED,)}[self.total]
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = category_cells(source, dict(self.categories), self.other is not None)

@@ -11,24 +11,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from utmost.errors import InvalidInput, shown
+from utmost.exact.arrays import Floats
 from utmost.mechanism.margins import centred
-from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
+from utmost.privacy import Level
+from utmost.release.accuracy import CONFIDENCE
 from utmost.release.arguments import Condition, Privacy
-from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.groups import marginal_statement
 from utmost.release.keys import MOST_CELLS, Keys, named
 from utmost.release.options import Option
-from utmost.release.questions.of_workload import OUTSIDE, OfWorkload
+from utmost.release.questions.cell_counts import OUTSIDE, CellCounts
+from utmost.release.questions.consistent_tables import ALL, ConsistentTables
 from utmost.release.questions.question import Asks, Made, asking
 from utmost.release.source import Source, Statement
 from utmost.release.units import MOST_ROWS
-from utmost.space.integers import CentredTables, Moves, Tables
+from utmost.space.integers import CentredTables, Tables
 
 if TYPE_CHECKING:
     import pyarrow
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from utmost.design.workload import Workload
     from utmost.mechanism.workloads import Margins
 
-ALL: Any = ...
-"""Stands in a key for a column over which is summed."""
 MOST_NAMED = 12
 """How many released tables a plan names."""
 CENTRED = " (centred: n times each of the n numbers along a column, less their sum)"
@@ -45,203 +45,151 @@ EXAMPLE = "um.keys(town=['Ash', 'Briar'], agrees=[True, False])"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Agreeing(OfWorkload):
-    """Several tables of counts of the same rows that agree with each other, made of released tables.
+class MarginalTables(ConsistentTables):
+    """Released marginal tables, some of them centred, and the wanted ones that are estimated from them.
 
     Attributes
     ----------
-    by : the public values of every column
-    where : which rows take part
+    shape : tuple of int
+        How many values each column has.
+    wanted : tuple of tuples of int
+        The wanted tables, each by the places of its columns.
+    counted : tuple of tuples of int
+        The tables that the engine counts: the others are sums of these.
     """
 
-    options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
-    loss: ClassVar[str] = "squared"
+    shape: tuple[int, ...]
+    wanted: tuple[tuple[int, ...], ...]
+    counted: tuple[tuple[int, ...], ...]
 
-    by: Keys
-    where: Where = EVERY_ROW
+    @cached_property
+    def margins(self) -> Margins:
+        """How wanted tables are made of released ones; from a report, the solution may be anything."""
+        from utmost.mechanism.workloads import margins_of
 
-    @property
-    def takes_any_noise(self) -> bool:
-        return True
-
-    @property
-    def wanted(self) -> dict[Any, tuple[str, ...]]:
-        """The columns of every wanted table, by what the table is known as."""
-        raise NotImplementedError
+        return margins_of(self.solution.problem.data, self.solution.mechanism)
 
     @property
-    def keys_of(self) -> dict[Any, list[tuple[Any, ...]]]:
-        """The keys of every wanted table: a value for each column, `...` where the column is summed over."""
-        raise NotImplementedError
+    def space(self) -> Tables | CentredTables:
+        return self.margins.space(self.moves, self.reach, self.most_rows)
 
     @property
-    def workload(self) -> str:
-        """What is wanted, in the words of the solution."""
-        raise NotImplementedError
+    def labels(self) -> list[str]:
+        labels = []
+        for table in self.margins.strategy:
+            name = " × ".join(self.by.names[i] for i in table.columns) or "total"
+            along = ", ".join(self.by.names[i] for i in table.centred)
+            labels.append(f"{name}, centred along {along}" if along else name)
+        return labels
 
     @property
-    def half_widths(self) -> dict[Any, Any]:
-        """How far off the numbers of a table are at most, with 95 %."""
-        raise NotImplementedError
+    def row_units(self) -> list[int | None]:
+        return [None if table.centred else self.margins.times[table] for table in self.margins.strategy]
+
+    def point(self, cells: Mapping[str, Any]) -> list[Any]:
+        """The tables to be released, each summed down from one that was counted, cut to the most rows there can be."""
+        counted, start = {}, 0
+        for columns in self.counted:
+            shape = [self.shape[i] for i in columns]
+            size = int(np.prod(shape))
+            counted[columns] = cells["count"][start : start + size].reshape(shape)
+            start += size
+        margins, tables = self.margins, []
+        for table in margins.strategy:
+            above = next(columns for columns in self.counted if set(table.columns) <= set(columns))
+            gone = tuple(axis for axis, i in enumerate(above) if i not in table.columns)
+            counts = np.asarray(np.clip(counted[above].sum(axis=gone), 0, self.most_rows))  # a total is an array, too
+            most = MOST_ROWS if self.most_rows is None else self.most_rows
+            large = most * margins.units[table] > 2**60
+            axes = [axis for axis, i in enumerate(table.columns) if i in table.centred]
+            whole = centred(counts.astype(object if large else np.int64), axes)
+            tables.append(whole.ravel() * margins.times[table])
+        return tables
 
     @property
-    def mean_sizes(self) -> dict[Any, Any]:
-        """How far off the numbers of a table are on average."""
-        raise NotImplementedError
+    def columns(self) -> list[tuple[str, ...]]:
+        return [tuple(self.by.names[i] for i in table) for table in self.wanted]
 
-    @property
-    def _released_names(self) -> list[str]:
-        raise NotImplementedError
-
-    def _estimated(self, drawn: list[Any]) -> dict[Any, Any]:
-        """The wanted tables, made of those that were drawn."""
-        raise NotImplementedError
-
-    def _whole(self, estimates: dict[Any, Any]) -> dict[Any, Any]:
-        """Whole numbers near to estimates."""
-        raise NotImplementedError
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
-
-    @property
-    def moves(self) -> Moves:
-        """What one row does to every table."""
-        return "any" if self.terms.neighbours == "add-remove" else "exchange"
-
-    @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "workload": self.workload}
-
-    @property
-    def average(self) -> float:
-        return float(np.concatenate(list(self.mean_sizes.values())).mean())
-
-    def _stated(self, worst_squared: float, holds: str) -> Before:
-        """The expected absolute error, then the squared one that the noise is designed for."""
-        worst = max(float(sizes.max()) for sizes in self.mean_sizes.values())
-        return Before("absolute", self.average, worst, holds=holds, squared=(self.solution.value, worst_squared))
-
-    @property
-    def proved_of(self) -> str:
-        return "the variance of one number"
-
-    @property
-    def workload_of(self) -> Workload:
-        """What is wanted: tables, or a tree."""
-        from utmost.design.workload import Workload
-
-        kind: Any = self.name
-        return Workload(kind, self.workload, self.moves, self.rows_moved, self.most_rows)
-
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {name: np.asarray(table).tolist() for name, table in zip(self._released_names, drawn, strict=True)}
-
-    def _estimates(self, released: Mapping[str, Any]) -> dict[Any, Any]:
-        drawn, space = [], self.space
-        assert isinstance(space, Tables | CentredTables)
-        for name, size in zip(self._released_names, space.sizes, strict=True):
-            listed = released[name]
-            if not isinstance(listed, list) or len(listed) != size or not all(type(x) is int for x in listed):
-                raise InvalidInput(f"the table {name} has {size} cells, and as many whole numbers must be released.")
-            drawn.append(np.array(listed, dtype=object))
-        return self._estimated(drawn)
-
-    def value(self, released: Mapping[str, Any]) -> dict[Any, Fraction]:
-        return self._by_key(self._estimates(released))
-
-    def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
-        """Whole numbers, none below 0, that agree with each other: an extra, biased near 0."""
-        return self._by_key(self._whole(self._estimates(released)))
-
-    def _by_key(self, tables: Mapping[Any, Any]) -> dict[Any, Any]:
-        return {
-            key: number
-            for each, keys in self.keys_of.items()
-            for key, number in zip(keys, np.asarray(tables[each]).ravel().tolist(), strict=True)
-        }
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        numbers, widths = self._by_key(self._estimates(released)), self._by_key(self.half_widths)
-        ends = {key: (float(n) - widths[key], float(n) + widths[key]) for key, n in numbers.items()}
-        return After(
-            {key: (max(0.0, low), max(0.0, high)) for key, (low, high) in ends.items()}, given=BY_LAW + self.not_in_it
-        )
-
-    @property
-    def _rows_counted(self) -> tuple[int | None, ...]:
-        """What a row counts as in every released table; None in one whose numbers are differences."""
-        raise NotImplementedError
-
-    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
-        """Whether a released number of rows is within its noise's 95 % of the most rows there can be."""
-        if self.most_rows is None:
-            return False
-        tables = zip(self._released_names, self._rows_counted, self.solution.mechanism.laws, strict=True)
-        return any(
-            max(released[name]) + law.half_width(CONFIDENCE) >= self.most_rows * row
-            for name, row, law in tables
-            if row is not None
-        )
-
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        return self.by.names
-
-    def plain_value(self, value: Any) -> Any:
+    @cached_property
+    def keys(self) -> list[list[tuple[Any, ...]]]:
+        other = [] if self.by.other is None else [self.by.other]
+        values = [column.to_pylist() + other for _, column in self.by.columns]
         return [
-            {"columns": list(self.wanted[each]), "numbers": [str(value[key]) for key in keys]}
-            for each, keys in self.keys_of.items()
+            list(product(*(values[i] if i in table else [ALL] for i in range(len(values))))) for table in self.wanted
         ]
 
-    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        return [
-            {"columns": list(names), "within": np.unique(self.half_widths[each]).tolist()}
-            for each, names in self.wanted.items()
-        ]
+    def tables(self, drawn: Sequence[Any]) -> list[Any]:
+        estimates = self.margins.estimate(drawn)
+        return [estimates[table] for table in self.wanted]
 
-    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """One row for every number: of which columns, their values (null where summed over), and its interval."""
-        import pyarrow
+    def whole_tables(self, tables: Sequence[Any]) -> list[Any]:
+        from utmost.design.workload.whole_numbers import whole_tables
 
-        numbers, ends = self.value(released), self.after(released).intervals
-        keys = list(numbers)
-        of = [" × ".join(self.wanted[each]) or "all" for each, listed in self.keys_of.items() for _ in listed]
-        columns: dict[str, Any] = {"columns": of}
-        for i, (name, values) in enumerate(self.by.columns):
-            kind = pyarrow.string() if self.by.other is not None else values.type
-            columns[name] = pyarrow.array([None if key[i] is ALL else key[i] for key in keys], kind)
-        columns["value"] = [float(number) for number in numbers.values()]
-        columns["lower"], columns["upper"] = [ends[key][0] for key in keys], [ends[key][1] for key in keys]
-        return pyarrow.table(columns)
+        whole = whole_tables(self.shape, dict(zip(self.wanted, tables, strict=True)))
+        return [whole[table] for table in self.wanted]
 
-    def _values(self) -> list[list[Any]]:
-        """The public values of every column, `other` included."""
-        more = [] if self.by.other is None else [self.by.other]
-        return [values.to_pylist() + more for _, values in self.by.columns]
+    @cached_property
+    def half_widths(self) -> list[Floats]:
+        widths = [self.margins.half_width(table, CONFIDENCE) for table in self.wanted]
+        return [np.full(len(keys), width) for keys, width in zip(self.keys, widths, strict=True)]
+
+    @cached_property
+    def mean_sizes(self) -> list[Floats]:
+        sizes = [self.margins.mean_size(table) for table in self.wanted]
+        return [np.full(len(keys), size) for keys, size in zip(self.keys, sizes, strict=True)]
+
+    @property
+    def largest_variance(self) -> float:
+        return max(self.margins.variance(table) for table in self.wanted)
+
+    @property
+    def worst_is(self) -> str:
+        return "the worst is the table of the largest error"
+
+    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+        from utmost.design.workload import even_split
+
+        even = even_split(self.shape, self.wanted, self.moves, self.reach, level)
+        ours = {"absolute": self.average("absolute"), "squared": self.solution.value}
+        return {"Utmost": ours, "each table at an equal share": even}
+
+    @property
+    def note(self) -> str:
+        labels, unlisted = self.labels, "; rows without a listed value in every column take no part"
+        more = f"; and {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
+        means = CENTRED if any(table.centred for table in self.margins.strategy) else ""
+        return (
+            f"released with noise are {'; '.join(labels[:MOST_NAMED])}{more}, and all tables are made of these, so "
+            f"they agree{means}{unlisted if self.by.other is None else ''}"
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Marginals(Agreeing):
+class Marginals(CellCounts):
     """How many rows each combination of values has, in the tables of several sets of columns; they agree exactly.
 
     Attributes
     ----------
-    tables : the wanted sets of columns, each by their names
+    by : Keys
+        The public values of every column.
+    tables : tuple of tuples of str
+        The wanted sets of columns, each by their names.
     """
 
     name = "marginals"
     summary = "how many rows each combination has, in many tables that agree with each other"
+    options: ClassVar[tuple[Option, ...]] = ()  # the command does not ask by keys
 
+    loss: str = "squared"
+    by: Keys
     tables: Any
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.by, Keys) or not self.by.product:
             raise InvalidInput(f"the keys are {shown(self.by)}; list the public values of every column: {EXAMPLE}.")
-        self.settle(tables=_as_tables(self.tables, self.by.names))
-        cells = sum(np.prod([self.shape[i] for i in each], dtype=float) for each in self.published)
+        self.settle(loss="squared", tables=_as_tables(self.tables, self.by.names))
+        cells = sum(np.prod([self.shape[i] for i in table], dtype=float) for table in self.wanted)
         if cells > MOST_CELLS:
             raise InvalidInput(
                 f"the tables have {cells:,.0f} cells; at most {MOST_CELLS:,} are answered at once. Ask for fewer "
@@ -254,135 +202,81 @@ class Marginals(Agreeing):
         return tuple(len(values) + (self.by.other is not None) for _, values in self.by.columns)
 
     @cached_property
-    def published(self) -> tuple[tuple[int, ...], ...]:
+    def wanted(self) -> tuple[tuple[int, ...], ...]:
         """The wanted tables, by the places of their columns."""
-        return tuple(tuple(self.by.names.index(name) for name in each) for each in self.tables)
+        return tuple(tuple(self.by.names.index(name) for name in table) for table in self.tables)
 
     @cached_property
-    def workload(self) -> str:
-        """What is wanted, in the words of the solution."""
-        from utmost.mechanism.margins import write_workload
-
-        return write_workload(self.shape, self.published)
+    def counted(self) -> tuple[tuple[int, ...], ...]:
+        """The tables that the engine counts: the wanted ones that lie within no other; the rest are sums of these."""
+        return tuple(table for table in self.wanted if not any(set(table) < set(other) for other in self.wanted))
 
     @property
     def words(self) -> str:
-        listed = "; ".join(" by ".join(each) or "in all" for each in self.tables[:10])
+        listed = "; ".join(" by ".join(table) or "in all" for table in self.tables[:10])
         more = f" and {len(self.tables) - 10} more tables" if len(self.tables) > 10 else ""
         return asking(f"How many rows are there: {listed}{more}", self.where, self.kept)
 
     @property
     def public(self) -> dict[str, Any]:
-        tables = [list(each) for each in self.tables]
-        where = {"tables": tables, "by": self.by.public, "where": self.where.text}
-        return {"question": self.name, **where, "loss": self.loss, "prior": "uniform"}
+        tables = [list(table) for table in self.tables]
+        asked = {"tables": tables, "by": self.by.public, "where": self.where.text}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
 
     @property
-    def space(self) -> Tables | CentredTables:
-        return self.margins.space(self.moves, self.rows_moved, self.most_rows)
+    def identity(self) -> dict[str, Any]:
+        return {**self.public, "by": {"columns": list(self.by.names), "keys": self.by.fingerprint}}
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "workload": self.workload.of}
 
     @cached_property
-    def margins(self) -> Margins:
-        """How wanted tables are made of released ones; from a report, the solution may be anything."""
-        from utmost.mechanism.workloads import margins_of
+    def workload(self) -> Workload:
+        from utmost.design.workload import Workload
+        from utmost.mechanism.margins import write_workload
 
-        return margins_of(self.solution.problem.data, self.solution.mechanism)
+        tables = write_workload(self.shape, self.wanted)
+        return Workload("marginals", tables, self.terms.moves, self.rows_moved, self.most_rows)
 
     @cached_property
-    def read(self) -> tuple[tuple[int, ...], ...]:
-        """The tables that the engine counts: the wanted ones that lie within no other; the rest are sums of these."""
-        wanted = self.published
-        return tuple(each for each in wanted if not any(set(each) < set(other) for other in wanted))
+    def strategy(self) -> MarginalTables:
+        return MarginalTables(
+            solution=self.solution,
+            by=self.by,
+            moves=self.terms.moves,
+            reach=self.rows_moved,
+            most_rows=self.most_rows,
+            shape=self.shape,
+            wanted=self.wanted,
+            counted=self.counted,
+        )
 
     def statement(self, source: Source, secret: bytes) -> Statement:
-        arguments = (self.by, self.read, self.where.given)
+        arguments = (self.by, self.counted, self.where.given)
         return marginal_statement(source, self.bounded_unit, self.rows_each, *arguments, secret)
-
-    def point(self, found: Mapping[str, Any]) -> list[Any]:
-        """The tables to be released, each summed down from one that was counted, cut to the most rows there can be."""
-        counted, start = {}, 0
-        for each in self.read:
-            shape = [self.shape[i] for i in each]
-            size = int(np.prod(shape))
-            counted[each] = found["count"][start : start + size].reshape(shape)
-            start += size
-        made, released = self.margins, []
-        for table in made.strategy:
-            above = next(each for each in self.read if set(table.columns) <= set(each))
-            gone = tuple(axis for axis, i in enumerate(above) if i not in table.columns)
-            counts = np.asarray(np.clip(counted[above].sum(axis=gone), 0, self.most_rows))  # a total is an array, too
-            most = MOST_ROWS if self.most_rows is None else self.most_rows
-            large = most * made.units[table] > 2**60
-            axes = [axis for axis, i in enumerate(table.columns) if i in table.centred]
-            released.append(centred(counts.astype(object if large else np.int64), axes).ravel() * made.times[table])
-        return released
-
-    @property
-    def _released_names(self) -> list[str]:
-        names = [" × ".join(self.by.names[i] for i in each.columns) or "total" for each in self.margins.strategy]
-        along = [", ".join(self.by.names[i] for i in each.centred) for each in self.margins.strategy]
-        return [f"{name}, centred along {by}" if by else name for name, by in zip(names, along, strict=True)]
-
-    @property
-    def _rows_counted(self) -> tuple[int | None, ...]:
-        made = self.margins
-        return tuple(None if table.centred else made.times[table] for table in made.strategy)
-
-    @cached_property
-    def keys_of(self) -> dict[tuple[int, ...], list[tuple[Any, ...]]]:
-        """The keys of every wanted table: a value for each column, `...` where the column is summed over."""
-        lists, found = self._values(), {}
-        for each in self.published:
-            ranges = [lists[i] if i in each else [ALL] for i in range(len(lists))]
-            places = np.unravel_index(np.arange(int(np.prod([len(r) for r in ranges]))), [len(r) for r in ranges])
-            columns = [[options[at] for at in place.tolist()] for options, place in zip(ranges, places, strict=True)]
-            found[each] = list(zip(*columns, strict=True))
-        return found
-
-    @property
-    def wanted(self) -> dict[Any, tuple[str, ...]]:
-        return dict(zip(self.published, self.tables, strict=True))
-
-    @cached_property
-    def half_widths(self) -> dict[Any, Any]:
-        widths = {each: self.margins.half_width(each, CONFIDENCE) for each in self.published}
-        return {each: np.full(len(self.keys_of[each]), width) for each, width in widths.items()}
-
-    @cached_property
-    def mean_sizes(self) -> dict[Any, Any]:
-        sizes = {each: self.margins.mean_size(each) for each in self.published}
-        return {each: np.full(len(self.keys_of[each]), size) for each, size in sizes.items()}
-
-    def _estimated(self, drawn: list[Any]) -> dict[Any, Any]:
-        return dict(self.margins.estimate(drawn))
-
-    def _whole(self, estimates: dict[Any, Any]) -> dict[Any, Any]:
-        from utmost.design.workload.whole_numbers import whole_tables
-
-        return dict(whole_tables(self.shape, estimates))
-
-    def before(self) -> Before:
-        worst = max(self.margins.variance(each) for each in self.published)
-        return self._stated(worst, "the worst is the table of the largest error")
-
-    def compared(self) -> dict[str, dict[str, float]]:
-        from utmost.design.workload import even_split
-
-        even = even_split(self.shape, self.published, self.moves, self.rows_moved, self.privacy)
-        ours = {"absolute": self.average, "squared": self.solution.value}
-        return {"Utmost": ours, "each table at an equal share": even}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        kept = "" if self.by.other is not None else "; rows without a listed value in every column take no part"
-        names = self._released_names
-        most = f"; and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        means = "" if not any(each.centred for each in self.margins.strategy) else CENTRED
-        return (
-            f"released with noise are {'; '.join(names[:MOST_NAMED])}{most}, and all tables are made of these, so they "
-            f"agree{means}{kept}",
-            OUTSIDE,
-        )
+        return (*super().notes, OUTSIDE)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        return self.by.names
+
+    def plain_value(self, value: Mapping[Any, Fraction]) -> Any:
+        return self.strategy.plain_value(value)
+
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        return self.strategy.plain_intervals()
+
+    def rounded(self, released: Mapping[str, Any]) -> dict[Any, int]:
+        """Whole numbers, none below 0, that agree with each other: an extra, biased near 0."""
+        return self.strategy.rounded(released)
+
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
+        """One row for every number: of which columns, their values (null where summed over), and its interval."""
+        return self.strategy.table(released)
 
 
 class AsksMarginals(Asks[Made]):

@@ -7,7 +7,7 @@ least squares estimates made of these, so that two ranges that meet add up to th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.accuracy import After, Before
+from utmost.privacy import Level
+from utmost.release.accuracy import Before
 from utmost.release.arguments import Condition, Of, Privacy
 from utmost.release.bins import Bins, bins
 from utmost.release.cells import category_cells, tally_statement
-from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
-from utmost.release.questions.numbers import Numbers
-from utmost.release.questions.of_workload import OUTSIDE, OfWorkload
-from utmost.release.questions.question import Asks, Made, as_of, asking
+from utmost.release.questions.cell_counts import OUTSIDE, CellCounts, CellStrategy
+from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Strategy
 
@@ -40,15 +39,108 @@ AGREE = "released are {}, and all ranges are made of these, so that ranges that 
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ranges(OfWorkload, Numbers):
+class RangesOfCells(CellStrategy):
+    """Noise on cells, or on weighted sums of them, of which all ranges of neighbouring cells are estimates.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What the ranges are called, those of the first cell first.
+    cells : Lattice
+        The cells between neighbouring edges, and what one neighbour adds to them.
+    """
+
+    names: tuple[str, ...]
+    cells: Lattice
+
+    @property
+    def space(self) -> Lattice | Strategy:
+        space = self.solution.problem.space  # from a report, it may be anything
+        return space if isinstance(space, Strategy) and space.cells == self.cells else self.cells
+
+    @property
+    def labels(self) -> list[str]:
+        what = "sum" if isinstance(self.space, Strategy) else "cell"
+        return [f"{what} {i + 1}" for i in range(self.space.dimension)]
+
+    def point(self, cells: Mapping[str, Any]) -> tuple[int, ...]:
+        clamped = self.cells.clamp([cells[f"c{i}"] for i in range(self.cells.dimension)])
+        space = self.space
+        return tuple((space.matrix @ np.array(clamped)).tolist()) if isinstance(space, Strategy) else clamped
+
+    def estimates(self, released: Mapping[str, Any]) -> dict[Any, Fraction]:
+        from utmost.mechanism.strategies import running_counts
+
+        counts = [Fraction(0), *running_counts(self.space, [released[label] for label in self.labels])]
+        pairs = zip(self.names, combinations(counts, 2), strict=True)
+        return {name: high - low for name, (low, high) in pairs}
+
+    def intervals(self, released: Mapping[str, Any]) -> dict[Any, tuple[Any, Any]]:
+        """Around the estimates; the ends are cut off at 0."""
+        from utmost.design.workload.strategies import range_half_widths
+
+        halves = range_half_widths(self.solution).tolist()
+        return {
+            name: (max(0.0, float(number) - half), max(0.0, float(number) + half))
+            for (name, number), half in zip(self.estimates(released).items(), halves, strict=True)
+        }
+
+    def average(self, loss: str) -> float:
+        from utmost.design.workload.strategies import range_mean_sizes
+
+        return float(range_mean_sizes(self.solution).mean())
+
+    def before(self, loss: str) -> Before:
+        from utmost.design.workload.strategies import range_mean_sizes
+        from utmost.mechanism.strategies import spreads
+
+        worst = self.solution.mechanism.expected("squared") * float(spreads(self.space, "ranges").max())
+        return Before(
+            "absolute",
+            self.average("absolute"),
+            float(range_mean_sizes(self.solution).max()),
+            holds="the worst is the range of the largest error",
+            squared=(self.solution.value, worst),
+        )
+
+    def compared(self, level: Level, loss: str) -> dict[str, dict[str, float]]:
+        from utmost.design.noise.sums import sum_mean_sizes
+        from utmost.design.noise.vectors import best_vector_noise
+        from utmost.mechanism.strategies import spreads
+
+        cells = self.cells
+        on_cells = best_vector_noise(cells, level, "squared", True)
+        alone = replace(cells, dimension=len(self.names), moves="one-way" if cells.moves == "any" else "cube")
+        on_ranges = best_vector_noise(alone, level, "squared", True)
+        many = np.arange(cells.dimension, 0, -1)  # so many ranges are made of 1, 2, ... cells
+        added = float(np.average(sum_mean_sizes(on_cells), weights=many))
+        variance = on_cells.mean("squared") * float(spreads(cells, "ranges").mean())
+        return {
+            "Utmost": {"absolute": self.average("absolute"), "squared": self.solution.value},
+            "noise on cells, added up": {"absolute": added, "squared": variance},
+            "noise on every range": {each: on_ranges.mean(each) for each in ("absolute", "squared")},
+        }
+
+    @property
+    def note(self) -> str:
+        sums = isinstance(self.space, Strategy)
+        return AGREE.format("weighted sums of neighbouring cells" if sums else "the cells between edges")
+
+    @property
+    def proved_of(self) -> str:
+        return "the variance of one number"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ranges(CellCounts):
     """How many rows lie from each edge up to, and not including, each later one.
 
     Attributes
     ----------
-    column : whose values are looked at
-    edges : public numbers, in increasing order
-    where : which rows take part
-    of : "rows" or "people"
+    column : str
+        Whose values are looked at.
+    edges : tuple of numbers
+        Public numbers, in increasing order.
     """
 
     name = "ranges"
@@ -56,14 +148,13 @@ class Ranges(OfWorkload, Numbers):
     options: ClassVar = (COLUMN, EDGES, WHERE, OF)
     by_one_row: ClassVar = True
 
-    loss: str = "squared"
     column: str
     edges: Any
-    where: Where = EVERY_ROW
-    of: Of = "rows"
+    loss: str = "squared"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.settle(loss=as_loss(self.loss))
         edges = self.edges if isinstance(self.edges, Bins) else bins(self.edges)
         if len(edges.edges) > MOST_EDGES:
             raise InvalidInput(f"there are {len(edges.edges)} edges; give at most {MOST_EDGES}.")
@@ -73,6 +164,7 @@ class Ranges(OfWorkload, Numbers):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """What the ranges are called."""
         return tuple(f"[{low}, {high})" for low, high in combinations(self.edges, 2))
 
     @property
@@ -91,111 +183,35 @@ class Ranges(OfWorkload, Numbers):
         return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
 
     @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "wanted": "ranges"}
+
+    @property
     def cells(self) -> Lattice:
         """The cells between neighbouring edges."""
         return self.counts_of(len(self.edges) - 1, self.terms.moves)
 
     @property
-    def space(self) -> Any:
-        found = self.solution.problem.space  # from a report, it may be anything
-        return found if isinstance(found, Strategy) and found.cells == self.cells else self.cells
-
-    @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "wanted": "ranges"}
-
-    @property
-    def workload_of(self) -> Workload:
+    def workload(self) -> Workload:
         from utmost.design.workload import Workload
 
         cells = self.cells
         return Workload("ranges", cells.dimension, cells.moves, cells.reach, cells.upper)
 
-    @property
-    def is_released(self) -> bool:
-        return False
+    @cached_property
+    def strategy(self) -> RangesOfCells:
+        return RangesOfCells(solution=self.solution, names=self.names, cells=self.cells)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = category_cells(source, {self.column: Bins(self.edges)}, other=False)
         return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
 
-    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
-        cells = self.cells.clamp([found[f"c{i}"] for i in range(self.cells.dimension)])
-        space = self.space
-        return tuple((space.matrix @ np.array(cells)).tolist()) if isinstance(space, Strategy) else cells
-
-    @property
-    def _each(self) -> str:
-        return "sum" if isinstance(self.space, Strategy) else "cell"
-
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {f"{self._each} {i + 1}": int(x) for i, x in enumerate(drawn)}
-
-    def value(self, released: Mapping[str, Any]) -> dict[str, Fraction]:
-        from utmost.mechanism.strategies import running_counts
-
-        listed = [released[f"{self._each} {i + 1}"] for i in range(self.space.dimension)]
-        counts = [Fraction(0), *running_counts(self.space, listed)]
-        pairs = zip(self.names, combinations(counts, 2), strict=True)
-        return {name: high - low for name, (low, high) in pairs}
-
     def plain_value(self, value: Any) -> Any:
         return {name: str(number) for name, number in value.items()}
 
-    def before(self) -> Before:
-        from utmost.design.workload.strategies import range_mean_sizes
-        from utmost.mechanism.strategies import spreads
-
-        sizes = range_mean_sizes(self.solution)
-        worst = self.solution.mechanism.expected("squared") * float(spreads(self.space, "ranges").max())
-        return Before(
-            "absolute",
-            float(sizes.mean()),
-            float(sizes.max()),
-            holds="the worst is the range of the largest error",
-            squared=(self.solution.value, worst),
-        )
-
-    @property
-    def average(self) -> float:
-        from utmost.design.workload.strategies import range_mean_sizes
-
-        return float(range_mean_sizes(self.solution).mean())
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        """Around the estimates; the ends are cut off at 0."""
-        from utmost.design.workload.strategies import range_half_widths
-
-        found = zip(self.value(released).items(), range_half_widths(self.solution).tolist(), strict=True)
-        ends = {name: (float(number) - half, float(number) + half) for (name, number), half in found}
-        return After({name: (max(0.0, low), max(0.0, high)) for name, (low, high) in ends.items()}, given=self.by_law)
-
-    def compared(self) -> dict[str, dict[str, float]]:
-        from utmost.design.noise.sums import sum_mean_sizes
-        from utmost.design.noise.vectors import best_vector_noise
-        from utmost.mechanism.strategies import spreads
-
-        cells = self.cells
-        plain = best_vector_noise(cells, self.privacy, "squared", True)
-        alone = self.counts_of(len(self.names), "one-way" if cells.moves == "any" else "cube")
-        each = best_vector_noise(alone, self.privacy, "squared", True)
-        many = np.arange(cells.dimension, 0, -1)  # so many ranges are made of 1, 2, ... cells
-        added = float(np.average(sum_mean_sizes(plain), weights=many))
-        variance = plain.mean("squared") * float(spreads(cells, "ranges").mean())
-        return {
-            "Utmost": {"absolute": self.average, "squared": self.solution.value},
-            "noise on cells, added up": {"absolute": added, "squared": variance},
-            "noise on every range": {loss: each.mean(loss) for loss in ("absolute", "squared")},
-        }
-
     @property
     def notes(self) -> tuple[str, ...]:
-        what = "weighted sums of neighbouring cells" if isinstance(self.space, Strategy) else "the cells between edges"
-        return (AGREE.format(what), OUTSIDE)
-
-    @property
-    def proved_of(self) -> str:
-        return "the variance of one number"
+        return (*super().notes, OUTSIDE)
 
 
 class AsksRanges(Asks[Made]):

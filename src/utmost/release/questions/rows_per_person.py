@@ -7,18 +7,18 @@ choose `rows_each`: `session.suggest_rows_each` does.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput
 from utmost.exact import as_whole
-from utmost.release.arguments import Condition, Privacy
-from utmost.release.conditions import EVERY_ROW, Where
+from utmost.release.arguments import Condition, Of, Privacy
 from utmost.release.contributions import with_ids
 from utmost.release.expressions import values as made
 from utmost.release.expressions.values import Expression, literal
 from utmost.release.options import ANY_CONDITION, LARGEST
-from utmost.release.questions.numbers import Vector
+from utmost.release.questions.cell_counts import CellCounts, NoisyCounts
 from utmost.release.questions.question import Asks, Made, as_loss, asking
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice
@@ -41,28 +41,28 @@ def numbers_of_rows(largest: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RowsPerPerson(Vector):
+class RowsPerPerson(CellCounts):
     """How many people have how many rows with a condition.
 
     Attributes
     ----------
-    where : which rows are counted
-    largest : the last bin is of people with more rows than this
+    largest : int
+        The last bin is of people with more rows than this.
     """
 
     name = "rows_per_person"
     summary = "how many people have how many rows"
     options: ClassVar = (ANY_CONDITION, LARGEST)
-    of: ClassVar = "people"
 
-    where: Where = EVERY_ROW
+    of: Of = "people"
     largest: int = DEFAULT_LARGEST
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.settle(loss=as_loss(self.loss))
         if self.terms.unit.id is None:
             raise InvalidInput("every row is a unit of its own here; ask how many rows people have of um.people(...).")
-        self.settle(largest=as_whole(self.largest, "largest", 1, MOST_LARGEST), loss=as_loss(self.loss))
+        self.settle(largest=as_whole(self.largest, "largest", 1, MOST_LARGEST))
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -71,15 +71,21 @@ class RowsPerPerson(Vector):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """What the bins are called."""
         starts = (before + 1 for before in (0, *self.ends))
-        each = (
-            str(end) if start == end else f"{start} to {end}" for start, end in zip(starts, self.ends, strict=False)
+        bins = zip(starts, self.ends, strict=False)
+        return (
+            *(str(end) if start == end else f"{start} to {end}" for start, end in bins),
+            f"more than {self.largest}",
         )
-        return (*each, f"more than {self.largest}")
 
     @property
     def key_columns(self) -> tuple[str, ...]:
         return ("rows",)
+
+    @property
+    def error_has_law(self) -> bool:
+        return True
 
     @property
     def words(self) -> str:
@@ -92,18 +98,12 @@ class RowsPerPerson(Vector):
         return {**asked, "loss": self.loss, "prior": "uniform"}
 
     @property
-    def space(self) -> Lattice:
+    def workload(self) -> Lattice:
         return self.counts_of(len(self.names), self.terms.moves)
 
-    def design(self) -> Any:
-        from utmost.design.noise.vectors import best_vector
-
-        return best_vector(self.space, self.privacy, self.loss, alone=True)
-
-    def sketch(self) -> Any:
-        from utmost.design.noise.vectors import sketch_vector
-
-        return sketch_vector(self.space, self.privacy, self.loss, alone=True)
+    @cached_property
+    def strategy(self) -> NoisyCounts:
+        return NoisyCounts(solution=self.solution, names=self.names, counts=self.workload)
 
     def statement(self, source: Source, secret: bytes) -> Statement:
         people = with_ids(source, self.terms.unit, {}, self.where.given).aggregate(["who"], rows=made.count())

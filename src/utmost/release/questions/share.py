@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from utmost.errors import InvalidInput, shown
 from utmost.exact import Number as AnyNumber
 from utmost.mechanism.sampling import uniform_integer
-from utmost.release.accuracy import BY_LAW, After, Before
+from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.arguments import Condition, Of, Privacy
-from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.contributions import ones, statement
 from utmost.release.options import CONDITION, OF, Option, read_whole
-from utmost.release.questions.numbers import Numbers
-from utmost.release.questions.question import Asks, Made, as_loss, as_of, scaled, shown_with
+from utmost.release.questions.numbers import noise_alternatives
+from utmost.release.questions.question import Asks, Made, Question, as_loss, as_of, in_units, scaled, shown_with
 from utmost.release.source import Source, Statement
 from utmost.release.units import MOST_UNITS
 from utmost.space.integers import Lattice
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 
 BITS = 53
 """The uniform number that makes p-values continuous has so many bits."""
+OF_SHARES = ("absolute", "squared")
+"""The losses that the noise of a share can be best for."""
 AMONG = Option(
     "among",
     "How many rows or people there are; public.",
@@ -73,22 +74,21 @@ class ShareFinding:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Share(Numbers):
-    """Which share of a public number of rows, or people, has a condition."""
+class Share(Question):
+    """Which share of a public number of rows, or people, has a condition: an unbiased noisy count over that number."""
 
     name = "share"
     summary = "which share of the rows has a condition, with tests"
     options: ClassVar = (CONDITION, AMONG, OF)
-    unbiased: ClassVar = True
+    names: ClassVar[tuple[str, ...]] = ("count",)
 
-    where: Where = EVERY_ROW
     among: int
-    of: Of = "rows"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         unit = self.terms.unit
-        self.settle(loss=as_loss(self.loss, ("absolute", "squared")), of=as_of(self.of, unit))
+        as_loss(self.loss)  # of all losses first
+        self.settle(loss=as_loss(self.loss, OF_SHARES), of=as_of(self.of, unit))
         most = MOST_UNITS if unit.at_most is None else unit.at_most
         if isinstance(self.among, bool) or not isinstance(self.among, int) or not 1 <= self.among <= most:
             opened = "" if unit.at_most is None else ", which the session was opened for"
@@ -108,11 +108,16 @@ class Share(Numbers):
 
     @property
     def step(self) -> Fraction:
+        """What one row is worth in the share."""
         return Fraction(1, self.among)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return ("count",)
+    def takes_any_noise(self) -> bool:
+        return True
+
+    @property
+    def error_has_law(self) -> bool:
+        return True
 
     @property
     def words(self) -> str:
@@ -141,37 +146,9 @@ class Share(Numbers):
     def released(self, drawn: Any) -> dict[str, Any]:
         return {"count": int(drawn), "blur": uniform_integer(BITS)}
 
-    def value(self, released: Mapping[str, Any]) -> float:
-        return self.noisy(released).share
-
-    @property
-    def condition(self) -> str:
-        return f"if the table has {self.among:,} {self.of}"
-
-    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
-        return False  # how many there are is public
-
-    def before(self) -> Before:
-        return Before(self.loss, self.average, self.average, holds="the same for every table")
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        found = self._within(released)["count"]
-        low, high = (min(max(float(end), 0.0), 1.0) for end in found)
-        return After({self.name: (low, high)}, given=f"{BY_LAW}; of the rows of the table, not of a population")
-
-    def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
-        from utmost.release.questions.numbers import noise_alternatives
-
-        return noise_alternatives(Lattice(1, "any", 1, 0, self.among), self.privacy, losses)
-
-    def compared(self) -> dict[str, dict[str, float]]:
-        losses = tuple(loss for loss in shown_with(self.loss) if loss in ("absolute", "squared"))
-        ours = {each: self.solution.mechanism.expected(each) for each in losses}
-        laws = {"Utmost": ours, **self.alternatives(losses)}
-        return {
-            name: {loss: scaled(loss, value, float(self.step)) for loss, value in by.items()}
-            for name, by in laws.items()
-        }
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        if not all(type(value) is int for value in released.values()):
+            raise InvalidInput("what is released are whole numbers.")
 
     def noisy(self, released: Mapping[str, Any]) -> NoisyShare:
         """The noisy count with the law of its noise: estimate, p-values, intervals."""
@@ -182,13 +159,41 @@ class Share(Numbers):
             raise InvalidInput("what was released is a whole number and one of 53 bits.")
         return NoisyShare(self.among, self.privacy, count, blur / 2**BITS - 0.5, self.solution.mechanism.noise)
 
+    def value(self, released: Mapping[str, Any]) -> float:
+        return self.noisy(released).share
+
     def test(
         self, released: Mapping[str, Any], theta: AnyNumber, alternative: Any, confidence: AnyNumber
     ) -> ShareFinding:
         """The p-value of a share under the null hypothesis, and an interval of the population's."""
-        seen = self.noisy(released)
-        found = seen.p_value(theta, alternative)
-        return ShareFinding(float(theta), alternative, found, seen.interval(confidence, alternative), float(confidence))
+        noisy = self.noisy(released)
+        p_value, interval = noisy.p_value(theta, alternative), noisy.interval(confidence, alternative)
+        return ShareFinding(float(theta), alternative, p_value, interval, float(confidence))
+
+    @property
+    def condition(self) -> str:
+        return f"if the table has {self.among:,} {self.of}"
+
+    @property
+    def average(self) -> float:
+        return scaled(self.loss, self.solution.value, float(self.step))
+
+    def before(self) -> Before:
+        return Before(self.loss, self.average, self.average, holds="the same for every table")
+
+    def off_by_more(self, error: Fraction) -> float:
+        return 1.0 if error < 0 else float(self.solution.mechanism.expected(f"within {error // self.step}"))
+
+    def after(self, released: Mapping[str, Any]) -> After:
+        half, count = self.solution.mechanism.noise.half_width(CONFIDENCE), released["count"]
+        low, high = (min(max(float(end * self.step), 0.0), 1.0) for end in (count - half, count + half))
+        return After({self.name: (low, high)}, given=f"{BY_LAW}; of the rows of the table, not of a population")
+
+    def compared(self) -> dict[str, dict[str, float]]:
+        losses = tuple(loss for loss in shown_with(self.loss) if loss in OF_SHARES)
+        ours = {loss: self.solution.mechanism.expected(loss) for loss in losses}
+        others = noise_alternatives(Lattice(1, "any", 1, 0, self.among), self.privacy, losses)
+        return in_units({"Utmost": ours, **others}, losses, self.step)
 
 
 class AsksShare(Asks[Made]):
