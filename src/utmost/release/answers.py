@@ -191,9 +191,9 @@ class Answer(Asked):
         Of means and variances also rows, rows_lower and rows_upper, how many rows a group has as far as what was
         released says, and reliable: see `answer.after.groups`.
         """
-        if hasattr(self.question, "table"):
-            found: pyarrow.Table = self.question.table(self.released)
-            return found
+        table: pyarrow.Table | None = self.question.table(self.released) if hasattr(self.question, "table") else None
+        if table is not None:
+            return table
         if not isinstance(self.value, Mapping):
             raise InvalidInput("only several numbers are a table: ask with by=um.keys(...), or use answer.value.")
         import pyarrow

@@ -27,7 +27,7 @@ from utmost.release.answers import FORMAT, Answer
 from utmost.release.conditions import where_from_text
 from utmost.release.discover import discover_again
 from utmost.release.keys import keys_again
-from utmost.release.questions import BY_KEYS, DISCOVERED, FINE, QUESTIONS, RANKED, RANKED_BY, SEVERAL, TIERED
+from utmost.release.questions import BY_KEYS, DISCOVERED, FINE, FORMS, QUESTIONS, TIERED
 from utmost.release.questions.numbers import NOISY_TOTAL
 from utmost.release.questions.question import Question, Terms
 from utmost.release.units import as_unit, require_neighbours
@@ -212,17 +212,17 @@ def question_again(
     """
     by = public.get("by")
     found = isinstance(by, Mapping) and "discover" in by
-    listed = BY_KEYS if "by" in public else SEVERAL if "shares" in public else QUESTIONS
+    listed = BY_KEYS if "by" in public else QUESTIONS
     if "by" not in public and "unbiased" not in public and public.get("question") in FINE:
         listed = FINE
-    if "one" in public:
-        listed = RANKED_BY if "by" in public else RANKED
     listed = TIERED if terms.unit.tiers else DISCOVERED if found else listed
     if public.get("total") == NOISY_TOTAL["total"]:
         terms = replace(terms, fixed_rows=False)
     kind = listed.get(str(public.get("question")))
     if kind is None:
         raise BadFile(f"the report asks {public.get('question')!r}, which this version does not know; update Utmost.")
+    if kind.name in FORMS:
+        kind = FORMS[kind.name](public)
     known = {each.name for each in fields(kind)}
     given = {name: value for name, value in public.items() if name in known and name != "prior"}
     if says_rounding and "rounded_values" in known:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from utmost.errors import shown
@@ -20,22 +21,20 @@ from utmost.release.questions.discovered import CountDiscovered, MeanDiscovered,
 from utmost.release.questions.hierarchy import AsksHierarchy, HierarchyOf
 from utmost.release.questions.histogram import AsksHistogram, Histogram
 from utmost.release.questions.left_out import AsksLeftOut, LeftOut
-from utmost.release.questions.majority import AsksMajority, Majority, MajorityBy
+from utmost.release.questions.majority import AsksMajority, Majority
 from utmost.release.questions.marginals import AsksMarginals, Marginals
 from utmost.release.questions.mean import AsksMean, Mean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
-from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
-from utmost.release.questions.quantiles import Quantiles
+from utmost.release.questions.quantile import AsksQuantile, Quantile, form_of_quantile
 from utmost.release.questions.question import Asks, Made, Question, Terms, with_own_errors
 from utmost.release.questions.ranges import AsksRanges, Ranges
-from utmost.release.questions.ranked import Ranked, RankedBy
 from utmost.release.questions.rows_per_person import AsksRowsPerPerson, RowsPerPerson
 from utmost.release.questions.share import AsksShare, Share
 from utmost.release.questions.share_left_out import AsksShareLeftOut, ShareLeftOut
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
 from utmost.release.questions.sum import AsksSum, FineSum, Sum
-from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
-from utmost.release.questions.tiered import TieredCount, TieredMajority, TieredThreshold
+from utmost.release.questions.threshold import AsksThreshold, Threshold
+from utmost.release.questions.tiered import TieredCount
 from utmost.release.questions.top import AsksTop, Top, TopDiscovered
 from utmost.release.questions.variance import AsksVariance, Variance, VarianceBy
 
@@ -43,10 +42,8 @@ __all__ = [
     "BY_KEYS",
     "DISCOVERED",
     "FINE",
+    "FORMS",
     "QUESTIONS",
-    "RANKED",
-    "RANKED_BY",
-    "SEVERAL",
     "TIERED",
     "Question",
     "Questions",
@@ -65,17 +62,14 @@ QUESTIONS: dict[str, type[Question]] = {
 """Every question by its name, in the order in which they are listed to people."""
 BY_KEYS: dict[str, type[Question]] = {
     asked.name: asked
-    for asked in (CountBy, SumBy, MeanBy, VarianceBy, MajorityBy, ThresholdBy, QuantileBy, Marginals, HierarchyOf)
+    for asked in (CountBy, SumBy, MeanBy, VarianceBy, Majority, Threshold, Quantile, Marginals, HierarchyOf)
 }
 """Those that take `by`, as they are asked with it."""
-SEVERAL: dict[str, type[Question]] = {Quantiles.name: Quantiles}
-"""Those that take a list in place of one thing, as they are asked with it."""
+FORMS: dict[str, Callable[[Mapping[str, Any]], type[Question]]] = {Quantile.name: form_of_quantile}
+"""Those that are asked in several forms: which one, by its public JSON."""
 FINE: dict[str, type[Question]] = {FineSum.name: FineSum}
 """Those of values in very many steps, as they are asked at levels other than pure ones."""
-RANKED: dict[str, type[Question]] = {Ranked.name: Ranked}
-RANKED_BY: dict[str, type[Question]] = {RankedBy.name: RankedBy}
-"""Quantiles between bounds, or among very many candidates, and those by keys."""
-TIERED: dict[str, type[Question]] = {asked.name: asked for asked in (TieredCount, TieredMajority, TieredThreshold)}
+TIERED: dict[str, type[Question]] = {asked.name: asked for asked in (TieredCount, Majority, Threshold)}
 """Those that are asked where some rows have promises of their own, as they are asked there."""
 DISCOVERED: dict[str, type[Question]] = {
     asked.name: asked for asked in (CountDiscovered, SumDiscovered, MeanDiscovered, ShownKeys, TopDiscovered)
