@@ -12,8 +12,10 @@ import utmost as um
 from utmost.release import engines
 from utmost.release.accuracy import BY_LAW
 from utmost.release.holders import Found
-from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, RANKED, RANKED_BY, SEVERAL, TIERED
+from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, TIERED
 from utmost.release.questions import FINE as FINE_STEPS
+from utmost.release.questions.quantiles import Quantiles
+from utmost.release.questions.ranked import Ranked
 from utmost.release.questions.top import TopDiscovered
 
 FAILS = 1e-7
@@ -147,8 +149,8 @@ def opened():
 
 def test_every_question_is_among_those_asked():
     """Each states intervals, whose coverage is tested here, or none."""
-    listed = (QUESTIONS, BY_KEYS, SEVERAL, FINE_STEPS, RANKED, RANKED_BY, DISCOVERED, TIERED)
-    every = {question for those in listed for question in those.values()}
+    listed = (QUESTIONS, BY_KEYS, FINE_STEPS, DISCOVERED, TIERED)
+    every = {Quantiles, Ranked, *(question for those in listed for question in those.values())}
     level = LEVELS["approx"]
     stating = [make(asked, level) for those in (NUMBERS, NAMED, BY_RANKS, SLOW, SHOWN) for asked in those.values()]
     stating += [make(NUMBERS["sum"], LEVELS["pure"])]  # at other levels, in fine steps, it is another question

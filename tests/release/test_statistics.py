@@ -45,12 +45,10 @@ import utmost as um
 from utmost.errors import SUSPENDED, AccountSuspended, BadFile, InvalidInput, NotRowWise
 from utmost.release import engines
 from utmost.release.contributions import as_grid, statement, values
-from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS, SEVERAL
+from utmost.release.questions import BY_KEYS, DISCOVERED, QUESTIONS
 from utmost.release.questions.by import CountBy, MeanBy, SumBy
 from utmost.release.questions.discovered import CountDiscovered, MeanDiscovered, SumDiscovered
-from utmost.release.questions.majority import MajorityBy
-from utmost.release.questions.quantile import QuantileBy
-from utmost.release.questions.threshold import ThresholdBy
+from utmost.release.questions.quantiles import Quantiles
 from utmost.release.questions.top import TopDiscovered
 from utmost.release.source import Source
 from utmost.space.integers import Lattice
@@ -116,12 +114,9 @@ OF_PEOPLE = {
 }
 ELSEWHERE = {
     **dict.fromkeys((CountBy, SumBy, MeanBy), "test_by_keys: moves of cells that are sums, and keys of two columns"),
-    **dict.fromkeys(
-        (MajorityBy, ThresholdBy, QuantileBy), "test_choices_by: steps in all groups, not moves of a space"
-    ),
     **dict.fromkeys((CountDiscovered, SumDiscovered, MeanDiscovered, TopDiscovered), "test_discover: with many keys"),
 }
-"""Questions whose neighbours another file of tests looks at, and why there."""
+"""Questions whose neighbours another file of tests looks at, and why there; choices by keys: `test_choices_by`."""
 
 
 def kinds(unit, neighbours):
@@ -149,7 +144,7 @@ def questions(listed, unit, neighbours):
 
 def test_every_question_is_among_those_asked():
     found = questions([], UNITS[1], "replace").values()
-    every = {question for those in (QUESTIONS, BY_KEYS, SEVERAL, DISCOVERED) for question in those.values()}
+    every = {Quantiles, *(question for those in (QUESTIONS, BY_KEYS, DISCOVERED) for question in those.values())}
     assert {type(asked.question) for asked in found} | set(ELSEWHERE) == every
     assert {asked.question.space.moves for asked in found if isinstance(asked.question.space, Lattice)} == {
         "cube",

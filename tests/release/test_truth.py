@@ -26,12 +26,14 @@ from scipy import stats
 
 import utmost as um
 from utmost.release import engines
-from utmost.release.questions import BY_KEYS, DISCOVERED, FINE, QUESTIONS, RANKED, RANKED_BY, SEVERAL
-from utmost.release.questions.choices import YesOrNo
-from utmost.release.questions.choices_by import YesOrNoBy
+from utmost.release.questions import BY_KEYS, DISCOVERED, FINE, QUESTIONS
+from utmost.release.questions.majority import Majority
 from utmost.release.questions.plurality import Plurality
+from utmost.release.questions.quantiles import Quantiles
+from utmost.release.questions.ranked import Ranked
 from utmost.release.questions.rows_per_person import numbers_of_rows
 from utmost.release.questions.shown_keys import ShownKeys
+from utmost.release.questions.threshold import Threshold
 from utmost.release.questions.top import Top
 
 FAILS = 1e-7
@@ -278,7 +280,7 @@ def test_every_question_that_states_intervals_is_asked_here():
     listed += [case(asking(um.rows(at_most=20_000)), LEVEL) for case, _ in NAMED.values()]
     listed += [CASES["sum of floats"][0](asking(UNITS["rows"]), um.GaussianDP(1))]
     kinds = {type(made.question) for made in listed}
-    tables = (QUESTIONS, BY_KEYS, SEVERAL, FINE, RANKED, RANKED_BY, DISCOVERED)
-    rest = {kind for table in tables for kind in table.values()} - kinds
-    names = {kind for kind in rest if issubclass(kind, YesOrNo | YesOrNoBy | Plurality | Top | ShownKeys)}
+    tables = (QUESTIONS, BY_KEYS, FINE, DISCOVERED)
+    rest = {Quantiles, Ranked, *(kind for table in tables for kind in table.values())} - kinds
+    names = {kind for kind in rest if issubclass(kind, Majority | Threshold | Plurality | Top | ShownKeys)}
     assert {kind.__name__ for kind in rest - names} == {"Share", "TopDiscovered"}

@@ -26,6 +26,7 @@ from utmost.release.error_curves import LARGEST, WIDE, Curve, least_size, rounde
 from utmost.release.questions.expected import require_expected, require_reachable
 from utmost.release.questions.marginals import Agreeing
 from utmost.release.questions.numbers import Numbers
+from utmost.release.questions.quantiles import Quantiles
 from utmost.solution.card import card
 
 if TYPE_CHECKING:
@@ -393,7 +394,7 @@ def _kinds(plan: Plan, filter: Filter) -> list[Callable[[float], Level]]:
     """Numbers take noise of any kind; choices are made at pure levels, and at (epsilon, delta) if planned so."""
     own = plan.privacy
     kinds: list[Callable[[float], Level]] = [_pure]
-    if isinstance(plan.question, Numbers | Agreeing):
+    if isinstance(plan.question, Numbers | Agreeing | Quantiles):
         kinds = list(KINDS[filter.name])
     delta = own.delta if isinstance(own, ApproxDP) else 0
     if delta > 0 and "delta" in filter.resources:

@@ -16,11 +16,10 @@ level that is spent, wherever they are made:
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
@@ -69,57 +68,58 @@ def level_of_step(level: Level, steps: int) -> Level:
     return ApproxDP(epsilon, Fraction(float(level.delta) / most * BELOW))
 
 
-class Grouping(ABC):
-    """How many selections are made, of which rows, and how the answer names them."""
+@dataclass(frozen=True)
+class WholeTable:
+    """The grouping of one selection, of all rows."""
 
-    @abstractmethod
     def scope(self, whole: Scope) -> Scope:
         """What one selection is about, of what the question is about as a whole."""
+        return whole
 
-    @abstractmethod
     def composition(self, whole: Scope) -> str:
         """Why the level of one selection keeps the whole one, where these differ."""
+        return ""
 
     @property
-    @abstractmethod
     def public(self) -> dict[str, Any]:
         """The grouping as plain data, for the question's."""
+        return {}
 
     @property
-    @abstractmethod
     def identity(self) -> dict[str, Any]:
         """The same as ledgers keep it."""
+        return {}
 
-    @abstractmethod
     def placed(self, kept: str) -> tuple[str, str]:
         """Which rows of a unit take part, in words, for the middle and for the end of a question's sentence."""
+        return kept, ""
 
     @property
-    @abstractmethod
     def of_one(self) -> str:
         """What a certificate is about that is not about the whole answer."""
+        return ""
 
-    @abstractmethod
     def statement(self, scores: Scores, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
         """What the engine will be asked."""
+        return scores.statement(source, unit, rows_each, secret)
 
-    @abstractmethod
     def point(self, scores: Scores, found: Mapping[str, Any]) -> Any:
         """The private point, from what the engine returned."""
+        return scores.point(found)
 
-    @abstractmethod
     def draw(self, selection: Selection, solution: Solution, point: Any) -> Any:
         """What is released, as plain data."""
+        return selection.select(solution, point)
 
-    @abstractmethod
     def selected(self, selection: Selection, released: Any) -> list[Any]:
-        """What was selected, of what was released, which may come from a report."""
+        """What was selected in every group, of what was released, which may come from a report."""
+        return [released]
 
-    @abstractmethod
     def named(self, names: Sequence[float], rows: Sequence[Sequence[Any]]) -> Any:
         """The numbers of every selection by what they are called in the answer."""
+        (row,) = rows
+        return dict(zip(names, row, strict=True)) if names else row[0]
 
-    @abstractmethod
     def after(self, selection: Selection, solution: Solution, selected: Sequence[Any], name: str, part: str) -> After:
         """What all selections say about the truth.
 
@@ -135,54 +135,6 @@ class Grouping(ABC):
         part : str
             Which rows it is about, in words.
         """
-
-    @abstractmethod
-    def heads(self, selection: Selection) -> tuple[str, ...]:
-        """The heads of the columns that say what a number is about."""
-
-
-@dataclass(frozen=True)
-class WholeTable(Grouping):
-    """One selection, of all rows."""
-
-    def scope(self, whole: Scope) -> Scope:
-        return whole
-
-    def composition(self, whole: Scope) -> str:
-        return ""
-
-    @property
-    def public(self) -> dict[str, Any]:
-        return {}
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {}
-
-    def placed(self, kept: str) -> tuple[str, str]:
-        return kept, ""
-
-    @property
-    def of_one(self) -> str:
-        return ""
-
-    def statement(self, scores: Scores, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
-        return scores.statement(source, unit, rows_each, secret)
-
-    def point(self, scores: Scores, found: Mapping[str, Any]) -> Any:
-        return scores.point(found)
-
-    def draw(self, selection: Selection, solution: Solution, point: Any) -> Any:
-        return selection.select(solution, point)
-
-    def selected(self, selection: Selection, released: Any) -> list[Any]:
-        return [released]
-
-    def named(self, names: Sequence[float], rows: Sequence[Sequence[Any]]) -> Any:
-        (row,) = rows
-        return dict(zip(names, row, strict=True)) if names else row[0]
-
-    def after(self, selection: Selection, solution: Solution, selected: Sequence[Any], name: str, part: str) -> After:
         (answer,) = selected
         confidence = selection.confidence(solution, answer)
         return After(
@@ -195,12 +147,13 @@ class WholeTable(Grouping):
         )
 
     def heads(self, selection: Selection) -> tuple[str, ...]:
+        """The heads of the columns that say what a number is about."""
         return (selection.heading,)
 
 
 @dataclass(frozen=True, eq=False)
-class PublicKeys(Grouping):
-    """One selection for each of some public keys, every one with a draw of its own.
+class PublicKeys:
+    """The grouping of one selection for each of some public keys, with draws of their own: members as above.
 
     Attributes
     ----------
@@ -312,6 +265,9 @@ def _plain(column: list[Any]) -> list[Any]:
 def steps_of(whole: Scope) -> int:
     """How many steps one neighbour makes: rows that come into a group, or go."""
     return whole.rows_each * (1 if whole.neighbours == "add-remove" else 2)
+
+
+Grouping: TypeAlias = WholeTable | PublicKeys
 
 
 def grouping_of(by: Any, whole: Scope) -> Grouping:

@@ -71,17 +71,17 @@ class Scores(ABC):
     def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
         """The scores of the whole table, as a statement; nothing is read yet."""
 
-    @abstractmethod
     def statement_by(self, source: Source, unit: Unit, rows_each: int, secret: bytes, keys: Keys) -> Statement:
         """The scores of every group, as a statement; nothing is read yet."""
+        raise NotImplementedError("these are not counted by keys")
 
     @abstractmethod
     def point(self, found: Mapping[str, Any]) -> Any:
         """The scores of the whole table, clamped to their space, from what the engine returned."""
 
-    @abstractmethod
     def points(self, found: Mapping[str, Any], keys: Keys) -> Any:
         """The scores of every group, clamped to their space, in the order of the keys."""
+        raise NotImplementedError("these are not counted by keys")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from utmost.release.arguments import Of
 from utmost.release.conditions import EVERY_ROW, Where, as_condition
 from utmost.release.contributions import Contribution, ones, require_id, statement
 from utmost.release.expressions.values import case, compare, least_over, literal
-from utmost.release.keys import Keys
 from utmost.release.questions.count import Count
 from utmost.release.questions.numbers import require_unbiased
 from utmost.release.questions.question import Question, as_loss, as_of, shown_with
@@ -86,14 +85,8 @@ class TieredSum(Scores):
             parts[f"t{place}"] = Contribution(both, row.value, row.least, row.most)
         return statement(source, self.unit, rows_each, parts, secret)
 
-    def statement_by(self, source: Source, unit: Unit, rows_each: int, secret: bytes, keys: Keys) -> Statement:
-        raise NotImplementedError("rows with tiers are not asked about by keys")
-
     def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
         return self.space.clamp([found[f"t{place}"] for place in range(len(self.space.lines))])
-
-    def points(self, found: Mapping[str, Any], keys: Keys) -> Any:
-        raise NotImplementedError("rows with tiers are not asked about by keys")
 
 
 def spent_of_tiers(unit: Unit, space: Tiers, privacy: Level) -> tuple[str, ...]:

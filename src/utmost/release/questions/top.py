@@ -67,15 +67,9 @@ class CategoryCounts(Scores):
         counted = {"count": ones(source, self.where.given)}
         return grouped_statement(source, unit, rows_each, self.keys, counted, secret)
 
-    def statement_by(self, source: Source, unit: Unit, rows_each: int, secret: bytes, keys: Keys) -> Statement:
-        raise NotImplementedError("a top list is not asked by keys")
-
     def point(self, found: Mapping[str, Any]) -> list[int]:
         counts: list[int] = np.clip(found["count"], 0, self.space.rows).tolist()
         return counts
-
-    def points(self, found: Mapping[str, Any], keys: Keys) -> Any:
-        raise NotImplementedError("a top list is not asked by keys")
 
 
 @dataclass(frozen=True, eq=False)
