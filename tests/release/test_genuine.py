@@ -136,7 +136,7 @@ def test_every_kind_of_question_is_tried(tmp_path):
         *verified(tmp_path, **few, level="pure", unit="tiers").values(),
     }
     listed = (QUESTIONS, BY_KEYS, DISCOVERED, TIERED)
-    assert kinds >= {Quantiles, Ranked, *(kind for kinds in listed for kind in kinds.values())}
+    assert kinds >= {Quantiles, Ranked, *(kind for those in listed for kind in those.values())}
 
 
 @pytest.mark.long

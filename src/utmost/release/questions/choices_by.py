@@ -164,13 +164,12 @@ class PublicKeys:
 
     def scope(self, whole: Scope) -> Scope:
         """One group, of which one step is a row that comes or goes, at the level of such a step."""
-        return Scope(whole.rows, 1, "add-remove", level_of_step(whole.privacy, steps_of(whole)))
+        return Scope(whole.rows, 1, "add-remove", level_of_step(whole.privacy, whole.steps))
 
     def composition(self, whole: Scope) -> str:
-        steps = steps_of(whole)
-        if steps == 1:
+        if whole.steps == 1:
             return "one neighbour changes one group, so all groups together keep it"
-        return f"one neighbour makes at most {steps} steps in all groups, which together keep {whole.privacy}"
+        return f"one neighbour makes at most {whole.steps} steps in all groups, which together keep {whole.privacy}"
 
     @property
     def public(self) -> dict[str, Any]:
@@ -260,11 +259,6 @@ def confidences_of(selection: Selection, solution: Solution, selected: Sequence[
 def _plain(column: list[Any]) -> list[Any]:
     """Whole numbers and truth values as they are; where one is neither, all of them as floats."""
     return column if all(isinstance(number, int) for number in column) else [float(number) for number in column]
-
-
-def steps_of(whole: Scope) -> int:
-    """How many steps one neighbour makes: rows that come into a group, or go."""
-    return whole.rows_each * (1 if whole.neighbours == "add-remove" else 2)
 
 
 Grouping: TypeAlias = WholeTable | PublicKeys

@@ -53,6 +53,11 @@ class Scope:
         assert self.rows is not None, "needs_most"
         return self.rows
 
+    @property
+    def steps(self) -> int:
+        """How many steps one neighbour makes in all groups of a table: rows that come into a group, or go."""
+        return self.rows_each * (1 if self.neighbours == "add-remove" else 2)
+
     def line(self, ends: tuple[int, int]) -> Line:
         """Where the sum over all rows lies to which each adds an integer between two ends, 0 among them."""
         (low, high), rows = ends, self.stated_rows
