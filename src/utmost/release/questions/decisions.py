@@ -14,7 +14,7 @@ import numpy as np
 
 from utmost.errors import InvalidInput
 from utmost.exact.arrays import Floats
-from utmost.privacy import Level, require_pure
+from utmost.privacy import Level
 from utmost.release.accuracy import Before
 from utmost.release.conditions import Where
 from utmost.release.contributions import Contribution, ones, statement, votes
@@ -23,7 +23,7 @@ from utmost.release.keys import Keys
 from utmost.release.questions.numbers import tails
 from utmost.release.questions.question import as_loss
 from utmost.release.questions.selection import Confidence, Scope, Scores, Selection, under_prior
-from utmost.release.questions.tiered import NO_PRIOR, TieredDecision, TieredSum
+from utmost.release.questions.tiered import TieredDecision, TieredSum, require_uniform
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 from utmost.space.line import Line, line_prior
@@ -179,12 +179,10 @@ def decision(scores: RowSum | TieredSum, border: int, privacy: Level, prior: Flo
 def judged_by(scores: RowSum | TieredSum, loss: Any, prior: Any, privacy: Level) -> dict[str, Any]:
     """The loss and the prior of a decision, checked."""
     loss = as_loss(loss, LOSSES)
-    if isinstance(scores.space, Line):
-        return {"loss": loss, "prior": line_prior(scores.space, prior)}
-    require_pure(privacy)
-    if prior is not None:
-        raise InvalidInput(NO_PRIOR)
-    return {"loss": loss, "prior": None}
+    if isinstance(scores, TieredSum):
+        require_uniform(scores.space, prior, privacy)
+        return {"loss": loss, "prior": None}
+    return {"loss": loss, "prior": line_prior(scores.space, prior)}
 
 
 def require_yes_or_no(selected: Any) -> None:

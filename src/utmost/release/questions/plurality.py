@@ -11,8 +11,8 @@ from utmost.release.arguments import Condition, Of, Privacy, TallyPrior, tally_p
 from utmost.release.bins import as_bins, labels_of, public_of
 from utmost.release.cells import Cells, as_categories, category_cells
 from utmost.release.options import CHOICES, COLUMN, OF, WHERE
-from utmost.release.questions.candidates_named import NamedCandidate, Tally
 from utmost.release.questions.choices import Choice
+from utmost.release.questions.named_candidates import NamedCandidate, Tally
 from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
 from utmost.release.source import Source, as_column
 

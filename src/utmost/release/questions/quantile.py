@@ -20,8 +20,8 @@ from utmost.release.candidates import as_candidates as listed_candidates
 from utmost.release.cells import Cells, range_cells
 from utmost.release.keys import MOST_CELLS
 from utmost.release.options import BY, CANDIDATES, COLUMN, GRID, LOWER, OF, SHARE, UPPER, WHERE
-from utmost.release.questions.candidates_named import NamedCandidate, Tally
 from utmost.release.questions.choices import Choice
+from utmost.release.questions.named_candidates import NamedCandidate, Tally
 from utmost.release.questions.quantiles import MOST_CANDIDATES, Quantiles, as_candidates, as_share
 from utmost.release.questions.question import Asks, Made, Question, as_loss, as_of, asking
 from utmost.release.questions.ranked import Ranked

@@ -187,7 +187,7 @@ class Quantiles(Question):
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         space = self.space
-        if isinstance(space, Strategy):
+        if isinstance(space, Strategy):  # values are compared with a number of rows: may say so of any table
             return any(high >= self.stated_rows for _, high in after.intervals.values())
         half = self.solution.mechanism.noise.half_width(CONFIDENCE)
         return reaches_an_end([[number] for number in released.values()], half, space)

@@ -24,8 +24,8 @@ from utmost.release.candidates import Candidates, as_candidates, as_range_of_can
 from utmost.release.cells import Cells
 from utmost.release.keys import MOST_CELLS
 from utmost.release.options import Option
-from utmost.release.questions.candidates_named import LongTally
 from utmost.release.questions.choices import Choice
+from utmost.release.questions.named_candidates import LongTally
 from utmost.release.questions.quantiles import as_shares
 from utmost.release.questions.question import as_of, asking
 from utmost.release.questions.selection import Confidence, Selection

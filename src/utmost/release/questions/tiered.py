@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from utmost.errors import InvalidInput
 from utmost.exact import write_rational
@@ -28,12 +28,12 @@ from utmost.release.questions.selection import Confidence, Scope, Scores, Select
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 from utmost.space.integers import Tiers
+from utmost.space.line import Line, line_prior
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
 
 TRIED = "the worst of some points tried"
-NO_PRIOR = "with tiers every count of every tier is taken as equally likely; leave the prior out."
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,14 @@ class TieredSum(Scores):
 
     def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
         return self.space.clamp([found[f"t{place}"] for place in range(len(self.space.lines))])
+
+
+def require_uniform(space: Tiers, prior: Any, privacy: Level) -> None:
+    """Refuse levels that tiers have no shares of, and any prior but the uniform one."""
+    line_prior(cast(Line, space), prior)  # only how many points there are is looked at
+    require_pure(privacy)
+    if prior is not None:
+        raise InvalidInput("with tiers every count of every tier is taken as equally likely; leave the prior out.")
 
 
 def spent_of_tiers(unit: Unit, space: Tiers, privacy: Level) -> tuple[str, ...]:
@@ -194,9 +202,7 @@ class TieredCount(Question):
         super().__post_init__()
         self.settle(of=as_of(self.of, self.terms.unit), loss=as_loss(self.loss))
         self.settle(unbiased=require_unbiased(self.unbiased))
-        require_pure(self.privacy)
-        if self.prior is not None:
-            raise InvalidInput(NO_PRIOR)
+        require_uniform(self.space, self.prior, self.privacy)
 
     @cached_property
     def scores(self) -> TieredSum:
