@@ -43,7 +43,7 @@ def test_other_sources_have_the_same_point(case, sources):
     here = corpus()[case]["point"]
     for name, source in sources.items():
         if name == "CSV" and ("people" in case or "quartiles" in case):
-            continue  # rows of a person are chosen by their contents, texts there; and texts for infinity are no numbers
+            continue  # a person's rows are chosen by their texts there, and a text for infinity is no number
         try:
             found = plain(point_of(asked(case, source)))
         except UtmostError:

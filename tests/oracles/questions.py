@@ -1,5 +1,6 @@
 """Questions by themselves, without a session: what the engine is asked, and the private point it leads to."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,8 +9,13 @@ import numpy as np
 from oracles.lattices import numbers_by_key
 
 import utmost as um
+from utmost.release.aggregates import AGGREGATES
+from utmost.release.aggregates.aggregate import Ratio
 from utmost.release.holders import Found
 from utmost.release.questions import Question, Questions, Terms
+from utmost.release.questions.aggregates import ByKeys, OneNumber, SeveralSums
+from utmost.release.questions.by_found_keys import ByFoundKeys
+from utmost.release.questions.top_found import TopFound
 
 CONDITIONS = (
     "n >= 0",
@@ -171,3 +177,24 @@ def every_question(source, unit, neighbours):
     yield plurality(setting, "n", [1, -1, 0], 1, None, "rows", "zero-one", None)
     yield quantile(setting, "x", "1/2", [-2, 0.5, 4], 1, None, "rows", "absolute", None)
     yield quantile(setting, "n", "1/3", [-2, 1, 5], 1, "ok", "rows", "absolute", None)
+
+
+def sort_of(question):
+    """What sort of query it is: its name and its class, for an aggregate is asked in several ways."""
+    return question.name, type(question).__name__
+
+
+def sorts():
+    """Every sort of query: each aggregate in each of its groupings, and all queries that are no aggregates."""
+    of_aggregates = {OneNumber, SeveralSums, ByKeys, ByFoundKeys}
+    found = {("sum", "SeveralSums")}  # of fine steps, at levels other than pure ones
+    for name, aggregate in AGGREGATES.items():
+        whole = "SeveralSums" if issubclass(aggregate, Ratio) else "OneNumber"
+        ways = {"whole": whole, "keys": "ByKeys", "found keys": "ByFoundKeys"}
+        found |= {(name, ways[grouping]) for grouping in aggregate.groupings}
+    rest = {kind for kind in _below(Question) if not inspect.isabstract(kind)} - of_aggregates
+    return found | {("top" if kind is TopFound else kind.name, kind.__name__) for kind in rest}
+
+
+def _below(kind):
+    return {kind} | {one for each in kind.__subclasses__() for one in _below(each)}

@@ -96,7 +96,9 @@ def test_groups_come_with_their_rows_and_small_ones_are_suppressed(session):
 def test_intervals_hold_the_rows_of_groups(groups, neighbours):
     s = um.Session(pyarrow.table({"x": [0.5], "g": ["0"]}), "r", um.rows(at_most=1000), neighbours, budget=um.ZCDP(5))
     question = s.plan.mean("x", 0, 1, privacy=um.ZCDP(1), by=um.keys(g=list(map(str, range(groups))))).question
-    point = np.concatenate([np.full(groups, 30 * question.statistic.weight), np.full(groups, 70 * question.statistic.weight)])
+    point = np.concatenate(
+        [np.full(groups, 30 * question.statistic.weight), np.full(groups, 70 * question.statistic.weight)]
+    )
     held = [
         low <= 100 <= high
         for _ in range(200 // groups + 20)

@@ -28,6 +28,7 @@ from utmost.release import Audit, engines
 from utmost.release.engines.duckdb import DuckSource
 from utmost.release.proof import answer_from_json, confirmed, load_answers
 from utmost.release.questions import Question
+from utmost.release.questions.choices import Choice
 
 SMALL = [("a", 1.0, 3, True), ("b", 4.5, -2, False), ("a", None, 5, True), (None, 2.0, 1, None)]
 
@@ -240,6 +241,7 @@ def everything(listed, folder, releases):
         mock.patch.object(account_module, "datetime", clock),
         mock.patch.object(ledger_module.secrets, "token_bytes", lambda n: b"k" * n),
         mock.patch.object(Question, "draw", draw),
+        mock.patch.object(Choice, "draw", draw),
     ):
         s = session(listed, um.rows(at_most=8), "add-remove", ledger=folder / "b.db")
         answers = asked(s)

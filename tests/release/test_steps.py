@@ -76,7 +76,10 @@ def test_intervals_hold_the_clamped_column(shape):
 
 def exact_point(question, x):
     """The private integers of a question, by numpy."""
-    steps, wide = question.statistic.values.steps, question.statistic.values.steps.most - question.statistic.values.steps.least
+    steps, wide = (
+        question.statistic.values.steps,
+        question.statistic.values.steps.most - question.statistic.values.steps.least,
+    )
     u = np.floor(np.clip(x, float(steps.lower), float(steps.upper)) / float(steps.step) + 0.5).astype(object)
     if question.name == "sum":
         return int(u.sum())

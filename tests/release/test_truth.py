@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow
 import pytest
-from oracles.questions import Asking, Setting
+from oracles.questions import Asking, Setting, sort_of, sorts
 from oracles.skewed import (
     GROUPS,
     SECRET,
@@ -26,13 +26,7 @@ from scipy import stats
 
 import utmost as um
 from utmost.release import engines
-from utmost.release.questions import BY_KEYS, DISCOVERED, FINE, QUESTIONS, RANKED, RANKED_BY, SEVERAL
-from utmost.release.questions.choices import YesOrNo
-from utmost.release.questions.choices_by import YesOrNoBy
-from utmost.release.questions.plurality import Plurality
 from utmost.release.questions.rows_per_person import numbers_of_rows
-from utmost.release.questions.shown_keys import ShownKeys
-from utmost.release.questions.top import Top
 
 FAILS = 1e-7
 NAMED = {
@@ -277,8 +271,6 @@ def test_every_question_that_states_intervals_is_asked_here():
     listed += [case(asking(UNITS["people"]), LEVEL) for case, _ in OF_PEOPLE.values()]
     listed += [case(asking(um.rows(at_most=20_000)), LEVEL) for case, _ in NAMED.values()]
     listed += [CASES["sum of floats"][0](asking(UNITS["rows"]), um.GaussianDP(1))]
-    kinds = {type(made.question) for made in listed}
-    tables = (QUESTIONS, BY_KEYS, SEVERAL, FINE, RANKED, RANKED_BY, DISCOVERED)
-    rest = {kind for table in tables for kind in table.values()} - kinds
-    names = {kind for kind in rest if issubclass(kind, YesOrNo | YesOrNoBy | Plurality | Top | ShownKeys)}
-    assert {kind.__name__ for kind in rest - names} == {"Share", "TopDiscovered"}
+    rest = sorts() - {sort_of(made.question) for made in listed}
+    names = {"Majority", "Threshold", "Plurality", "Top", "ShownKeys", "Quantile", "Quantiles", "Ranked"}
+    assert {kind for kind in rest if kind[1] not in names} == {("share", "Share"), ("top", "TopFound")}

@@ -45,7 +45,7 @@ YES_OR_NO = {
 def test_yes_or_no_is_right_as_often_as_is_said(name, unit, draws):
     """On average over all integers, and for each answer of the times that it is given; never worse than the worst."""
     question = YES_OR_NO[name](asking(unit), LEVEL).question
-    first, last, border = question.space.first, question.space.last, question.border
+    first, last, border = question.space.first, question.space.last, question.selection.border
     points = np.random.default_rng(1).integers(first, last + 1, draws).tolist()
     said = np.array([question.value(question.draw(point)) for point in points])
     right = said == (np.array(points) >= border)
@@ -69,7 +69,7 @@ def test_yes_or_no_of_tiers_is_right_as_often_as_is_said(name, draws):
         tuple(int(rng.integers(line.first, line.last + 1)) for line in question.space.lines) for _ in range(draws)
     ]
     said = np.array([question.value(question.draw(point)) for point in points])
-    right = said == (np.array([sum(point) for point in points]) >= question.border)
+    right = said == (np.array([sum(point) for point in points]) >= question.selection.border)
     assert close(int((~right).sum()), draws, question.before().average)
     for answer in (True, False):
         chance = question.known({"yes": answer}).probability_right
@@ -87,7 +87,7 @@ def test_yes_or_no_by_keys_is_right_in_each_group(name):
     space = question.space
     points = np.random.default_rng(3).integers(space.first, space.last + 1, (draws, 2))
     said = np.array([list(question.value(question.draw(point)).values()) for point in points])
-    right = said == (points >= question.border)
+    right = said == (points >= question.selection.border)
     assert close(int((~right).sum()), 2 * draws, question.before().average)
     table = question.table({"yes": [True, False]}).to_pylist()
     for row in table:

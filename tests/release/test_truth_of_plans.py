@@ -16,6 +16,7 @@ from oracles.true_answers import CASES, FOUND, FOUND_LEVEL, LEVEL, late, mean
 import utmost as um
 from utmost.mechanism.ranks import node_counts, ranks_of
 from utmost.release import engines
+from utmost.release.questions.ranked import is_by_cdf
 
 LARGE = "\"group\" = 'large'"
 ROWS, PEOPLE = um.rows(), um.people("person", rows_each=5)
@@ -211,11 +212,11 @@ def test_quantiles_are_off_by_as_many_rows_as_planned(shares, level):
     size = 20_001
     made = evenly(size).quantile("x", shares, lower=0, upper=size - 1, grid=1, privacy=level)
     question, point, found = made.question, made.private_point(SECRET), []
-    for _ in range(60 if question.by_cdf else 1500):
+    for _ in range(60 if is_by_cdf(question.solution) else 1500):
         value = question.value(question.draw(point))
         found.append(np.mean([abs(value[q] - (np.ceil(q * size) - 1)) for q in shares]))
-    check_plan(question.before().average, found, lower=0.5 if question.by_cdf else 0.9)
-    assert ("off by fewer rows" in question.before().holds) == question.by_cdf
+    check_plan(question.before().average, found, lower=0.5 if is_by_cdf(question.solution) else 0.9)
+    assert ("off by fewer rows" in question.before().holds) == is_by_cdf(question.solution)
 
 
 @pytest.mark.long
@@ -224,7 +225,7 @@ def test_counts_of_a_noisy_cdf_are_off_by_as_many_rows_as_planned():
     shares, size = [i / 10 for i in range(1, 10)], 2001
     made = evenly(size).quantile("x", shares, lower=0, upper=size - 1, grid=1, privacy=LEVEL)
     question, point = made.question, made.private_point(SECRET)
-    assert question.by_cdf
+    assert is_by_cdf(question.solution)
     mechanism, branching = question.solution.mechanism, question.solution.problem.data["branching"]
     nodes = node_counts(point, [law.dimension for law in mechanism.laws])
     found = []

@@ -28,10 +28,11 @@ from utmost.release.answers import FORMAT, Answer
 from utmost.release.conditions import where_from_text
 from utmost.release.discover import discover_again
 from utmost.release.keys import keys_again
-from utmost.release.questions import BY_KEYS, DISCOVERED, OTHERS, RANKED, RANKED_BY, SEVERAL, TIERED
+from utmost.release.questions import FORMS, OTHERS
 from utmost.release.questions.cell_counts import NOISY_TOTAL
 from utmost.release.questions.numeric import numeric_query_again
 from utmost.release.questions.question import Question, Terms
+from utmost.release.questions.tiered import TieredCount
 from utmost.release.units import as_unit, require_neighbours
 from utmost.solution import Verification
 from utmost.solution.solution_file import require_small_numbers, solution_from_json, solution_to_json
@@ -214,19 +215,17 @@ def question_again(
     """
     by = public.get("by")
     found = isinstance(by, Mapping) and "discover" in by
-    listed = BY_KEYS if "by" in public else SEVERAL if "shares" in public else OTHERS
-    if "one" in public:
-        listed = RANKED_BY if "by" in public else RANKED
-    listed = TIERED if terms.unit.tiers else DISCOVERED if found else listed
     if public.get("total") == NOISY_TOTAL["total"]:
         terms = replace(terms, fixed_rows=False)
     name = str(public.get("question"))
     if (name in AGGREGATES or (name == "top" and found)) and not terms.unit.tiers:
         prior = None if str(public.get("prior")) == "uniform" else solution.problem.data.get("prior")
         return _with_solution(numeric_query_again(public, terms, level, prior, says_rounding), public, solution)
-    kind = listed.get(name)
+    kind = TieredCount if name == "count" else OTHERS.get(name)
     if kind is None:
         raise BadFile(f"the report asks {public.get('question')!r}, which this version does not know; update Utmost.")
+    if name in FORMS:
+        kind = FORMS[name](public)
     known = {each.name for each in fields(kind)}
     given = {name: value for name, value in public.items() if name in known and name != "prior"}
     if says_rounding and "rounded_values" in known:

@@ -13,7 +13,7 @@ import utmost as um
 from utmost.checking.yes_or_no import _by_pairs, check_yes_or_no
 from utmost.design.binary.line import best_yes_or_no
 from utmost.errors import InvalidInput
-from utmost.release.questions.choices import choice_alternatives
+from utmost.release.questions.decisions import choice_alternatives
 from utmost.solution.solution_file import solution_from_json, solution_to_json
 from utmost.space.line import Line
 

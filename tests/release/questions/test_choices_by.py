@@ -93,7 +93,7 @@ def check_steps(data):
     other = neighbour_of(listed, unit, neighbours, data)
     question, point = asked(kind, which, neighbours)
     points = [np.asarray(point(as_table(found))) for found in (listed, other)]
-    assert np.abs(points[0] - points[1]).sum() <= question.steps
+    assert np.abs(points[0] - points[1]).sum() <= question.table_scope.steps
     assert len(points[0]) == SMALL.size == 12
 
 
@@ -137,16 +137,16 @@ def test_all_steps_together_keep_the_level(level, rows_each, neighbours):
     question = asking.threshold("x > 0", 3, level, by=um.keys(g=[1, 2, 3])).question
     tight = 0.0
     for before in itertools.product([2, 3], repeat=3):
-        for change in itertools.product(range(-question.steps, question.steps + 1), repeat=3):
+        for change in itertools.product(range(-question.table_scope.steps, question.table_scope.steps + 1), repeat=3):
             after = [a + b for a, b in zip(before, change, strict=True)]
-            if not 0 < np.abs(change).sum() <= question.steps or min(after) < 0:
+            if not 0 < np.abs(change).sum() <= question.table_scope.steps or min(after) < 0:
                 continue
             p, q = law_of(question, before), law_of(question, after)
             order = np.argsort(-q / np.maximum(p, 1e-300))
             here, there = np.cumsum(p[order])[:-1], np.cumsum(q[order])[:-1]
             assert (there <= level.upper(np.clip(here, 0, 1)) + 1e-9).all()
             tight = max(tight, float((there / level.upper(np.clip(here, 0, 1))).max()))
-    assert tight > (0.85 if question.steps > 1 else 0.999)
+    assert tight > (0.85 if question.table_scope.steps > 1 else 0.999)
 
 
 def test_shares_of_levels():

@@ -72,7 +72,7 @@ def test_intervals_hold_fixed_truths(name, level):
 @pytest.mark.parametrize("level", LEVELS, ids=str)
 @pytest.mark.parametrize("name", ASKED)
 def test_intervals_hold_fixed_truths_in_ten_thousand_draws(name, level):
-    """And are not much wider than they must be, but for steps of whole numbers, rounding, and means of nearly nobody."""
+    """And are not much wider than they must be, but for whole numbers, rounding, and means of nearly nobody."""
     ask, point = ASKED[name]
     question = ask(opened().plan, level).question
     for hits in held(question, point, 10_000).values():

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from utmost.errors import shown
@@ -19,35 +20,27 @@ from utmost.release.questions.hierarchy import AsksHierarchy, HierarchyOf
 from utmost.release.questions.histogram import AsksHistogram, Histogram
 from utmost.release.questions.kinds import NUMERIC, Kind
 from utmost.release.questions.left_out import AsksLeftOut
-from utmost.release.questions.majority import AsksMajority, Majority, MajorityBy
+from utmost.release.questions.majority import AsksMajority, Majority
 from utmost.release.questions.marginals import AsksMarginals, Marginals
 from utmost.release.questions.mean import AsksMean
 from utmost.release.questions.plurality import AsksPlurality, Plurality
-from utmost.release.questions.quantile import AsksQuantile, Quantile, QuantileBy
-from utmost.release.questions.quantiles import Quantiles
+from utmost.release.questions.quantile import AsksQuantile, Quantile, form_of_quantile
 from utmost.release.questions.question import Asks, Made, Question, Terms, with_own_errors
 from utmost.release.questions.ranges import AsksRanges, Ranges
-from utmost.release.questions.ranked import Ranked, RankedBy
 from utmost.release.questions.rows_per_person import AsksRowsPerPerson, RowsPerPerson
 from utmost.release.questions.share import AsksShare, Share
 from utmost.release.questions.share_left_out import AsksShareLeftOut, ShareLeftOut
 from utmost.release.questions.shown_keys import AsksKeys, ShownKeys
 from utmost.release.questions.sum import AsksSum
-from utmost.release.questions.threshold import AsksThreshold, Threshold, ThresholdBy
-from utmost.release.questions.tiered import TieredCount, TieredMajority, TieredThreshold
+from utmost.release.questions.threshold import AsksThreshold, Threshold
 from utmost.release.questions.top import AsksTop, Top
 from utmost.release.questions.variance import AsksVariance
 
 __all__ = [
-    "BY_KEYS",
     "BY_KEYS_ALONE",
-    "DISCOVERED",
+    "FORMS",
     "OTHERS",
     "QUESTIONS",
-    "RANKED",
-    "RANKED_BY",
-    "SEVERAL",
-    "TIERED",
     "Kind",
     "Question",
     "Questions",
@@ -60,10 +53,10 @@ OTHERS: dict[str, type[Question]] = {
     asked.name: asked
     for asked in (
         *(Majority, Threshold, Counts, Histogram, Cdf, Ranges, Plurality, Quantile, Share),
-        *(ShareLeftOut, RowsPerPerson, ShownKeys, Top),
+        *(ShareLeftOut, RowsPerPerson, ShownKeys, Top, Marginals, HierarchyOf),
     )
 }
-"""Those of other kinds, as they are asked of a whole table."""
+"""Those that are no aggregates."""
 KINDS = (
     *("count", "sum", "mean", "majority", "threshold", "counts", "histogram", "cdf", "ranges", "plurality", "quantile"),
     *("variance", "covariance", "share", "clamped", "left_out", "share_left_out", "rows_per_person", "keys", "top"),
@@ -77,19 +70,8 @@ BY_KEYS_ALONE: dict[str, Kind] = {
     asked.name: Kind(asked.name, asked.summary, asked.options) for asked in (Marginals, HierarchyOf)
 }
 """Those that are asked by keys alone, for which commands have no form."""
-BY_KEYS: dict[str, type[Question]] = {
-    asked.name: asked for asked in (MajorityBy, ThresholdBy, QuantileBy, Marginals, HierarchyOf)
-}
-"""Those that take `by`, as they are asked with it."""
-SEVERAL: dict[str, type[Question]] = {Quantiles.name: Quantiles}
-"""Those that take a list in place of one thing, as they are asked with it."""
-RANKED: dict[str, type[Question]] = {Ranked.name: Ranked}
-RANKED_BY: dict[str, type[Question]] = {RankedBy.name: RankedBy}
-"""Quantiles between bounds, or among very many candidates, and those by keys."""
-TIERED: dict[str, type[Question]] = {asked.name: asked for asked in (TieredCount, TieredMajority, TieredThreshold)}
-"""Those that are asked where some rows have promises of their own, as they are asked there."""
-DISCOVERED: dict[str, type[Question]] = {ShownKeys.name: ShownKeys}
-"""Those about keys that nobody listed."""
+FORMS: dict[str, Callable[[Mapping[str, Any]], type[Question]]] = {Quantile.name: form_of_quantile}
+"""Those that are asked in several forms: which one, by its public JSON."""
 
 
 class Questions(

@@ -1,203 +1,173 @@
-"""The second kind of question: the answer is one of few, such as yes or no, or a candidate."""
+"""The second kind of question: the answer is one of few, such as yes or no, or a candidate.
+
+A choice holds its parts: the *scores* that the engine counts, the *selection* by them, and the *grouping*, which says
+whether one selection is made of the whole table or one for each of many public keys. What is left for the question
+itself are its parameters, its sentence, and which parts these make.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from utmost.errors import InvalidInput
-from utmost.exact.arrays import Floats
-from utmost.privacy import Level
-from utmost.release.accuracy import CONFIDENCE, After, Before
-from utmost.release.bins import labels_of
-from utmost.release.questions.numbers import prior_name, prior_text, tails
-from utmost.release.questions.question import Question, as_loss
-from utmost.space.integers import Tallies
-from utmost.space.line import Line, line_prior
+from utmost.release.accuracy import After, Before
+from utmost.release.conditions import EVERY_ROW, Where
+from utmost.release.keys import Keys
+from utmost.release.questions.choices_by import Grouping, PublicKeys, grouping_of
+from utmost.release.questions.question import Question
+from utmost.release.questions.selection import Scope, Scores, Selection
+from utmost.release.source import Source, Statement
+from utmost.space.integers import Unlisted
 
 if TYPE_CHECKING:
-    from utmost.solution import Solution
+    import pyarrow
 
-NOTHING = 1e-6
-"""Where the chance of yes differs by no more between any two points, the answer is the same whatever the table says."""
-ALWAYS_THE_SAME = (
-    "under this prior the answer that is right most often is the same whatever the table says; give a prior, or a "
-    "larger epsilon"
-)
+    from utmost.privacy import Level
+    from utmost.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class YesOrNo(Question):
-    """Whether an integer is at least so much.
+class Choice(Question):
+    """One of few answers, of the whole table or of each group.
 
     Attributes
     ----------
-    prior : a probability for each possible integer, in increasing order; None is uniform
-    loss : "zero-one"
+    where : Where
+        Which rows take part.
+    by : Keys or None
+        The public keys; without them it is about the whole table.
     """
 
     needs_most: ClassVar = True
+    takes_tiers: ClassVar[bool] = False
+    """Whether it is asked, without keys, of tables whose rows have promises of their own."""
 
-    prior: Any = None
-    loss: str = "zero-one"
+    where: Where = EVERY_ROW
+    by: Keys | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(loss=as_loss(self.loss, ("zero-one",)), prior=line_prior(self.space, self.prior))
+        _ = self.grouping
 
     @property
-    def judged_by(self) -> dict[str, Any]:
-        """What the mechanism is best for, as plain data."""
-        return {"loss": self.loss, "prior": prior_text(self.prior)}
+    @abstractmethod
+    def scores(self) -> Scores:
+        """What the engine counts."""
 
     @property
-    def space(self) -> Line:
-        raise NotImplementedError
+    @abstractmethod
+    def selection(self) -> Selection:
+        """How an answer is selected by one group's scores."""
 
     @property
-    def border(self) -> int:
-        """The least integer of which the answer is yes."""
-        raise NotImplementedError
+    def tiered(self) -> bool:  # type: ignore[override]
+        return self.takes_tiers and self.by is None and bool(self.terms.unit.tiers)
+
+    @property
+    def table_scope(self) -> Scope:
+        """All rows that the question is about."""
+        return Scope(self.most_rows, self.rows_each, self.terms.neighbours, self.privacy)
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        """Of which rows selections are made."""
+        return grouping_of(self.by, self.table_scope)
+
+    @property
+    def scope(self) -> Scope:
+        """What one selection is about."""
+        return self.grouping.scope(self.table_scope)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {**self.public, **self.grouping.identity}
+
+    @property
+    def proved_level(self) -> Level:
+        return self.scope.privacy
+
+    @property
+    def composition(self) -> str:
+        return self.grouping.composition(self.table_scope)
+
+    @property
+    def proved_of(self) -> str:
+        return self.selection.proved_of or self.grouping.of_one
+
+    @property
+    def space(self) -> Unlisted:
+        return self.selection.space
 
     @property
     def posed(self) -> dict[str, Any]:
-        return {**super().posed, "prior": self.prior, "border": self.border}
+        return self.selection.posed
 
     def design(self) -> Solution:
-        from utmost.design.binary.line import best_yes_or_no
-
-        return best_yes_or_no(self.space, self.border, self.privacy, self.prior)
+        return self.selection.design()
 
     def sketch(self) -> Solution | None:
-        from utmost.design.binary.line import sketch_yes_or_no
+        return self.selection.sketch() if self.by is None else None
 
-        return sketch_yes_or_no(self.space, self.border, self.privacy) if self.prior is None else None
+    def statement(self, source: Source, secret: bytes) -> Statement:
+        return self.grouping.statement(self.scores, source, self.bounded_unit, self.rows_each, secret)
 
-    def point(self, found: Mapping[str, int]) -> int:
-        return self.space.clamp(found["yes"])
+    def point(self, found: Mapping[str, Any]) -> Any:
+        return self.grouping.point(self.scores, found)
+
+    def draw(self, point: Any) -> dict[str, Any]:
+        return self.released(self.grouping.draw(self.selection, self.solution, point))
 
     def released(self, drawn: Any) -> dict[str, Any]:
-        return {"yes": bool(drawn)}
-
-    def value(self, released: Mapping[str, Any]) -> bool:
-        return bool(released["yes"])
+        return {self.selection.label: drawn}
 
     def require_released(self, released: Mapping[str, Any]) -> None:
-        if not isinstance(released["yes"], bool):
-            raise InvalidInput("what is released is yes or no: true or false.")
+        super().require_released(released)
+        _ = self.selected(released)
+
+    def selected(self, released: Mapping[str, Any]) -> list[Any]:
+        """What was selected, of every group; an error where it cannot have been."""
+        listed = self.grouping.selected(self.selection, released[self.selection.label])
+        for answer in listed:
+            self.selection.require(answer)
+        return listed
+
+    def value(self, released: Mapping[str, Any]) -> Any:
+        numbers = [self.selection.values(answer) for answer in self.selected(released)]
+        return self.grouping.named(self.selection.names, numbers)
 
     def before(self) -> Before:
-        return Before("zero-one", self.solution.value, float(self.solution.mechanism.wrong.max()))
+        return self.selection.before(self.solution)
 
     def after(self, released: Mapping[str, Any]) -> After:
-        blocks, said_yes = self.solution.mechanism, bool(released["yes"])
-        said = blocks.masses(self.space, self.prior) * (blocks.yes if said_yes else 1 - blocks.yes)
-        right = said[blocks.no :] if said_yes else said[: blocks.no]
-        chance = float(right.sum() / said.sum()) if said.sum() > 0 else 0.5
-        given = f"a {prior_name(self.prior)} prior and this answer{self.not_in_it}"
-        return After(probability_right=chance, given=given)
+        return self.grouping.after(self.selection, self.solution, self.selected(released), self.name, self.not_in_it)
 
     def compared(self) -> dict[str, dict[str, float]]:
-        others = choice_alternatives(self.space, self.border, self.privacy, self.prior)
-        return {"Utmost": {"zero-one": self.solution.value}, **others}
+        return self.selection.compared(self.solution)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        yes = self.solution.mechanism.yes
-        return (ALWAYS_THE_SAME,) if yes.max() - yes.min() <= NOTHING else ()
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Candidate(Question):
-    """Which of several candidates is right.
-
-    Attributes
-    ----------
-    column : whose values are tallied
-    candidates : what may be named, in order
-    loss : what the mechanism is best for
-    prior : {tally: probability}; None is uniform over all tallies
-    """
-
-    needs_most: ClassVar = True
-
-    column: str
-    candidates: Any
-    loss: str = "zero-one"
-    prior: Any = None
+        return self.selection.notes(self.solution)
 
     @property
-    def space(self) -> Tallies:
-        return Tallies(len(self.candidates), self.stated_rows, self.terms.neighbours, self.rows_each)
+    def key_columns(self) -> tuple[str, ...]:
+        return self.grouping.heads(self.selection)
 
-    @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "prior": self.prior}
+    def plain_value(self, value: Any) -> Any:
+        if not isinstance(self.grouping, PublicKeys):
+            return super().plain_value(value)
+        return self.grouping.written(self.selection.names, list(value.values()))
 
-    def point(self, found: Mapping[str, int]) -> list[int]:
-        """The tally with every cell at most all rows, which moves neighbours no farther apart."""
-        return [min(max(found[f"c{i}"], 0), self.space.rows) for i in range(self.space.cells)]
+    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
+        if not isinstance(self.grouping, PublicKeys):
+            return super().plain_intervals(intervals)
+        pairs = self.grouping.written(self.selection.names, list(intervals.values())) if intervals else []
+        return [[*key, *ends] for *key, ends in pairs]
 
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {"place": int(drawn)}
-
-    def require_released(self, released: Mapping[str, Any]) -> None:
-        place = released["place"]
-        if type(place) is not int or not 0 <= place < len(self.candidates):
-            raise InvalidInput("what is released is the place of a candidate.")
-
-    def value(self, released: Mapping[str, Any]) -> Any:
-        return labels_of(self.candidates)[released["place"]]
-
-    def before(self) -> Before:
-        from utmost.design.rainbow import choice_facts
-        from utmost.mechanism.tally_averages import TRIED
-
-        facts = choice_facts(self.solution)
-        average = facts.expected[self.loss]
-        holds = f"average: {facts.basis}; worst: {facts.worst_among}"
-        tried = facts.worst_among if facts.worst_among == TRIED else ""
-        return Before(self.loss, average.value, facts.worst, average.error, tried, holds)
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        from utmost.design.rainbow import choice_facts
-
-        facts = choice_facts(self.solution)
-        known, near = facts.right(released["place"]), facts.within(CONFIDENCE)
-        given = f"a {prior_name(self.prior)} prior and this answer{self.not_in_it}"
-        if known is None:
-            return After(given=given, rows_within=near)
-        return After(probability_right=known.value, standard_error=known.error, given=given, rows_within=near)
-
-    def compared(self) -> dict[str, dict[str, float]]:
-        from utmost.design.rainbow import choice_facts
-
-        facts = choice_facts(self.solution)
-        ours = {loss: estimate.value for loss, estimate in facts.expected.items()}
-        others = {
-            name: {loss: estimate.value for loss, estimate in by.items()}
-            for name, by in facts.compared.items()
-            if name != self.solution.certificate.method
-        }
-        return {"Utmost": ours, **others}
-
-
-def choice_alternatives(line: Line, first_yes: int, level: Level, prior: Floats | None) -> dict[str, dict[str, float]]:
-    """The expected zero-one losses of adding noise and comparing with the border, by name.
-
-    Noise errs at a point j steps behind the border with probability T(j + 1), T(t) = Pr[noise >= t].
-    """
-    yes, no = line.last - first_yes + 1, first_yes - line.first
-    found = {}
-    for name, (tail, wide) in tails(line.reach, line.reach, level).items():
-        errors = tail(np.arange(1.0, min(max(yes, no), wide) + 1))
-        if prior is None:
-            value = (errors[:yes].sum() + errors[:no].sum()) / line.points
-        else:
-            behind = np.concatenate([np.arange(no)[::-1], np.arange(yes)])
-            value = prior @ np.where(behind < len(errors), errors[np.minimum(behind, len(errors) - 1)], 0.0)
-        found[name] = {"zero-one": float(value)}
-    return found
+    def table(self, released: Mapping[str, Any]) -> pyarrow.Table | None:
+        """The keys, and for each the answer and what is known about it; None of a whole table."""
+        if not isinstance(self.grouping, PublicKeys):
+            return None
+        return self.grouping.table(self.selection, self.solution, self.selected(released))

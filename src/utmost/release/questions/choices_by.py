@@ -1,4 +1,4 @@
-"""Choices for each of many public keys: a majority, a threshold or a quantile in every group.
+"""Groupings of choices: of a whole table, or of each of many public keys, such as a majority in every group.
 
 A row is in one group at most, and every group has the same mechanism with draws of its own. What one neighbour does is
 at most so many *steps*, each of which one row comes into a group or goes from it: as many as rows of it are kept, twice
@@ -16,31 +16,26 @@ level that is spent, wherever they are made:
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from utmost.errors import InvalidInput, UnsupportedLevel
 from utmost.privacy import ApproxDP, GaussianDP, Level, PureDP
-from utmost.release.accuracy import After, Before
-from utmost.release.groups import grouped_statement
-from utmost.release.keys import named
-from utmost.release.questions.by import Grouped
-from utmost.release.questions.numbers import prior_name
-from utmost.release.questions.question import Terms
+from utmost.release.accuracy import After
+from utmost.release.keys import Keys, named, require_keys
+from utmost.release.questions.question import require_releasable
+from utmost.release.questions.selection import Confidence, Scope, Scores, Selection
 from utmost.release.source import Source, Statement
-from utmost.release.units import rows
+from utmost.release.units import Unit
 
 if TYPE_CHECKING:
     import pyarrow
 
     from utmost.solution import Solution
 
+IN_LEAST = ", of the group where that is least"
 BELOW = 1 - 1e-12
 """What a rounded quotient is multiplied by, so that it lies below the exact one."""
 
@@ -73,162 +68,206 @@ def level_of_step(level: Level, steps: int) -> Level:
     return ApproxDP(epsilon, Fraction(float(level.delta) / most * BELOW))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ChoiceBy(Grouped):
-    """A choice that is made in each group.
+@dataclass(frozen=True)
+class WholeTable:
+    """The grouping of one selection, of all rows."""
 
-    Attributes
-    ----------
-    loss : what the mechanism is best for
-    prior : of the statistic of one group; None is uniform
-    """
+    def scope(self, whole: Scope) -> Scope:
+        """What one selection is about, of what the question is about as a whole."""
+        return whole
 
-    needs_most: ClassVar = True
-
-    loss: str = "zero-one"
-    prior: Any = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        made = self.of_one_group()
-        self.settle(loss=made.loss, prior=made.prior)
-
-    @abstractmethod
-    def made(self, terms: Terms, level: Level) -> Any:
-        """The same question about one group, whose rows come or go."""
-
-    @abstractmethod
-    def grouped(self, source: Source) -> dict[str, Any]:
-        """What a row adds in its group, and the cells of a group, if it has several: arguments of a statement."""
-
-    @property
-    def steps(self) -> int:
-        """How many steps one neighbour makes: rows that come into a group, or go."""
-        return self.rows_each * (1 if self.terms.neighbours == "add-remove" else 2)
-
-    def of_one_group(self) -> Any:
-        """The question about one group, at the level of one step."""
-        return self.made(Terms(rows(at_most=self.most_rows), "add-remove"), level_of_step(self.privacy, self.steps))
-
-    @cached_property
-    def one(self) -> Any:
-        """The same, with the solution of this question."""
-        found = self.of_one_group()
-        found.settle(solution=self.solution)
-        return found
-
-    @property
-    def proved_level(self) -> Level:
-        return level_of_step(self.privacy, self.steps)
-
-    @property
-    def composition(self) -> str:
-        if self.steps == 1:
-            return "one neighbour changes one group, so all groups together keep it"
-        return f"one neighbour makes at most {self.steps} steps in all groups, which together keep {self.privacy}"
-
-    @property
-    def space(self) -> Any:
-        return self.of_one_group().space
-
-    @property
-    def posed(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.of_one_group().posed
-        return found
-
-    def design(self) -> Solution:
-        found: Solution = self.of_one_group().design()
-        return found
-
-    @property
-    def words(self) -> str:
-        asked = str(self.of_one_group().words).removesuffix("?")
-        return f"{asked}{self.kept}, by {named(self.by.names)}?"
+    def composition(self, whole: Scope) -> str:
+        """Why the level of one selection keeps the whole one, where these differ."""
+        return ""
 
     @property
     def public(self) -> dict[str, Any]:
-        return {**self.of_one_group().public, "by": self.by.public}
+        """The grouping as plain data, for the question's."""
+        return {}
 
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        return grouped_statement(
-            source, self.bounded_unit, self.rows_each, self.by, secret=secret, **self.grouped(source)
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The same as ledgers keep it."""
+        return {}
+
+    def placed(self, kept: str) -> tuple[str, str]:
+        """Which rows of a unit take part, in words, for the middle and for the end of a question's sentence."""
+        return kept, ""
+
+    @property
+    def of_one(self) -> str:
+        """What a certificate is about that is not about the whole answer."""
+        return ""
+
+    def statement(self, scores: Scores, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
+        """What the engine will be asked."""
+        return scores.statement(source, unit, rows_each, secret)
+
+    def point(self, scores: Scores, found: Mapping[str, Any]) -> Any:
+        """The private point, from what the engine returned."""
+        return scores.point(found)
+
+    def draw(self, selection: Selection, solution: Solution, point: Any) -> Any:
+        """What is released, as plain data."""
+        return selection.select(solution, point)
+
+    def selected(self, selection: Selection, released: Any) -> list[Any]:
+        """What was selected in every group, of what was released, which may come from a report."""
+        return [released]
+
+    def named(self, names: Sequence[float], rows: Sequence[Sequence[Any]]) -> Any:
+        """The numbers of every selection by what they are called in the answer."""
+        (row,) = rows
+        return dict(zip(names, row, strict=True)) if names else row[0]
+
+    def after(self, selection: Selection, solution: Solution, selected: Sequence[Any], name: str, part: str) -> After:
+        """What all selections say about the truth.
+
+        Parameters
+        ----------
+        selection : Selection
+        solution : Solution
+            Its design.
+        selected : list
+            What was selected, in every group.
+        name : str
+            What a single number is called.
+        part : str
+            Which rows it is about, in words.
+        """
+        (answer,) = selected
+        confidence = selection.confidence(solution, answer)
+        return After(
+            dict(zip(selection.names or (name,), confidence.ends, strict=True)) if confidence.ends else {},
+            given=selection.basis("", part),
+            probability_right=confidence.right,
+            standard_error=confidence.error,
+            rows_within=confidence.rows_within,
+            likely=selection.likely(solution, answer),
         )
 
-    def draw(self, point: Any) -> dict[str, Any]:
-        mechanism = self.solution.mechanism
-        if hasattr(mechanism, "sample_many"):
-            return self.released(mechanism.sample_many(point))
-        return self.released([self.solution.sample(each) for each in point])
+    def heads(self, selection: Selection) -> tuple[str, ...]:
+        """The heads of the columns that say what a number is about."""
+        return (selection.heading,)
+
+
+@dataclass(frozen=True, eq=False)
+class PublicKeys:
+    """The grouping of one selection for each of some public keys, with draws of their own: members as above.
+
+    Attributes
+    ----------
+    keys : Keys
+    """
+
+    keys: Keys
+
+    def scope(self, whole: Scope) -> Scope:
+        """One group, of which one step is a row that comes or goes, at the level of such a step."""
+        return Scope(whole.rows, 1, "add-remove", level_of_step(whole.privacy, whole.steps))
+
+    def composition(self, whole: Scope) -> str:
+        if whole.steps == 1:
+            return "one neighbour changes one group, so all groups together keep it"
+        return f"one neighbour makes at most {whole.steps} steps in all groups, which together keep {whole.privacy}"
 
     @property
-    def average(self) -> float:
-        return float(self.one.average)
-
-    def before(self) -> Before:
-        found: Before = self.one.before()
-        return found
-
-    def compared(self) -> dict[str, dict[str, float]]:
-        found: dict[str, dict[str, float]] = self.one.compared()
-        return found
+    def public(self) -> dict[str, Any]:
+        return {"by": self.keys.public}
 
     @property
-    def proved_of(self) -> str:
+    def identity(self) -> dict[str, Any]:
+        return {"by": {"columns": list(self.keys.names), "keys": self.keys.fingerprint}}
+
+    def placed(self, kept: str) -> tuple[str, str]:
+        return "", f"{kept}, by {named(self.keys.names)}"
+
+    @property
+    def of_one(self) -> str:
         return "each group"
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return tuple(self.one.notes)
+    def statement(self, scores: Scores, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
+        return scores.statement_by(source, unit, rows_each, secret, self.keys)
 
-    def value(self, released: Mapping[str, Any]) -> dict[Any, Any]:
-        return dict(zip(self.by.labels, self.values_of(released), strict=True))
+    def point(self, scores: Scores, found: Mapping[str, Any]) -> Any:
+        return scores.points(found, self.keys)
 
-    def values_of(self, released: Mapping[str, Any]) -> list[Any]:
-        """The answers in the order of the keys."""
-        raise NotImplementedError
+    def draw(self, selection: Selection, solution: Solution, point: Any) -> Any:
+        return selection.select_many(solution, point)
 
-    @property
-    def given(self) -> str:
-        """What the probability that a group's answer is right rests on."""
-        return f"a {prior_name(self.prior)} prior and this answer, of the group where that is least{self.not_in_it}"
+    def selected(self, selection: Selection, released: Any) -> list[Any]:
+        plain = isinstance(released, list) and all(type(answer) is selection.plain for answer in released)
+        if not plain or len(released) != self.keys.size:
+            raise InvalidInput(f"there are {self.keys.size} keys, and as many answers must be released.")
+        return list(released)
 
-    def _listed(self, released: Mapping[str, Any], name: str, kind: type) -> list[Any]:
-        """What was released, which may come from a report."""
-        found = released[name]
-        if not isinstance(found, list) or len(found) != self.by.size or not all(type(x) is kind for x in found):
-            raise InvalidInput(f"there are {self.by.size} keys, and as many answers must be released.")
-        return found
+    def named(self, names: Sequence[float], rows: Sequence[Sequence[Any]]) -> dict[Any, Any]:
+        labels = self.keys.labels
+        if not names:
+            return {label: row[0] for label, row in zip(labels, rows, strict=True)}
+        keys = [label if isinstance(label, tuple) else (label,) for label in labels]
+        return {
+            (*key, name): number
+            for key, row in zip(keys, rows, strict=True)
+            for name, number in zip(names, row, strict=True)
+        }
 
+    def after(self, selection: Selection, solution: Solution, selected: Sequence[Any], name: str, part: str) -> After:
+        confidences = confidences_of(selection, solution, selected)
+        chances = [confidence.right for confidence in confidences]
+        known = [chance for chance in chances if chance is not None]
+        ends = [confidence.ends for confidence in confidences]
+        return After(
+            self.named(selection.names, ends) if any(ends) else {},
+            given=selection.basis(IN_LEAST, part),
+            probability_right=min(known) if len(known) == len(chances) else None,
+            rows_within=confidences[0].rows_within,
+        )
 
-class YesOrNoBy(ChoiceBy):
-    """Yes or no in each group."""
+    def heads(self, selection: Selection) -> tuple[str, ...]:
+        return (*self.keys.names, selection.heading) if selection.names else self.keys.names
 
-    @property
-    def border(self) -> int:
-        """The least integer of which the answer is yes."""
-        return int(self.of_one_group().border)
+    def written(self, names: Sequence[float], numbers: Sequence[Any]) -> list[list[Any]]:
+        """Numbers in the order of `named`, each after its key, as plain data."""
+        keys = [[*key, *name] for key in self.keys.written for name in ([[name] for name in names] or [[]])]
+        return [[*key, number] for key, number in zip(keys, numbers, strict=True)]
 
-    def point(self, found: Mapping[str, Any]) -> Any:
-        return np.clip(found["yes"], self.space.first, self.space.last)
-
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {"yes": [bool(each) for each in drawn]}
-
-    def values_of(self, released: Mapping[str, Any]) -> list[Any]:
-        return self._listed(released, "yes", bool)
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        chances = self._chances(set(self.values_of(released)))
-        return After(probability_right=min(chances.values()), given=self.given)
-
-    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """The keys, and for each the answer and how likely it is right."""
+    def table(self, selection: Selection, solution: Solution, selected: Sequence[Any]) -> pyarrow.Table:
+        """The keys, and for each its numbers, how likely they are right, and the ends of their intervals."""
         import pyarrow
 
-        said = self.values_of(released)
-        chances = self._chances(set(said))
-        found = self.by.table.append_column("value", pyarrow.array(said))
-        return found.append_column("right", pyarrow.array([chances[each] for each in said]))
+        table, rows = self.keys.table, [selection.values(answer) for answer in selected]
+        confidences = confidences_of(selection, solution, selected)
+        for place, after in enumerate([f" {float(name):g}" for name in selection.names] or [""]):
+            table = table.append_column(f"value{after}", pyarrow.array(_plain([row[place] for row in rows])))
+            if selection.states_chance:
+                chances = [confidence.right for confidence in confidences]
+                table = table.append_column("right", pyarrow.array(chances, pyarrow.float64()))
+            for side, column in enumerate(("lower", "upper")) if confidences[0].ends else ():
+                ends = [confidence.ends[place][side] for confidence in confidences]
+                table = table.append_column(f"{column}{after}", pyarrow.array(_plain(ends)))
+        return table
 
-    def _chances(self, said: set[bool]) -> dict[bool, float]:
-        return {each: self.one.after({"yes": each}).probability_right for each in said}
+
+def confidences_of(selection: Selection, solution: Solution, selected: Sequence[Any]) -> list[Confidence]:
+    """What each of many answers says about the truth; of equal answers it is worked out once."""
+    different = {str(answer): answer for answer in selected}
+    known = {name: selection.confidence(solution, answer) for name, answer in different.items()}
+    return [known[str(answer)] for answer in selected]
+
+
+def _plain(column: list[Any]) -> list[Any]:
+    """Whole numbers and truth values as they are; where one is neither, all of them as floats."""
+    return column if all(isinstance(number, int) for number in column) else [float(number) for number in column]
+
+
+Grouping: TypeAlias = WholeTable | PublicKeys
+
+
+def grouping_of(by: Any, whole: Scope) -> Grouping:
+    """The grouping that `by=` asks for; an error unless it is none, or public keys that can be answered at a level."""
+    if by is None:
+        return WholeTable()
+    grouping = PublicKeys(require_keys(by))
+    require_releasable(grouping.scope(whole).privacy)
+    return grouping

@@ -6,68 +6,11 @@ touches is itself a private number, and is released like any other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
-
 from utmost.exact import Number as AnyNumber
-from utmost.exact import show_rational
 from utmost.release.aggregates import clamped as aggregates
 from utmost.release.arguments import Condition, Privacy
-from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import Contribution, Grid, as_range, outside, range_of
-from utmost.release.options import COLUMN, LOWER, UNBIASED, UPPER, WHERE
 from utmost.release.questions.aggregates import OneNumber
-from utmost.release.questions.numbers import Adds, Number
-from utmost.release.questions.question import Asks, Made, asking
-from utmost.release.source import Source, as_column
-from utmost.space.line import Line
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Clamped(Adds, Number):
-    """How many values of a column lie outside a range, and would be cut to it."""
-
-    name = "clamped"
-    summary = "how many values of a column a range cuts off"
-    options: ClassVar = (COLUMN, LOWER, UPPER, WHERE, UNBIASED)
-    parts: ClassVar[tuple[str, ...]] = ("clamped",)
-
-    column: str
-    lower: Any
-    upper: Any
-    where: Where = EVERY_ROW
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settle(column=as_column(self.column))
-
-    @cached_property
-    def steps(self) -> Grid:
-        """The public range of a value."""
-        return as_range(self.lower, self.upper)
-
-    @property
-    def words(self) -> str:
-        ends = f"{show_rational(self.steps.lower)}..{show_rational(self.steps.upper)}"
-        return asking(f"How many values of {self.column} lie outside {ends}", self.where, self.kept, self.told)
-
-    @property
-    def public(self) -> dict[str, Any]:
-        ends = range_of(self.steps)
-        ranges = {"column": self.column, "lower": ends["lower"], "upper": ends["upper"], "where": self.where.text}
-        return {"question": self.name, **ranges, **self.judged_by}
-
-    @property
-    def range_of_row(self) -> tuple[int, int]:
-        return 0, 1
-
-    @property
-    def space(self) -> Line:
-        return self.line(1)
-
-    def contributions(self, source: Source) -> tuple[Contribution, ...]:
-        return (outside(source, self.column, self.steps, self.where.given),)
+from utmost.release.questions.question import Asks, Made
 
 
 class AsksClamped(Asks[Made]):

@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
-
 from utmost.release.aggregates import count as aggregates
 from utmost.release.arguments import Condition, Of, Prior, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
-from utmost.release.options import ANY_CONDITION, BY, OF, UNBIASED
 from utmost.release.questions.aggregates import OneNumber, require_nothing_else
-from utmost.release.questions.numbers import AddsOnes, Number
 from utmost.release.questions.numeric import grouped_by
 from utmost.release.questions.question import Asks, Made
-from utmost.space.line import Line
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Count(AddsOnes, Number):
-    """How many rows, or people with such a row, there are of which a condition is true."""
-
-    name = "count"
-    summary = "how many rows have a condition (an empty one: all rows)"
-    options: ClassVar = (ANY_CONDITION, BY, OF, UNBIASED)
-
-    @property
-    def words(self) -> str:
-        return f"How many {self.of}{self.kept_within} {f'have {self.where}' if self.where else 'are there'}{self.told}?"
-
-    @property
-    def public(self) -> dict[str, Any]:
-        return {"question": self.name, "where": self.where.text, "of": self.of, **self.judged_by}
-
-    @property
-    def space(self) -> Line:
-        return self.line(1)
+from utmost.release.questions.tiered import TieredCount
 
 
 class AsksCount(Asks[Made]):
@@ -99,7 +73,7 @@ class AsksCount(Asks[Made]):
         (True, True)
         """
         if self.terms.unit.tiers and by is None:
-            return self.pose(Count, privacy, where, fresh, of=of, loss=loss, prior=prior, unbiased=unbiased)
+            return self.pose(TieredCount, privacy, where, fresh, of=of, loss=loss, prior=prior, unbiased=unbiased)
         aggregate = aggregates.Count(counted=of)
         if by is None:
             return self.pose(

@@ -13,7 +13,7 @@ from utmost.release.arguments import Condition, Of, Privacy, plain
 from utmost.release.bins import Bins, as_bins, labels_of, public_of
 from utmost.release.cells import as_categories, category_cells, tally_statement
 from utmost.release.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
-from utmost.release.questions.by import IN_ONE_GROUP, MORE_GROUPS
+from utmost.release.questions.aggregates import IN_ONE_GROUP, MORE_GROUPS
 from utmost.release.questions.cell_counts import (
     NOISY_TOTAL,
     TOTAL_NOTE,

@@ -6,94 +6,10 @@ rows out; how many people that touches, or how many rows, is itself a private nu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
-
-from utmost.errors import InvalidInput
-from utmost.exact import as_whole
 from utmost.release.aggregates import left_out as aggregates
 from utmost.release.arguments import Condition, Privacy
-from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import people_with_more
-from utmost.release.options import ANY_CONDITION, UNBIASED, UP_TO
 from utmost.release.questions.aggregates import OneNumber
-from utmost.release.questions.numbers import Number
 from utmost.release.questions.question import Asks, Made
-from utmost.release.source import Source, Statement
-from utmost.release.units import MOST_ROWS, MOST_UNITS, Unit
-from utmost.space.line import Line
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LeftOut(Number):
-    """How many people have more rows with a condition than take part in an answer, or how many rows that leaves out.
-
-    Attributes
-    ----------
-    up_to : of each person so many rows that are left out are counted, at most; None counts people
-    """
-
-    name = "left_out"
-    summary = "how many people have more rows than take part"
-    options: ClassVar = (ANY_CONDITION, UP_TO, UNBIASED)
-
-    where: Where = EVERY_ROW
-    up_to: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.up_to is not None:
-            self.settle(up_to=as_whole(self.up_to, "up_to", 1, MOST_ROWS // (self.terms.unit.at_most or MOST_UNITS)))
-        super().__post_init__()
-        if self.terms.unit.id is None:
-            raise InvalidInput("every row takes part where the unit is a row; rows are left out of people's only.")
-
-    @property
-    def used(self) -> str:
-        return ""  # every row is looked at to see who has more
-
-    @property
-    def drop_notes(self) -> tuple[str, ...]:
-        return beside_groups(self.terms.unit)
-
-    @property
-    def words(self) -> str:
-        unit, having = self.terms.unit, f" with {self.where}" if self.where else ""
-        if unit.truncate == "table":
-            beyond = f"the {unit.rows_each} that are used of each {unit.id}"
-            if self.up_to is not None:
-                return f"How many rows{having} are dropped beyond {beyond}, at most {self.up_to} of each{self.told}?"
-            return f"How many people by {unit.id} have rows{having} that are dropped, beyond {beyond}{self.told}?"
-        if self.up_to is not None:
-            beyond = f"are left out beyond {unit.rows_each} per {unit.id}, at most {self.up_to} of each counted"
-            return f"How many rows{having} {beyond}{self.told}?"
-        rows = f"{unit.rows_each} rows{having}"
-        return f"How many people by {unit.id} have more than {rows}, of which the rest is left out{self.told}?"
-
-    @property
-    def public(self) -> dict[str, Any]:
-        rows = {} if self.up_to is None else {"up_to": self.up_to}
-        return {"question": self.name, "where": self.where.text, **rows, **self.judged_by}
-
-    @property
-    def space(self) -> Line:
-        each, most = self.up_to or 1, self.terms.unit.at_most
-        return Line(None, None, each) if most is None else Line(0, each * most, each)
-
-    @property
-    def least(self) -> int | None:
-        return 0
-
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        return source.statement(
-            people_with_more(source, self.terms.unit, self.where.given, self.name, secret, self.up_to)
-        )
-
-
-def beside_groups(unit: Unit) -> tuple[str, ...]:
-    """That rows which bounds of groups drop are not meant, where there are such bounds."""
-    stated = unit.groups_each is not None or unit.rows_each_group is not None
-    dropped = "what groups_each and rows_each_group drop in answers by keys is not counted here"
-    return (f"{dropped}; only rows beyond {unit.rows_each} of a person are",) if stated else ()
 
 
 class AsksLeftOut(Asks[Made]):

@@ -3,74 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput
-from utmost.privacy import Level
 from utmost.release.arguments import Condition, Prior, Privacy
-from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import Contribution, votes
 from utmost.release.options import BY, CONDITION
-from utmost.release.questions.choices import YesOrNo
-from utmost.release.questions.choices_by import YesOrNoBy
-from utmost.release.questions.numbers import Adds
-from utmost.release.questions.question import Asks, Made, Terms
-from utmost.release.source import Source
-from utmost.space.line import Line
+from utmost.release.questions.choices import Choice
+from utmost.release.questions.decisions import VOTES, RowSum, decision, judged_by, row_sum
+from utmost.release.questions.numbers import prior_text
+from utmost.release.questions.question import Asks, Made
+from utmost.release.questions.selection import Selection
+from utmost.release.questions.tiered import TieredSum
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Majority(YesOrNo, Adds):
-    """Whether a condition is true of more rows than it is false of."""
+class Majority(Choice):
+    """Whether a condition is true of more rows than it is false of.
+
+    Attributes
+    ----------
+    loss : "zero-one"
+    prior : array or None
+        A probability for each difference, yes less no, in increasing order; None is uniform.
+    """
 
     name = "majority"
     summary = "whether more rows have a condition than not"
     options: ClassVar = (CONDITION, BY)
-    parts: ClassVar[tuple[str, ...]] = ("yes",)
+    takes_tiers: ClassVar = True
 
-    where: Where = EVERY_ROW
+    loss: str = "zero-one"
+    prior: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.settle(**judged_by(self.scores, self.loss, self.prior, self.privacy))
         if not self.where:
             raise InvalidInput("a majority needs a condition that rows agree with or not, such as \"answer = 'yes'\".")
 
     @property
     def words(self) -> str:
-        return f"Do more rows{self.kept_within} have {self.where} than not?"
+        middle, end = self.grouping.placed(self.kept)
+        return f"Do more rows{middle and f'{middle},'} have {self.where} than not{end}?"
 
     @property
     def public(self) -> dict[str, Any]:
-        return {"question": self.name, "where": self.where.text, **self.judged_by}
+        judged = {"loss": self.loss, "prior": prior_text(self.prior)}
+        return {"question": self.name, "where": self.where.text, **judged, **self.grouping.public}
 
-    @property
-    def range_of_row(self) -> tuple[int, int]:
-        return -1, 1
+    @cached_property
+    def scores(self) -> RowSum | TieredSum:
+        return row_sum(VOTES, self.where, self.scope, self.terms.unit)
 
-    @property
-    def space(self) -> Line:
-        return self.line(1 if self.terms.neighbours == "add-remove" else 2)
-
-    @property
-    def border(self) -> int:
-        return 1
-
-    def contributions(self, source: Source) -> tuple[Contribution, ...]:
-        return (votes(source, self.where.given),)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MajorityBy(YesOrNoBy):
-    """Whether a condition is true of more rows of a group than it is false of."""
-
-    name = "majority"
-    summary = "whether more rows of each group have a condition than not"
-
-    def made(self, terms: Terms, level: Level) -> Majority:
-        return Majority(terms=terms, privacy=level, where=self.where, loss=self.loss, prior=self.prior)
-
-    def grouped(self, source: Source) -> dict[str, Any]:
-        return {"contributions": {"yes": votes(source, self.where.given)}}
+    @cached_property
+    def selection(self) -> Selection:
+        return decision(self.scores, 1, self.scope.privacy, self.prior)
 
 
 class AsksMajority(Asks[Made]):
@@ -118,6 +106,4 @@ class AsksMajority(Asks[Made]):
         >>> s.majority("agrees = 'yes'", privacy=5).value
         True
         """
-        if by is None:
-            return self.pose(Majority, privacy, where, fresh, loss=loss, prior=prior)
-        return self.pose(MajorityBy, privacy, where, fresh, by=by, loss=loss, prior=prior)
+        return self.pose(Majority, privacy, where, fresh, by=by, loss=loss, prior=prior)

@@ -7,60 +7,16 @@ lower + W R / (R + Q). A sum and a count instead would pay for the row twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 from utmost.exact import Number
-from utmost.release.accuracy import CONFIDENCE, After
 from utmost.release.aggregates import mean as aggregates
 from utmost.release.aggregates.clamping import ClampedColumn
 from utmost.release.arguments import Condition, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
-from utmost.release.options import BY, COLUMN, EXPECTED_ROWS, GRID, LOWER, MIN_ROWS, UPPER, WHERE
-from utmost.release.questions.numbers import Parts
 from utmost.release.questions.numeric import AsksRatios
-from utmost.release.questions.of_column import AddsDistances
-from utmost.release.questions.question import Made, asking
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Mean(AddsDistances, Parts):
-    """The mean of a column clamped to a range."""
-
-    name = "mean"
-    summary = "the mean of a column"
-    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY, EXPECTED_ROWS, MIN_ROWS)
-
-    @property
-    def words(self) -> str:
-        return asking(f"What is the mean of {self.column}, {self.cut}", self.where, self.kept)
-
-    @property
-    def public(self) -> dict[str, Any]:
-        return {"question": self.name, **self.asked_of, **self.judged_by}
-
-    def value(self, released: Mapping[str, Any]) -> float:
-        return self._placed(_share(released[self.names[0]], released[self.names[1]]))
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        from utmost.design.noise.mean import mean_interval
-
-        ends = mean_interval(self.solution.mechanism, released[self.names[0]], released[self.names[1]], CONFIDENCE)
-        low, high = self._placed(Fraction(ends[0]), -self.off), self._placed(Fraction(ends[1]), self.off)
-        above, below = released[self.names[0]], released[self.names[1]]
-        share = float(_share(above, below)) if above + below > 0 else 0.0
-        return After({self.name: (low, high)}, given=self.by_law, **self.rows_found(above + below, share))
-
-    @property
-    def proved_of(self) -> str:
-        return "the two sums it is made of"
-
-    def _placed(self, share: Fraction, more: Fraction = Fraction(0)) -> float:
-        lower, upper = self.steps.lower, self.steps.upper
-        return float(min(max(lower + (upper - lower) * share + more, lower), upper))
+from utmost.release.questions.question import Made
 
 
 class AsksMean(AsksRatios[Made]):
@@ -137,10 +93,3 @@ class AsksMean(AsksRatios[Made]):
         whole = self.is_whole(column)
         values = ClampedColumn(column=column, lower=lower, upper=upper, grid=grid, whole=whole)
         return self.pose_ratio(aggregates.Mean(values=values), privacy, where, loss, by, expected_rows, min_rows, fresh)
-
-
-def _share(above: int, below: int) -> Fraction:
-    """Where in its range the mean lies: the middle where nobody seems to have a value."""
-    if above + below <= 0:
-        return Fraction(1, 2)
-    return min(max(Fraction(above, above + below), Fraction(0)), Fraction(1))

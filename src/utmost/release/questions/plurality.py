@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from utmost.errors import InvalidInput
 from utmost.release.arguments import Condition, Of, Privacy, TallyPrior, tally_prior, tally_prior_text
-from utmost.release.bins import as_bins, public_of
-from utmost.release.cells import as_categories, category_cells, tally_statement
-from utmost.release.conditions import EVERY_ROW, Where
+from utmost.release.bins import as_bins, labels_of, public_of
+from utmost.release.cells import Cells, as_categories, category_cells
 from utmost.release.options import CHOICES, COLUMN, OF, WHERE
-from utmost.release.questions.choices import Candidate
+from utmost.release.questions.choices import Choice
+from utmost.release.questions.named_candidates import NamedCandidate, Tally
 from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
-from utmost.release.source import Source, Statement, as_column
+from utmost.release.source import Source, as_column
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -22,47 +23,77 @@ LOSSES = ("zero-one", "shortfall")
 MOST_CANDIDATES = 100
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Plurality(Candidate):
-    """Which candidate most rows name; other values do not vote."""
-
-    name = "plurality"
-    summary = "which category is most frequent"
-    options: ClassVar = (COLUMN, CHOICES, WHERE, OF)
-    by_one_row: ClassVar = True
-
-    where: Where = EVERY_ROW
-    of: Of = "rows"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        column = as_column(self.column)
-        named = as_bins(self.candidates) or tuple(as_categories(column, self.candidates))
-        if not 2 <= len(named) <= MOST_CANDIDATES:
-            raise InvalidInput(
-                f"there are {len(named)} candidates; give 2 to {MOST_CANDIDATES}, such as those that may well win."
-            )
-        self.settle(column=column, candidates=named, of=as_of(self.of, self.terms.unit))
-        self.settle(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.space))
-
-    @property
-    def words(self) -> str:
-        return asking(f"Which {self.column} is most frequent", self.where, self.kept)
-
-    @property
-    def public(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"column": self.column, "candidates": public_of(self.candidates)}
-        asked |= {"where": self.where.text, "of": self.of}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": tally_prior_text(self.prior)}
+class Winner(NamedCandidate):
+    """The candidate with the most rows; of several, the first."""
 
     def design(self) -> Solution:
         from utmost.design.rainbow import best_winner
 
         return best_winner(self.space, self.privacy, cast(Any, self.loss), self.prior)
 
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        cells = category_cells(source, {self.column: self.candidates}, other=False)
-        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plurality(Choice):
+    """Which candidate most rows name; other values do not vote.
+
+    Attributes
+    ----------
+    column : str
+        Whose values are tallied.
+    candidates : Bins or tuple
+        What may be named, in the order that breaks ties.
+    of : "rows" or "people"
+        Whose votes count.
+    loss : "zero-one" or "shortfall"
+        What the mechanism is best for.
+    prior : dict or None
+        The probability of each tally; None is uniform.
+    """
+
+    name = "plurality"
+    summary = "which category is most frequent"
+    options: ClassVar = (COLUMN, CHOICES, WHERE, OF)
+    by_one_row: ClassVar = True
+
+    column: str
+    candidates: Any
+    of: Of = "rows"
+    loss: str = "zero-one"
+    prior: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        column = as_column(self.column)
+        candidates = as_bins(self.candidates) or tuple(as_categories(column, self.candidates))
+        if not 2 <= len(candidates) <= MOST_CANDIDATES:
+            raise InvalidInput(
+                f"there are {len(candidates)} candidates; give 2 to {MOST_CANDIDATES}, such as those that may well win."
+            )
+        self.settle(column=column, candidates=candidates, of=as_of(self.of, self.terms.unit))
+        self.settle(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
+
+    @property
+    def words(self) -> str:
+        return asking(f"Which {self.column} is most frequent", self.where, *self.grouping.placed(self.kept))
+
+    @property
+    def public(self) -> dict[str, Any]:
+        asked: dict[str, Any] = {"column": self.column, "candidates": public_of(self.candidates)}
+        asked |= {"where": self.where.text, "of": self.of}
+        judged = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
+        return {"question": self.name, **asked, **judged, **self.grouping.public}
+
+    @cached_property
+    def scores(self) -> Tally:
+        return Tally(self._cells, self.scope.tallies(len(self.candidates)), self.where)
+
+    def _cells(self, source: Source) -> Cells:
+        return category_cells(source, {self.column: self.candidates}, other=False)
+
+    @cached_property
+    def selection(self) -> Winner:
+        labels = labels_of(self.candidates)
+        return Winner(self.scores.space, labels, self.scope.privacy, self.loss, self.prior)
 
 
 class AsksPlurality(Asks[Made]):

@@ -12,30 +12,23 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-import numpy as np
-
 from utmost.errors import InvalidInput
 from utmost.exact import Number
-from utmost.privacy import Level
-from utmost.release.accuracy import CONFIDENCE, After
+from utmost.release.accuracy import CONFIDENCE
 from utmost.release.arguments import Condition, Of, Privacy, TallyPrior, listed, tally_prior, tally_prior_text
 from utmost.release.candidates import as_candidates as listed_candidates
-from utmost.release.cells import range_cells, tally_statement
-from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import ones
+from utmost.release.cells import Cells, range_cells
 from utmost.release.keys import MOST_CELLS
 from utmost.release.options import BY, CANDIDATES, COLUMN, GRID, LOWER, OF, SHARE, UPPER, WHERE
-from utmost.release.questions.choices import Candidate
-from utmost.release.questions.choices_by import ChoiceBy
+from utmost.release.questions.choices import Choice
+from utmost.release.questions.named_candidates import NamedCandidate, Tally
 from utmost.release.questions.quantiles import MOST_CANDIDATES, Quantiles, as_candidates, as_share
-from utmost.release.questions.question import Asks, Made, Terms, as_loss, as_of, asking
-from utmost.release.questions.ranked import Ranked, RankedBy
-from utmost.release.source import Source, Statement, as_column
+from utmost.release.questions.question import Asks, Made, Question, as_loss, as_of, asking
+from utmost.release.questions.ranked import Ranked
+from utmost.release.questions.selection import Confidence
+from utmost.release.source import Source, as_column
 
 if TYPE_CHECKING:
-    import pyarrow
-
-    from utmost.design.rainbow.candidates import ChoiceFacts
     from utmost.solution import Solution
 
 LOSSES = ("absolute", "zero-one", "rank")
@@ -45,9 +38,62 @@ NOTHING_RULED_OUT = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class NamedQuantile(NamedCandidate):
+    """The candidate that is a quantile of values, each rounded to the nearest candidate.
+
+    Attributes
+    ----------
+    q : Fraction
+        The share of the quantile.
+    """
+
+    q: Fraction
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {**super().posed, "q": str(self.q), "candidates": list(self.labels)}
+
+    def design(self) -> Solution:
+        from utmost.design.rainbow import best_quantile
+
+        return best_quantile(self.space, self.q, self.labels, self.privacy, cast(Any, self.loss), self.prior)
+
+    def confidence(self, solution: Solution, selected: int) -> Confidence:
+        ends = self._between(self.facts(solution).sure(selected, CONFIDENCE))
+        return replace(super().confidence(solution, selected), ends=(ends,))
+
+    def likely(self, solution: Solution, selected: int) -> tuple[Any, Any]:
+        return self._between(self.facts(solution).interval(selected))
+
+    def _between(self, places: tuple[int, int]) -> tuple[Any, Any]:
+        return listed_candidates(self.labels).between(*places, whole=False)
+
+    def notes(self, solution: Solution) -> tuple[str, ...]:
+        facts, last = self.facts(solution), len(self.labels) - 1
+        nothing = all(facts.sure(place, CONFIDENCE) == (0, last) for place in range(last + 1))
+        return (NOTHING_RULED_OUT,) if nothing else ()
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Quantile(Candidate):
-    """Which candidate is the q-quantile of a column, its values rounded to the nearest candidate."""
+class Quantile(Choice):
+    """Which candidate is the q-quantile of a column, its values rounded to the nearest candidate.
+
+    Attributes
+    ----------
+    column : str
+        Whose quantile.
+    q : Fraction
+        The share of rows at or below it.
+    candidates : tuple of numbers
+        What may be named, in increasing order.
+    of : "rows" or "people"
+        Whose values count.
+    loss : "absolute", "zero-one" or "rank"
+        What the mechanism is best for.
+    prior : dict or None
+        The probability of each tally; None is uniform.
+    """
 
     name = "quantile"
     summary = "the median or another quantile of a column"
@@ -63,16 +109,23 @@ class Quantile(Candidate):
         ),
     )
 
+    column: str
     q: Any
-    loss: str = "absolute"
-    where: Where = EVERY_ROW
+    candidates: Any
     of: Of = "rows"
+    loss: str = "absolute"
+    prior: Any = None
 
     def __post_init__(self) -> None:
+        self.settle(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
         super().__post_init__()
         self.settle(column=as_column(self.column), q=as_share(self.q), candidates=as_candidates(self.candidates))
-        self.settle(of=as_of(self.of, self.terms.unit), loss=as_loss(self.loss, LOSSES))
-        self.settle(prior=tally_prior(self.prior, self.space))
+        self.settle(loss=as_loss(self.loss, LOSSES), prior=tally_prior(self.prior, self.scores.space))
+        if self.by is not None and self.by.size * len(self.candidates) > MOST_CELLS:
+            raise InvalidInput(
+                f"{self.by.size:,} keys with {len(self.candidates):,} candidates each are more than {MOST_CELLS:,} "
+                "cells, the most that are counted at once; list fewer keys, or fewer candidates."
+            )
 
     @property
     def cut(self) -> str:
@@ -85,146 +138,32 @@ class Quantile(Candidate):
     @property
     def words(self) -> str:
         what = "median" if self.q == Fraction(1, 2) else f"{self.q} quantile"
-        return asking(f"What is the {what} of {self.column}, {self.cut}", self.where, self.kept)
+        words = f"What is the {what} of {self.column}, {self.cut}"
+        return asking(words, self.where, *self.grouping.placed(self.kept))
 
     @property
     def public(self) -> dict[str, Any]:
         asked: dict[str, Any] = {"column": self.column, "q": str(self.q)}
         asked |= {"candidates": list(self.candidates), "where": self.where.text, "of": self.of}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": tally_prior_text(self.prior)}
-
-    @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "q": str(self.q), "candidates": list(self.candidates)}
-
-    def design(self) -> Solution:
-        from utmost.design.rainbow import best_quantile
-
-        return best_quantile(self.space, self.q, self.candidates, self.privacy, cast(Any, self.loss), self.prior)
-
-    def after(self, released: Any) -> After:
-        from utmost.design.rainbow import choice_facts
-
-        facts, place = choice_facts(self.solution), released["place"]
-        ends = {self.name: self._between(facts.sure(place, CONFIDENCE))}
-        return replace(super().after(released), intervals=ends, likely=self._between(facts.interval(place)))
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return super().notes + ((NOTHING_RULED_OUT,) if self._says_nothing else ())
-
-    @property
-    def _says_nothing(self) -> bool:
-        """Whether any candidate may be the quantile, whichever is named."""
-        from utmost.design.rainbow import choice_facts
-
-        last = len(self.candidates) - 1
-        facts = choice_facts(self.solution)
-        return all(facts.sure(place, CONFIDENCE) == (0, last) for place in range(last + 1))
-
-    def _between(self, places: tuple[int, int]) -> tuple[Any, Any]:
-        return listed_candidates(self.candidates).between(*places, whole=False)
-
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        cells = range_cells(source, self.column, [float(x) for x in self.candidates])
-        return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class QuantileBy(ChoiceBy):
-    """Which candidate is the q-quantile of a column in each group."""
-
-    name = "quantile"
-    summary = "the median or another quantile of a column in each group"
-    by_one_row: ClassVar = True
-
-    column: str
-    q: Any
-    candidates: Any
-    loss: str = "absolute"
-    of: Of = "rows"
-
-    def __post_init__(self) -> None:
-        self.settle(of=as_of(self.of, self.terms.unit))
-        super().__post_init__()
-        made = self.of_one_group()
-        self.settle(column=made.column, q=made.q, candidates=made.candidates)
-        if self.by.size * len(self.candidates) > MOST_CELLS:
-            raise InvalidInput(
-                f"{self.by.size:,} keys with {len(self.candidates):,} candidates each are more than {MOST_CELLS:,} "
-                "cells, the most that are counted at once; list fewer keys, or fewer candidates."
-            )
-
-    def made(self, terms: Terms, level: Level) -> Quantile:
-        asked = {"column": self.column, "q": self.q, "candidates": self.candidates, "where": self.where}
-        return Quantile(terms=terms, privacy=level, loss=self.loss, prior=self.prior, **asked)
-
-    @property
-    def cut(self) -> str:
-        return str(self.of_one_group().cut)
-
-    @property
-    def public(self) -> dict[str, Any]:
-        return {**super().public, "of": self.of}
-
-    @property
-    def one_row_words(self) -> str:
-        return "of one row of each person chosen at random"
-
-    def grouped(self, source: Source) -> dict[str, Any]:
-        cells = range_cells(source, self.column, [float(x) for x in self.candidates])
-        return {"contributions": {"rows": ones(source, self.where.given)}, "within": cells}
-
-    def point(self, found: Mapping[str, Any]) -> Any:
-        return np.clip(found["rows"], 0, self.most_rows).reshape(self.by.size, len(self.candidates))
-
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {"place": [int(each) for each in drawn]}
-
-    def values_of(self, released: Mapping[str, Any]) -> list[Any]:
-        return [self.candidates[place] for place in self._places(released)]
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        chances = [self._right[place] for place in set(self._places(released))]
-        known = [chance for chance in chances if chance is not None]
-        least = min(known) if len(known) == len(chances) else None
-        ends = dict(zip(self.by.labels, self._ends(self._places(released)), strict=True))
-        return After(ends, probability_right=least, given=self.given, rows_within=self._facts.within(CONFIDENCE))
-
-    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """The keys, and for each the answer, how likely it is right (null where that is not known) and its interval."""
-        import pyarrow
-
-        places = self._places(released)
-        lower, upper = zip(*self._ends(places), strict=True)
-        found = self.by.table.append_column("value", pyarrow.array([self.candidates[place] for place in places]))
-        right = pyarrow.array([self._right[place] for place in places], pyarrow.float64())
-        for name, column in (("right", right), ("lower", pyarrow.array(lower)), ("upper", pyarrow.array(upper))):
-            found = found.append_column(name, column)
-        return found
-
-    def _ends(self, places: list[int]) -> list[tuple[Any, Any]]:
-        """For each group, between which candidates its quantile lies, for every table."""
-        grid = listed_candidates(self.candidates)
-        return [grid.between(*self._facts.sure(place, CONFIDENCE), whole=False) for place in places]
-
-    @property
-    def _facts(self) -> ChoiceFacts:
-        from utmost.design.rainbow import choice_facts
-
-        return choice_facts(self.solution)
+        judged = {"loss": self.loss, "prior": tally_prior_text(self.prior)}
+        return {"question": self.name, **asked, **judged, **self.grouping.public}
 
     @cached_property
-    def _right(self) -> list[float | None]:
-        """For each candidate, how likely it is right if it is named; None where that is not known."""
-        found = (self._facts.right(place) for place in range(len(self.candidates)))
-        return [None if chance is None else chance.value for chance in found]
+    def scores(self) -> Tally:
+        return Tally(self._cells, self.scope.tallies(len(self.candidates)), self.where)
 
-    def _places(self, released: Mapping[str, Any]) -> list[int]:
-        found = self._listed(released, "place", int)
-        if not all(0 <= place < len(self.candidates) for place in found):
-            raise InvalidInput(f"a released place is none of the {len(self.candidates)} candidates.")
-        return found
+    def _cells(self, source: Source) -> Cells:
+        return range_cells(source, self.column, [float(x) for x in self.candidates])
+
+    @cached_property
+    def selection(self) -> NamedQuantile:
+        level = self.scope.privacy
+        return NamedQuantile(self.scores.space, self.candidates, level, self.loss, self.prior, self.q)
+
+
+def form_of_quantile(public: Mapping[str, Any]) -> type[Question]:
+    """How a quantile was asked, by its public JSON: among candidates, several off noisy counts, or by ranks."""
+    return Ranked if "one" in public else Quantiles if "shares" in public else Quantile
 
 
 class AsksQuantile(Asks[Made]):
@@ -342,8 +281,9 @@ class AsksQuantile(Asks[Made]):
             "of": of,
             "loss": loss,
             "prior": prior,
+            "by": by,
         }
-        return self.ask(Quantile(**asked) if by is None else QuantileBy(by=by, **asked), fresh)
+        return self.ask(Quantile(**asked), fresh)
 
     def _ranked(
         self,
@@ -377,9 +317,10 @@ class AsksQuantile(Asks[Made]):
             "one": one,
             "where": self.where(where),
             "of": of,
+            "by": by,
             **bounds,
         }
-        return self.ask(Ranked(**given) if by is None else RankedBy(by=by, **given), fresh)
+        return self.ask(Ranked(**given), fresh)
 
     def _several(
         self,

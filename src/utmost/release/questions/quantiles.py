@@ -13,11 +13,12 @@ most. The candidates for which neither is seen hold the quantile with 95 %, for 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,11 +31,11 @@ from utmost.release.arguments import Of, listed, plain
 from utmost.release.candidates import as_candidates as listed_candidates
 from utmost.release.cells import range_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.questions.nested import Nested, increasing
-from utmost.release.questions.numbers import noise_alternatives
-from utmost.release.questions.question import as_loss, as_of, asking
+from utmost.release.questions.nested import increasing
+from utmost.release.questions.numbers import noise_alternatives, reaches_an_end
+from utmost.release.questions.question import Question, as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
-from utmost.space.integers import Strategy
+from utmost.space.integers import Lattice, Strategy
 
 if TYPE_CHECKING:
     from utmost.solution import Solution
@@ -48,8 +49,24 @@ HOLDS = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Quantiles(Nested):
-    """Which candidates are the quantiles of a column, its values rounded to the nearest candidate."""
+class Quantiles(Question):
+    """Which candidates are the quantiles of a column, its values rounded to the nearest candidate.
+
+    Attributes
+    ----------
+    column : str
+        Whose quantiles.
+    shares : tuple of Fraction
+        Which quantiles.
+    candidates : tuple of numbers
+        What may be named, in increasing order.
+    where : Where
+        Which rows take part.
+    of : "rows" or "people"
+        Whose values count.
+    loss : "absolute"
+        What the released counts are best for.
+    """
 
     name = "quantile"
     summary = "several quantiles of a column from one release"
@@ -61,16 +78,13 @@ class Quantiles(Nested):
     candidates: Any
     where: Where = EVERY_ROW
     of: Of = "rows"
+    loss: str = "absolute"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.settle(column=as_column(self.column), shares=as_shares(self.shares))
         self.settle(candidates=as_candidates(self.candidates))
         self.settle(loss=as_loss(self.loss, ("absolute",)), of=as_of(self.of, self.terms.unit))
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        return tuple(f"<= {candidate}" for candidate in self.candidates)
 
     @property
     def one_row_words(self) -> str:
@@ -93,38 +107,62 @@ class Quantiles(Nested):
         return ("quantile",)
 
     @property
-    def space(self) -> Any:
-        found = self.solution.problem.space
-        return found if isinstance(found, Strategy) and found.cells == self.between else self.between
+    def cells(self) -> Lattice:
+        """Where the numbers of rows nearest to each candidate lie: disjoint."""
+        return self.counts_of(len(self.candidates), self.terms.moves)
+
+    @property
+    def space(self) -> Lattice | Strategy:
+        """The cells, or weighted sums of them, as the solution's."""
+        space, cells = self.solution.problem.space, self.cells  # from a report, it may be anything
+        return space if isinstance(space, Strategy) and space.cells == cells else cells
+
+    @property
+    def summed(self) -> bool:
+        """Whether weighted sums of cells are released, of which counts are least squares estimates."""
+        return isinstance(self.space, Strategy)
 
     def design(self) -> Solution:
         from utmost.design.noise.sums import sum_losses
         from utmost.design.noise.vectors import best_vector
         from utmost.design.workload.strategies import best_strategy, count_losses
 
-        cells = best_vector(self.between, self.privacy, self.loss, True)
-        better = best_strategy(self.between, self.privacy, self.loss)
+        cells = best_vector(self.cells, self.privacy, self.loss, True)
+        better = best_strategy(self.cells, self.privacy, self.loss)
         if better is None or better.value > sum_losses(cells.mechanism.noise, ("squared",))["squared"]:
             return cells
         least = sum_losses(cells.mechanism.noise, (self.loss,))[self.loss]
         return better if count_losses(better)[self.loss] < least else cells
 
-    def sketch(self) -> Solution | None:
-        return None
-
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = range_cells(source, self.column, [float(x) for x in self.candidates])
         return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
 
-    def value(self, released: Mapping[str, Any]) -> dict[float, Any]:
-        return {float(q): self.candidates[self._place(released, q)] for q in self.shares}
+    def point(self, found: Mapping[str, int]) -> tuple[int, ...]:
+        space = self.space
+        cells = self.cells.clamp([found[f"c{i}"] for i in range(len(self.candidates))])
+        return tuple((space.matrix @ np.array(cells)).tolist()) if isinstance(space, Strategy) else cells
 
-    def after(self, released: Mapping[str, Any]) -> After:
-        found = {}
-        for i, q in enumerate(self.shares):
-            low, high = self._between(released, i, q)
-            found[float(q)] = listed_candidates(self.candidates).between(low, high, whole=False)
-        return After(found, given=BY_LAW + self.not_in_it)
+    def released(self, drawn: Any) -> dict[str, Any]:
+        label = "sum" if self.summed else "cell"
+        return {f"{label} {i + 1}": int(x) for i, x in enumerate(drawn)}
+
+    def require_released(self, released: Mapping[str, Any]) -> None:
+        if not all(type(value) is int for value in released.values()):
+            raise InvalidInput("what is released are whole numbers.")
+
+    def value(self, released: Mapping[str, Any]) -> dict[float, Any]:
+        sums = self._running(released)
+        return {float(q): self.candidates[_place(sums, q)] for q in self.shares}
+
+    def off_by_more(self, error: Fraction) -> float:
+        from utmost.design.noise.sums import sum_losses
+        from utmost.design.workload.strategies import off_by_more
+
+        if self.summed:
+            return off_by_more(self.solution, float(error))
+        loss = f"within {error // 1}"
+        return sum_losses(self.solution.mechanism.noise, (loss,))[loss]
 
     def before(self) -> Before:
         sizes = np.array([self._errors(q)[0] for q in self.shares])
@@ -134,8 +172,29 @@ class Quantiles(Nested):
     def average(self) -> float:
         return self.accuracy.average or 0.0
 
+    def after(self, released: Mapping[str, Any]) -> After:
+        """For each quantile the first and the last candidate that may be it: those of which nothing else is seen."""
+        sums, grid = self._running(released), listed_candidates(self.candidates)
+        ends = {}
+        for q, half in zip(self.shares, self._halves, strict=True):
+            over = np.array([float(count - q * sums[-1]) for count in sums])
+            possible = over >= -half
+            possible[1:] &= over[:-1] <= half[:-1]
+            possible[_place(sums, q)] = True
+            places = np.flatnonzero(possible)
+            ends[float(q)] = grid.between(int(places[0]), int(places[-1]), whole=False)
+        return After(ends, given=BY_LAW + self.not_in_it)
+
+    def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
+        space = self.space
+        if isinstance(space, Strategy):  # values are compared with a number of rows: may say so of any table
+            return any(high >= self.stated_rows for _, high in after.intervals.values())
+        half = self.solution.mechanism.noise.half_width(CONFIDENCE)
+        return reaches_an_end([[number] for number in released.values()], half, space)
+
     def compared(self) -> dict[str, dict[str, float]]:
-        others = noise_alternatives(self.nested, self.privacy, ("absolute",))
+        nested = replace(self.cells, moves="one-way")  # a row moves some of the running counts, all in one direction
+        others = noise_alternatives(nested, self.privacy, ("absolute",))
         return {"Utmost": {"rank": self.average}, **{name: {"rank": by["absolute"]} for name, by in others.items()}}
 
     @property
@@ -148,25 +207,16 @@ class Quantiles(Nested):
 
     def _running(self, released: Mapping[str, Any]) -> list[int]:
         """The rows at or below each candidate, by the noisy numbers."""
+        from utmost.mechanism.strategies import running_counts
+
+        space = self.space
         whole = all(type(x) is int for x in released.values())
-        if not whole or len(released) != self.space.dimension:
-            raise InvalidInput(f"{self.space.dimension} whole numbers must be released.")
-        return list(self.noisy(released).values())
-
-    def _place(self, released: Mapping[str, Any], q: Fraction) -> int:
-        sums = increasing(self._running(released))
-        return next((i for i, count in enumerate(sums) if count >= q * sums[-1]), len(sums) - 1)
-
-    def _between(self, released: Mapping[str, Any], number: int, q: Fraction) -> tuple[int, int]:
-        """The first and the last candidate that may be the quantile: those of which nothing else is seen."""
-        sums = self._running(released)
-        over = np.array([float(count - q * sums[-1]) for count in sums])
-        half = self._halves[number]
-        possible = over >= -half
-        possible[1:] &= over[:-1] <= half[:-1]
-        possible[self._place(released, q)] = True
-        places = np.flatnonzero(possible)
-        return int(places[0]), int(places[-1])
+        if not whole or len(released) != space.dimension:
+            raise InvalidInput(f"{space.dimension} whole numbers must be released.")
+        if isinstance(space, Strategy):
+            estimates = running_counts(space, [released[f"sum {i + 1}"] for i in range(space.dimension)])
+            return [math.floor(count + Fraction(1, 2)) for count in estimates]
+        return list(accumulate(released[f"cell {i + 1}"] for i in range(space.dimension)))
 
     def _errors(self, q: Fraction) -> tuple[Floats, Floats]:
         """For every candidate, how large the error of F - q n is on average, and within which ±h it is with 95 %."""
@@ -188,6 +238,12 @@ class Quantiles(Nested):
     @cached_property
     def _halves(self) -> list[Floats]:
         return [self._errors(q)[1] for q in self.shares]
+
+
+def _place(running: Sequence[int], q: Fraction) -> int:
+    """The place of a quantile, of noisy running counts that are made to increase."""
+    sums = increasing(running)
+    return next((i for i, count in enumerate(sums) if count >= q * sums[-1]), len(sums) - 1)
 
 
 def as_shares(shares: Any) -> tuple[Fraction, ...]:

@@ -156,7 +156,7 @@ class Question(ABC):
         """Whether somebody chose the step that values are rounded to."""
         return False
 
-    def require_expected_rows(self) -> None:
+    def require_expected_rows(self) -> None:  # noqa: B027 - most errors do not depend on the number of rows
         """Refuse a target for an error that depends on how many rows there are, where nobody says how many."""
 
     @property
@@ -494,14 +494,6 @@ def as_of(of: Any, unit: Unit) -> Of:
     return "rows" if of == "rows" else "people"
 
 
-def of_tiers(kind: Any, terms: Terms) -> Any:
-    """How a question is asked of these rows: as it is, or as one about several tiers."""
-    from utmost.release.questions import TIERED
-
-    found = TIERED.get(kind.name) if terms.unit.tiers else None
-    return found if found is not None and issubclass(found, kind) else kind
-
-
 def asking(words: str, where: Where, kept: str = "", told: str = "") -> str:
     """A question in words, about all rows or those of which a condition is true; at the end, how it is answered."""
     return f"{words}{kept}, where {where}{told}?" if where else f"{words}{kept}{told}?"
@@ -697,8 +689,7 @@ class Asks(ABC, Generic[Made]):
 
     def pose(self, kind: Any, privacy: Any, where: Any, fresh: bool, **given: Any) -> Made:
         """Ask a question of this kind about the rows of a condition, with all else that it was given."""
-        asked = of_tiers(kind, self.terms)
-        return self.ask(asked(terms=self.terms, privacy=self.level(privacy), where=self.where(where), **given), fresh)
+        return self.ask(kind(terms=self.terms, privacy=self.level(privacy), where=self.where(where), **given), fresh)
 
 
 def with_own_errors(method: Callable[..., Any], say: Callable[..., str]) -> Callable[..., Any]:

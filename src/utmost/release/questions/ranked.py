@@ -9,35 +9,30 @@ A table (or group) without rows has no quantile: an answer is drawn all the same
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from utmost.errors import InvalidInput
-from utmost.release.accuracy import BY_LAW, After, Before
+from utmost.exact.arrays import Floats
+from utmost.privacy import Level
+from utmost.release.accuracy import BY_LAW, Before
 from utmost.release.arguments import Of
 from utmost.release.candidates import Candidates, as_candidates, as_range_of_candidates
-from utmost.release.cells import tally_groups
-from utmost.release.conditions import EVERY_ROW, Where
-from utmost.release.contributions import ones
-from utmost.release.groups import grouped_statement
-from utmost.release.keys import MOST_CELLS, named
+from utmost.release.cells import Cells
+from utmost.release.keys import MOST_CELLS
 from utmost.release.options import Option
-from utmost.release.questions.by import Grouped
-from utmost.release.questions.choices_by import level_of_step
-from utmost.release.questions.question import Question, Terms, as_of, asking
-from utmost.release.source import Source, Statement, as_column
-from utmost.release.units import Unit
+from utmost.release.questions.choices import Choice
+from utmost.release.questions.named_candidates import LongTally
+from utmost.release.questions.quantiles import as_shares
+from utmost.release.questions.question import as_of, asking
+from utmost.release.questions.selection import Confidence, Selection
+from utmost.release.source import Source, as_column
 from utmost.space.integers import Tables, Tallies
 
 if TYPE_CHECKING:
-    import pyarrow
-
-    from utmost.privacy import Level
     from utmost.solution import Solution
 
 MOST_TREES = 10**6
@@ -57,23 +52,154 @@ HOW = {
 EMPTY = "if no row has a value there is no quantile, and the answer means nothing"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Ranked(Question):
-    """Quantiles among the candidates between two bounds.
+@dataclass(frozen=True, eq=False)
+class RankedQuantiles(Selection):
+    """Quantiles by the ranks of candidates: for each, its place and those of the two ends of its interval.
 
     Attributes
     ----------
-    column : whose quantiles
-    shares : which, such as (1/2,)
-    lower, upper, grid : what values are clamped to, and how far apart candidates are
-    candidates : the candidates, where they are listed
-    whole : whether the column's type is whole numbers
-    one : whether one quantile was asked for, not a list of them
+    space : Tallies
+        The rows nearest to each candidate, and what one neighbour does to them.
+    grid : Candidates
+    shares : tuple of Fraction
+        Which quantiles.
+    privacy : Level
+        What all of them together keep for one neighbour.
+    whole : bool
+        Whether the column's type is whole numbers.
+    one : bool
+        Whether one quantile was asked for, not a list of them.
+    trees : bool
+        Whether a noisy CDF is tried.
+    """
+
+    label: ClassVar = "places"
+    plain: ClassVar = list
+    states_chance: ClassVar = False
+    heading: ClassVar = "quantile"
+
+    space: Tallies
+    grid: Candidates
+    shares: tuple[Fraction, ...]
+    privacy: Level
+    whole: bool
+    one: bool
+    trees: bool
+
+    @property
+    def names(self) -> tuple[float, ...]:
+        return () if self.one else tuple(map(float, self.shares))
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {"loss": "rank", "shares": [str(q) for q in self.shares]}
+
+    @property
+    def proved_of(self) -> str:
+        return "the ranks of candidates"
+
+    def design(self) -> Solution:
+        from utmost.design.ranks import best_ranks
+
+        return best_ranks(self.space, self.shares, self.privacy, self.trees)
+
+    def select(self, solution: Solution, point: Any) -> Any:
+        return self.select_many(solution, [point])[0]
+
+    def select_many(self, solution: Solution, points: Any) -> list[Any]:
+        mechanism = solution.mechanism
+        if is_by_cdf(solution):
+            return self._read_off(solution, points)
+        drawn = [[int(place) for place in mechanism.sample(counts)] for counts in points]
+        return [
+            [[places[at], min(places[at : at + 3]), max(places[at : at + 3])] for at in range(0, len(places), 3)]
+            for places in drawn
+        ]
+
+    def _read_off(self, solution: Solution, points: Any) -> list[Any]:
+        """The places of quantiles, and of the candidates that may be them, on a noisy CDF at each point."""
+        from utmost.mechanism.ranks import node_counts, ranks_of, read_quantile
+
+        mechanism, branching, halves = solution.mechanism, solution.problem.data["branching"], self._halves(solution)
+        sizes, size = [law.dimension for law in mechanism.laws], self.grid.size
+        noisy = [mechanism.sample(node_counts(counts, sizes)) for counts in points]
+        return [
+            [
+                [int(place) for place in read_quantile(ranks_of(nodes, size, branching, q), half)]
+                for q, half in zip(self.shares, halves, strict=True)
+            ]
+            for nodes in noisy
+        ]
+
+    def _halves(self, solution: Solution) -> list[Floats]:
+        """Of every quantile and candidate, within which ±h the noise of its rank lies."""
+        from utmost.design.ranks import rank_half_widths
+        from utmost.mechanism.ranks import nodes_left
+
+        laws, branching = solution.mechanism.laws, solution.problem.data["branching"]
+        left = nodes_left(self.grid.size, branching, len(laws))
+        nodes = len(laws) * (branching - 1) + 1
+        return [rank_half_widths(laws[0], q, nodes)[left] for q in self.shares]
+
+    def require(self, selected: Any) -> None:
+        require_places(selected, len(self.shares), self.grid.size)
+
+    def values(self, selected: list[list[int]]) -> Sequence[Any]:
+        return [self.grid.value(place) for place, _, _ in selected]
+
+    def before(self, solution: Solution) -> Before:
+        from utmost.mechanism.rank_errors import rank_errors
+
+        errors = rank_errors(solution.problem, solution.mechanism)
+        holds = HOLDS[solution.problem.question]
+        return Before("rank", solution.value, max(errors), holds=f"{holds}; worst: the quantile off by most")
+
+    def confidence(self, solution: Solution, selected: list[list[int]]) -> Confidence:
+        return Confidence([self.grid.between(low, high, self.whole) for _, low, high in selected])
+
+    def basis(self, of_groups: str, part: str) -> str:
+        return f"{BY_LAW}{part}"
+
+    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+        return {"Utmost": {"rank": solution.value}}
+
+    def notes(self, solution: Solution) -> tuple[str, ...]:
+        apart = "" if self.grid.step is None else f" {as_step(self.grid)} apart"
+        what = f"the value is one of {self.grid.size:,} candidates{apart}; the interval holds the quantile of the"
+        return (HOW[solution.problem.question], f"{what} values themselves, clamped and not rounded", EMPTY)
+
+
+def is_by_cdf(solution: Solution) -> bool:
+    """Whether quantiles are read off a noisy CDF, not chosen."""
+    return bool(solution.problem.question == "ranks.cdf")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ranked(Choice):
+    """Quantiles among the candidates between two bounds, one or several.
+
+    Attributes
+    ----------
+    column : str
+        Whose quantiles.
+    shares : tuple of Fraction
+        Which, such as (1/2,).
+    lower, upper, grid : number or None
+        What values are clamped to, and how far apart candidates are.
+    candidates : sequence of numbers or None
+        The candidates, where they are listed.
+    whole : bool
+        Whether the column's type is whole numbers.
+    one : bool
+        Whether one quantile was asked for, not a list of them.
+    of : "rows" or "people"
+        Whose values count.
     """
 
     name = "quantile"
     summary = "quantiles of a column between public bounds"
     options: ClassVar[tuple[Option, ...]] = ()  # declared by the question of one quantile
+    needs_most: ClassVar = False
     by_one_row: ClassVar = True
 
     column: str
@@ -84,15 +210,13 @@ class Ranked(Question):
     candidates: Any = None
     whole: bool = False
     one: bool = False
-    where: Where = EVERY_ROW
     of: Of = "rows"
     loss: str = "rank"
 
     def __post_init__(self) -> None:
-        from utmost.release.questions.quantiles import as_shares
-
+        self.settle(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
         super().__post_init__()
-        self.settle(column=as_column(self.column), shares=as_shares(self.shares), of=as_of(self.of, self.terms.unit))
+        self.settle(column=as_column(self.column), shares=as_shares(self.shares))
         if type(self.whole) is not bool or type(self.one) is not bool or self.loss != "rank":
             raise InvalidInput("quantiles by ranks are of rows; whole and one are truth values.")
         if self.one and len(self.shares) > 1:
@@ -100,33 +224,26 @@ class Ranked(Question):
         _ = self.grid_of
 
     @property
-    def keys(self) -> int:
+    def groups(self) -> int:
         """How many groups there are."""
-        return 1
+        return 1 if self.by is None else self.by.size
 
     @cached_property
     def grid_of(self) -> Candidates:
         """The candidates."""
-        if self.candidates is not None:
-            listed = as_candidates(self.candidates)
-            if listed.size * self.keys > MOST_CELLS:
-                raise InvalidInput(
-                    f"{self.keys:,} keys with {listed.size:,} candidates each are more than {MOST_CELLS:,} cells, the "
-                    "most that are counted at once; list fewer keys, or fewer candidates."
-                )
-            return listed
-        return as_range_of_candidates(self.lower, self.upper, self.grid, self.whole, self.keys)
+        if self.candidates is None:
+            return as_range_of_candidates(self.lower, self.upper, self.grid, self.whole, self.groups)
+        listed = as_candidates(self.candidates)
+        if listed.size * self.groups > MOST_CELLS:
+            raise InvalidInput(
+                f"{self.groups:,} keys with {listed.size:,} candidates each are more than {MOST_CELLS:,} cells, the "
+                "most that are counted at once; list fewer keys, or fewer candidates."
+            )
+        return listed
 
     @property
     def cut(self) -> str:
         return f"values clamped to {self.grid_of}"
-
-    @property
-    def _which(self) -> str:
-        which = ["median" if q == Fraction(1, 2) else f"{float(q):g} quantile" for q in self.shares]
-        if len(which) == 1:
-            return f"What is the {which[0]}"
-        return f"What are the {', '.join(which[:-1])} and {which[-1]}"
 
     @property
     def one_row_words(self) -> str:
@@ -134,137 +251,47 @@ class Ranked(Question):
 
     @property
     def words(self) -> str:
-        return asking(f"{self._which} of {self.column}, {self.cut}", self.where, self.kept)
+        which = ["median" if q == Fraction(1, 2) else f"{float(q):g} quantile" for q in self.shares]
+        several = len(which) > 1
+        what = f"What are the {', '.join(which[:-1])} and {which[-1]}" if several else f"What is the {which[0]}"
+        _, end = self.grouping.placed("")
+        return asking(f"{what} of {self.column}, {self.cut}", self.where, self.kept, end)
 
     @property
     def public(self) -> dict[str, Any]:
         asked: dict[str, Any] = {"column": self.column, "shares": [str(q) for q in self.shares]}
         asked |= {**self.grid_of.public, "whole": self.whole, "one": self.one, "where": self.where.text, "of": self.of}
-        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
+        return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform", **self.grouping.public}
 
-    @property
-    def tallies(self) -> Tallies:
-        """The rows nearest to each candidate, and what one neighbour does to them."""
+    @cached_property
+    def scores(self) -> LongTally:
         from utmost.mechanism.ranks import MOST_COUNT
 
-        rows = MOST_COUNT if self.most_rows is None else min(self.most_rows, MOST_COUNT)
-        return Tallies(self.grid_of.size, rows, self.terms.neighbours, self.rows_each)
+        scope = self.scope
+        rows = MOST_COUNT if scope.rows is None else min(scope.rows, MOST_COUNT)
+        return LongTally(self._cells, Tallies(self.grid_of.size, rows, scope.neighbours, scope.rows_each), self.where)
+
+    def _cells(self, source: Source) -> Cells:
+        return self.grid_of.cells(source, self.column)
+
+    @cached_property
+    def selection(self) -> RankedQuantiles:
+        trees = self.grid_of.size * self.groups <= MOST_TREES + 1
+        level, tallies = self.scope.privacy, self.scores.space
+        return RankedQuantiles(tallies, self.grid_of, self.shares, level, self.whole, self.one, trees)
 
     @property
-    def space(self) -> Any:
+    def space(self) -> Tallies | Tables:
+        """The tallies, or the counts of a tree's nodes, of which the sizes are the solution's."""
         from utmost.design.ranks import tables_of
 
-        found = self.solution.problem.space  # from a report, it may be anything
-        return tables_of(self.tallies, found.sizes) if isinstance(found, Tables) else self.tallies
+        space, tallies = self.solution.problem.space, self.selection.space  # from a report, it may be anything
+        return tables_of(tallies, space.sizes) if isinstance(space, Tables) else tallies
 
     @property
     def posed(self) -> dict[str, Any]:
-        cells = {"cells": self.grid_of.size} if self.by_cdf else {}
-        return {"loss": self.loss, "shares": [str(q) for q in self.shares], **cells}
-
-    @property
-    def by_cdf(self) -> bool:
-        """Whether quantiles are read off a noisy CDF, not chosen."""
-        return bool(self.solution.problem.question == "ranks.cdf")
-
-    def design(self) -> Solution:
-        from utmost.design.ranks import best_ranks
-
-        trees = self.grid_of.size * self.keys <= MOST_TREES + 1
-        return best_ranks(self.tallies, self.shares, self.privacy, trees)
-
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        cells = self.grid_of.cells(source, self.column)
-        return tally_groups(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
-
-    def point(self, found: Mapping[str, Any]) -> Any:
-        return np.clip(found["rows"], 0, self.tallies.rows)
-
-    def draw(self, point: Any) -> dict[str, Any]:
-        return self.released([self.places_at(point)])
-
-    def places_at(self, counts: Any) -> list[list[int]]:
-        """What is released of one tally: for every quantile its place and those of the ends of its interval."""
-        mechanism = self.solution.mechanism
-        if not self.by_cdf:
-            drawn = mechanism.sample(counts)
-            found = [drawn[i : i + 3] for i in range(0, len(drawn), 3)]
-            return [[place, min(each), max(each)] for each in found for place in each[:1]]
-        from utmost.mechanism.ranks import node_counts, ranks_of, read_quantile
-
-        branching, size = self.solution.problem.data["branching"], self.grid_of.size
-        noisy = mechanism.sample(node_counts(counts, [law.dimension for law in mechanism.laws]))
-        halves = self._halves
-        return [
-            list(read_quantile(ranks_of(noisy, size, branching, q), half))
-            for q, half in zip(self.shares, halves, strict=True)
-        ]
-
-    @cached_property
-    def _halves(self) -> list[Any]:
-        """Of every quantile and candidate, within which ±h the noise of its rank lies."""
-        from utmost.design.ranks import rank_half_widths
-        from utmost.mechanism.ranks import nodes_left
-
-        laws, branching = self.solution.mechanism.laws, self.solution.problem.data["branching"]
-        left = nodes_left(self.grid_of.size, branching, len(laws))
-        nodes = len(laws) * (branching - 1) + 1
-        return [rank_half_widths(laws[0], q, nodes)[left] for q in self.shares]
-
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {"places": [[int(at) for at in each] for each in drawn[0]]}
-
-    def _places(self, released: Mapping[str, Any]) -> list[list[int]]:
-        return require_places(released.get("places"), len(self.shares), self.grid_of.size)
-
-    def require_released(self, released: Mapping[str, Any]) -> None:
-        _ = self._places(released)
-
-    def values_of(self, places: list[list[int]]) -> Any:
-        """The answer made of places."""
-        found = [self.grid_of.value(at) for at, _, _ in places]
-        return found[0] if self.one else {float(q): x for q, x in zip(self.shares, found, strict=True)}
-
-    def ends_of(self, places: list[list[int]]) -> list[tuple[Any, Any]]:
-        """The intervals made of places."""
-        return [self.grid_of.between(low, high, self.whole) for _, low, high in places]
-
-    def value(self, released: Mapping[str, Any]) -> Any:
-        return self.values_of(self._places(released))
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        names = [self.name] if self.one else [float(q) for q in self.shares]
-        found = dict(zip(names, self.ends_of(self._places(released)), strict=True))
-        return After(found, given=f"{BY_LAW}{self.not_in_it}")
-
-    def before(self) -> Before:
-        from utmost.mechanism.rank_errors import rank_errors
-
-        errors = rank_errors(self.solution.problem, self.solution.mechanism)
-        holds = HOLDS[self.solution.problem.question]
-        return Before("rank", self.solution.value, max(errors), holds=f"{holds}; worst: the quantile off by most")
-
-    @property
-    def average(self) -> float:
-        return self.solution.value
-
-    def compared(self) -> dict[str, dict[str, float]]:
-        return {"Utmost": {"rank": self.solution.value}}
-
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        return ("quantile",)
-
-    @property
-    def proved_of(self) -> str:
-        return "the ranks of candidates"
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        grid = self.grid_of
-        apart = "" if grid.step is None else f" {as_step(grid)} apart"
-        what = f"the value is one of {grid.size:,} candidates{apart}; the interval holds the quantile of the values"
-        return (HOW[self.solution.problem.question], f"{what} themselves, clamped and not rounded", EMPTY)
+        cells = {"cells": self.grid_of.size} if is_by_cdf(self.solution) else {}
+        return {**self.selection.posed, **cells}
 
 
 def as_step(grid: Candidates) -> str:
@@ -284,130 +311,3 @@ def require_places(listed: Any, many: int, size: int) -> list[list[int]]:
         raise InvalidInput(f"of {many} quantiles the places of a candidate and of two ends are released.")
     found: list[list[int]] = listed
     return found
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RankedBy(Ranked, Grouped):
-    """The same for each of some public keys: every group has draws of its own."""
-
-    summary = "quantiles of a column between public bounds in each group"
-
-    @property
-    def keys(self) -> int:
-        return int(self.by.size)
-
-    @property
-    def steps(self) -> int:
-        """How many steps one neighbour makes: rows added to a group or removed from it."""
-        return self.rows_each * (1 if self.terms.neighbours == "add-remove" else 2)
-
-    @property
-    def proved_level(self) -> Level:
-        return level_of_step(self.privacy, self.steps)
-
-    @property
-    def composition(self) -> str:
-        if self.steps == 1:
-            return "one neighbour changes one group, so all groups together keep it"
-        return f"one neighbour makes at most {self.steps} steps in all groups, which together keep {self.privacy}"
-
-    @cached_property
-    def of_one(self) -> Ranked:
-        """The question about one group, at the level of one step."""
-        given = {"lower": self.lower, "upper": self.upper, "grid": self.grid, "candidates": self.candidates}
-        if self.candidates is None:
-            given["grid"] = self.grid_of.step
-        terms = Terms(Unit(self.most_rows), "add-remove")
-        return Ranked(terms=terms, privacy=self.proved_level, column=self.column, shares=self.shares, **given)
-
-    @property
-    def tallies(self) -> Tallies:
-        return self.of_one.tallies
-
-    def design(self) -> Solution:
-        from utmost.design.ranks import best_ranks
-
-        trees = self.grid_of.size * self.keys <= MOST_TREES + 1
-        return best_ranks(self.tallies, self.shares, self.proved_level, trees)
-
-    @property
-    def words(self) -> str:
-        return f"{super().words.removesuffix('?')}, by {named(self.by.names)}?"
-
-    @property
-    def public(self) -> dict[str, Any]:
-        return {**super().public, "by": self.by.public}
-
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        return self.by.names if self.one else (*self.by.names, "quantile")
-
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        cells = self.grid_of.cells(source, self.column)
-        contributions = {"rows": ones(source, self.where.given)}
-        return grouped_statement(
-            source, self.bounded_unit, self.rows_each, self.by, contributions=contributions, secret=secret, within=cells
-        )
-
-    def point(self, found: Mapping[str, Any]) -> Any:
-        return np.clip(found["rows"], 0, self.tallies.rows).reshape(self.by.size, self.grid_of.size)
-
-    def draw(self, point: Any) -> dict[str, Any]:
-        return {"places": [self.places_at(counts) for counts in point]}
-
-    def _by_group(self, released: Mapping[str, Any]) -> list[list[list[int]]]:
-        listed = released.get("places")
-        if not isinstance(listed, list) or len(listed) != self.by.size:
-            raise InvalidInput(f"there are {self.by.size} keys, and as many answers must be released.")
-        return [require_places(each, len(self.shares), self.grid_of.size) for each in listed]
-
-    def require_released(self, released: Mapping[str, Any]) -> None:
-        _ = self._by_group(released)
-
-    def _named(self, found: list[list[Any]]) -> dict[Any, Any]:
-        """What belongs to every group, or to every group and quantile."""
-        if self.one:
-            return {label: each[0] for label, each in zip(self.by.labels, found, strict=True)}
-        keys = [label if isinstance(label, tuple) else (label,) for label in self.by.labels]
-        return {
-            (*key, float(q)): x
-            for key, each in zip(keys, found, strict=True)
-            for q, x in zip(self.shares, each, strict=True)
-        }
-
-    @property
-    def names(self) -> tuple[Any, ...]:
-        return tuple(self._named([[None] * len(self.shares)] * self.by.size))
-
-    def _written(self) -> list[list[Any]]:
-        return [[*key] if self.one else [*key, float(q)] for key in self.by.written for q in self.shares]
-
-    def value(self, released: Mapping[str, Any]) -> Any:
-        groups = self._by_group(released)
-        return self._named([[self.grid_of.value(at) for at, _, _ in places] for places in groups])
-
-    def plain_value(self, value: Any) -> Any:
-        return [[*key, found] for key, found in zip(self._written(), value.values(), strict=True)]
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        ends = self._named([self.ends_of(places) for places in self._by_group(released)])
-        return After(ends, given=f"{BY_LAW}{self.not_in_it}")
-
-    def plain_intervals(self, intervals: Mapping[Any, tuple[Any, Any]]) -> Any:
-        written = self._written() if intervals else []
-        return [[*key, *ends] for key, ends in zip(written, intervals.values(), strict=True)]
-
-    def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
-        """The keys, and for each the quantiles with the ends of their intervals."""
-        import pyarrow
-
-        found, groups = self.by.table, self._by_group(released)
-        for i, q in enumerate(self.shares):
-            after = "" if self.one else f" {float(q):g}"
-            ends = [self.ends_of(places)[i] for places in groups]
-            values = [self.grid_of.value(places[i][0]) for places in groups]
-            columns = {"value": values, "lower": [low for low, _ in ends], "upper": [high for _, high in ends]}
-            for name, column in columns.items():
-                numbers = column if all(isinstance(x, int) for x in column) else [float(x) for x in column]
-                found = found.append_column(f"{name}{after}", pyarrow.array(numbers))
-        return found

@@ -2,109 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
-
-from utmost.errors import InvalidInput, shown
 from utmost.exact import Number as AnyNumber
-from utmost.exact import as_plain
 from utmost.privacy import as_level
-from utmost.release.accuracy import After
 from utmost.release.aggregates import sum as aggregates
 from utmost.release.aggregates.aggregate import OF_RATIOS
 from utmost.release.aggregates.clamping import ClampedColumn
 from utmost.release.arguments import Condition, Prior, Privacy
 from utmost.release.discover import Discover
 from utmost.release.keys import Keys
-from utmost.release.options import BY, COLUMN, GRID, LOWER, UNBIASED, UPPER, WHERE
 from utmost.release.questions.aggregates import OneNumber, SeveralSums, is_pure, require_nothing_else
-from utmost.release.questions.numbers import Number, Parts, noise_alternatives, require_unbiased
+from utmost.release.questions.numbers import require_unbiased
 from utmost.release.questions.numeric import grouped_by
-from utmost.release.questions.of_column import AddsValues
-from utmost.release.questions.question import Asks, Made, asking
-from utmost.space.integers import Lattice
-from utmost.space.line import Line
-
-MOST_LISTED = 10_000
-"""How many steps a range has at levels other than pure ones, whose noise on a line is a list of probabilities."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Sum(AddsValues, Number):
-    """The sum of a column clamped to a range and rounded to a grid."""
-
-    name = "sum"
-    summary = "what a column adds up to"
-    options: ClassVar = (COLUMN, LOWER, UPPER, GRID, WHERE, BY, UNBIASED)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.grid is None and self.rounded_values and self.loss not in ("absolute", "squared"):
-            raise InvalidInput(
-                f"loss is {shown(self.loss)}, which counts steps of the grid, and values are not whole numbers; give "
-                "the grid that values are rounded to, such as grid=1."
-            )
-
-    @property
-    def words(self) -> str:
-        return asking(f"What does {self.column} add up to, {self.cut}", self.where, self.kept, self.told)
-
-    @property
-    def public(self) -> dict[str, Any]:
-        return {"question": self.name, **self.asked_of, **self.judged_by}
-
-    @property
-    def most_steps(self) -> int:
-        if is_pure(self.privacy):
-            return super().most_steps
-        return max(1, MOST_LISTED // self.rows_each)  # other noise on a line is listed
-
-    @property
-    def most_default_steps(self) -> int:
-        return super().most_steps
-
-    @property
-    def space(self) -> Line:
-        return self.line(self.steps.moves(self.terms.neighbours))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FineSum(AddsValues, Parts):
-    """The same as a vector of one integer, whose noise is listed at no level: for values in very many steps.
-
-    At levels other than pure ones, noise on a line is a list of probabilities, of at most so many steps (`MOST_LISTED`)
-    that rounding would be larger than the noise.
-    """
-
-    name = "sum"
-    summary = "what a column adds up to"
-    options: ClassVar = Sum.options
-    best_for: ClassVar[tuple[str, ...]] = ("absolute", "squared")
-
-    @property
-    def words(self) -> str:
-        return asking(
-            f"What does {self.column} add up to, {self.cut}", self.where, self.kept, ", as an unbiased number"
-        )
-
-    @property
-    def public(self) -> dict[str, Any]:
-        return {"question": self.name, **self.asked_of, **self.judged_by}
-
-    @property
-    def space(self) -> Lattice:
-        line = self.line(self.steps.moves(self.terms.neighbours))
-        return Lattice(1, "any", line.reach, line.first, line.last)
-
-    def value(self, released: Mapping[str, Any]) -> Any:
-        return as_plain(released[self.name] * self.step)
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        return After(self._within(released), given=self.by_law)
-
-    def alternatives(self, losses: tuple[str, ...]) -> dict[str, dict[str, float]]:
-        return noise_alternatives(self.space, self.privacy, losses)
+from utmost.release.questions.question import Asks, Made
 
 
 class AsksSum(Asks[Made]):

@@ -4,91 +4,64 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
-from utmost.privacy import Level
 from utmost.release.arguments import Condition, Of, Prior, Privacy, plain
-from utmost.release.contributions import ones
 from utmost.release.options import ANY_CONDITION, AT_LEAST, BY, OF
-from utmost.release.questions.by import IN_ONE_GROUP, MORE_GROUPS
-from utmost.release.questions.choices import YesOrNo
-from utmost.release.questions.choices_by import YesOrNoBy
-from utmost.release.questions.numbers import AddsOnes
-from utmost.release.questions.question import Asks, Made, Terms, as_of
-from utmost.release.source import Source
-from utmost.space.line import Line
+from utmost.release.questions.aggregates import IN_ONE_GROUP, MORE_GROUPS
+from utmost.release.questions.choices import Choice
+from utmost.release.questions.decisions import ONES, RowSum, decision, judged_by, row_sum
+from utmost.release.questions.numbers import prior_text
+from utmost.release.questions.question import Asks, Made, as_of
+from utmost.release.questions.selection import Selection
+from utmost.release.questions.tiered import TieredSum
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Threshold(YesOrNo, AddsOnes):
-    """Whether a condition is true of at least so many rows, or people."""
+class Threshold(Choice):
+    """Whether a condition is true of at least so many rows, or people.
+
+    Attributes
+    ----------
+    at_least : int
+        The least number of which the answer is yes.
+    of : "rows" or "people"
+        What is counted.
+    loss : "zero-one"
+    prior : array or None
+        A probability for each possible count, in increasing order; None is uniform.
+    """
 
     name = "threshold"
     summary = "whether at least so many rows have a condition"
     options: ClassVar = (ANY_CONDITION, AT_LEAST, BY, OF)
-    parts: ClassVar[tuple[str, ...]] = ("yes",)
+    takes_tiers: ClassVar = True
 
     at_least: int
+    of: Of = "rows"
+    loss: str = "zero-one"
+    prior: Any = None
 
     def __post_init__(self) -> None:
+        self.settle(of=as_of(self.of, self.terms.unit))  # first: how many rows take part depends on it
         super().__post_init__()
+        self.settle(**judged_by(self.scores, self.loss, self.prior, self.privacy))
         try:
             border = 0 if isinstance(self.at_least, bool) else plain(operator.index(self.at_least))
         except TypeError:
             border = 0
-        if not 1 <= border <= self.space.last:
+        if not 1 <= border <= self.scores.space.last:
             raise InvalidInput(
-                f"at_least is {shown(self.at_least)}; give a whole number from 1 to {self.space.last}, the most there "
-                "can be: the answer to any other is public."
+                f"at_least is {shown(self.at_least)}; give a whole number from 1 to {self.scores.space.last}, the most "
+                "there can be: the answer to any other is public."
             )
         self.settle(at_least=border)
 
     @property
-    def words(self) -> str:
-        having = f"{self.kept_within} with {self.where}" if self.where else self.kept
-        return f"Are there at least {self.at_least} {self.of}{having}?"
-
-    @property
-    def public(self) -> dict[str, Any]:
-        asked = {"where": self.where.text, "of": self.of, "at_least": self.at_least}
-        return {"question": self.name, **asked, **self.judged_by}
-
-    @property
-    def space(self) -> Line:
-        return self.line(1)
-
-    @property
-    def border(self) -> int:
-        return self.at_least
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ThresholdBy(YesOrNoBy):
-    """Whether a condition is true of at least so many rows, or people, of a group."""
-
-    name = "threshold"
-    summary = "whether at least so many rows of each group have a condition"
-    by_one_row: ClassVar = True
-
-    at_least: int
-    of: Of = "rows"
-
-    def __post_init__(self) -> None:
-        self.settle(of=as_of(self.of, self.terms.unit))
-        super().__post_init__()
-
-    def made(self, terms: Terms, level: Level) -> Threshold:
-        asked = {"where": self.where, "at_least": self.at_least, "loss": self.loss, "prior": self.prior}
-        return Threshold(terms=terms, privacy=level, **asked)
-
-    @property
-    def words(self) -> str:
-        return super().words.replace(" rows", f" {self.of}", 1)
-
-    @property
-    def public(self) -> dict[str, Any]:
-        return {**super().public, "of": self.of}
+    def of_one_row(self) -> bool:
+        return self.of_people and self.by is not None
 
     @property
     def one_row_words(self) -> str:
@@ -98,8 +71,25 @@ class ThresholdBy(YesOrNoBy):
     def one_row_note(self) -> str:
         return MORE_GROUPS
 
-    def grouped(self, source: Source) -> dict[str, Any]:
-        return {"contributions": {"yes": ones(source, self.where.given)}}
+    @property
+    def words(self) -> str:
+        middle, end = self.grouping.placed(self.kept)
+        having = f"{middle and f'{middle},'} with {self.where}" if self.where else middle
+        return f"Are there at least {self.at_least} {self.of}{having}{end}?"
+
+    @property
+    def public(self) -> dict[str, Any]:
+        asked = {"where": self.where.text, "of": self.of, "at_least": self.at_least}
+        judged = {"loss": self.loss, "prior": prior_text(self.prior)}
+        return {"question": self.name, **asked, **judged, **self.grouping.public}
+
+    @cached_property
+    def scores(self) -> RowSum | TieredSum:
+        return row_sum(ONES, self.where, self.scope, self.terms.unit)
+
+    @cached_property
+    def selection(self) -> Selection:
+        return decision(self.scores, self.at_least, self.scope.privacy, self.prior)
 
 
 class AsksThreshold(Asks[Made]):
@@ -152,6 +142,4 @@ class AsksThreshold(Asks[Made]):
         True
         """
         asked = {"at_least": at_least, "of": of, "loss": loss, "prior": prior}
-        if by is None:
-            return self.pose(Threshold, privacy, where, fresh, **asked)
-        return self.pose(ThresholdBy, privacy, where, fresh, by=by, **asked)
+        return self.pose(Threshold, privacy, where, fresh, by=by, **asked)

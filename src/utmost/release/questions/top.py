@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,33 +10,140 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from utmost.errors import InvalidInput
-from utmost.release.accuracy import BY_LAW, After, Before
+from utmost.release.accuracy import BY_LAW, Before
 from utmost.release.aggregates.count import Count
 from utmost.release.arguments import Condition, Of, Privacy
 from utmost.release.bins import as_bins, labels_of, public_of
 from utmost.release.cells import as_categories
-from utmost.release.conditions import EVERY_ROW, Where
+from utmost.release.conditions import Where
+from utmost.release.contributions import ones
 from utmost.release.discover import as_discover
-from utmost.release.keys import keys
+from utmost.release.groups import grouped_statement
+from utmost.release.keys import Keys, keys
 from utmost.release.options import CHOICES, COLUMN, KEYS_EACH, OF, WHERE, Option, read_whole
-from utmost.release.questions.by import CountBy
-from utmost.release.questions.question import Asks, Made, Question, as_of, asking
+from utmost.release.questions.choices import Choice
+from utmost.release.questions.question import Asks, Made, as_of, asking
+from utmost.release.questions.selection import Confidence, Scores, Selection
 from utmost.release.questions.top_found import MISSED, TopFound, as_named, recall_in_words
 from utmost.release.source import Source, Statement, as_column
+from utmost.release.units import Unit
 from utmost.space.integers import Tallies
 
 if TYPE_CHECKING:
+    from utmost.privacy import Level
     from utmost.solution import Solution
 
 K = Option("k", "How many are named.", "--k, such as --k 10", "How many are named", required=True, read=read_whole)
 GIVEN = f"{BY_LAW}, nothing more than the expected recall is known of who is missed"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Top(Question):
-    """The k most frequent of a public list of candidates."""
+@dataclass(frozen=True)
+class CategoryCounts(Scores):
+    """How many rows have each of some values of a column.
 
-    needs_most: ClassVar = True
+    Attributes
+    ----------
+    keys : Keys
+        The values.
+    space : Tallies
+        Where the numbers of rows lie.
+    where : Where
+        Which rows are counted.
+    """
+
+    keys: Keys
+    space: Tallies
+    where: Where
+
+    def statement(self, source: Source, unit: Unit, rows_each: int, secret: bytes) -> Statement:
+        counted = {"count": ones(source, self.where.given)}
+        return grouped_statement(source, unit, rows_each, self.keys, counted, secret)
+
+    def point(self, found: Mapping[str, Any]) -> list[int]:
+        counts: list[int] = np.clip(found["count"], 0, self.space.rows).tolist()
+        return counts
+
+
+@dataclass(frozen=True, eq=False)
+class TopList(Selection):
+    """The k candidates with the most rows, in order.
+
+    Attributes
+    ----------
+    space : Tallies
+        Where the numbers of rows lie, and what one neighbour does to them.
+    labels : sequence
+        What the candidates are called.
+    k : int
+        How many are named.
+    privacy : Level
+        What the list keeps for one neighbour.
+    """
+
+    label: ClassVar = "places"
+    plain: ClassVar = list
+    states_chance: ClassVar = False
+
+    space: Tallies
+    labels: Sequence[Any]
+    k: int
+    privacy: Level
+
+    @property
+    def posed(self) -> dict[str, Any]:
+        return {"loss": MISSED, "k": self.k}
+
+    def design(self) -> Solution:
+        from utmost.design.rainbow.top_lists import best_top
+
+        return best_top(self.space, self.k, self.privacy)
+
+    def require(self, selected: Any) -> None:
+        places = selected if isinstance(selected, list) else []
+        known = all(type(at) is int and 0 <= at < len(self.labels) for at in places)
+        if not known or len(places) != self.k or len(set(places)) < self.k:
+            raise InvalidInput(f"{self.k} different candidates are named, each by its place in the list.")
+
+    def values(self, selected: list[int]) -> Sequence[Any]:
+        return ([self.labels[at] for at in selected],)
+
+    def before(self, solution: Solution) -> Before:
+        from utmost.mechanism.top_lists import missed
+
+        average, error = missed(solution.mechanism, self.space)
+        return Before(MISSED, average, 1.0, error, holds=recall_in_words(average, "all tallies alike"))
+
+    def confidence(self, solution: Solution, selected: list[int]) -> Confidence:
+        return Confidence()
+
+    def basis(self, of_groups: str, part: str) -> str:
+        return GIVEN + part
+
+    def compared(self, solution: Solution) -> dict[str, dict[str, float]]:
+        from utmost.design.rainbow.top_lists import candidates
+        from utmost.mechanism.top_lists import missed
+
+        others = {
+            way.name: {MISSED: missed(way, self.space)[0]} for way in candidates(self.space, self.k, self.privacy)
+        }
+        return {"Utmost": {MISSED: solution.value}, **others}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Top(Choice):
+    """The k most frequent of a public list of candidates.
+
+    Attributes
+    ----------
+    column : str
+        Whose values are counted.
+    k : int
+        How many are named.
+    candidates : Bins or tuple
+        What may be named, in the order that breaks ties.
+    of : "rows" or "people"
+        What is counted.
+    """
 
     name = "top"
     summary = "which values of a column are most frequent, in order"
@@ -46,7 +153,6 @@ class Top(Question):
     column: str
     k: int
     candidates: Any
-    where: Where = EVERY_ROW
     of: Of = "rows"
     loss: str = MISSED
 
@@ -57,14 +163,6 @@ class Top(Question):
         if not 1 <= (k := as_named(self.k)) <= len(listed):
             raise InvalidInput(f"k is {k}, and there are {len(listed)} candidates; name 1 to {len(listed)} of them.")
         self.settle(column=column, candidates=listed, k=k, of=as_of(self.of, self.terms.unit))
-
-    @cached_property
-    def counts(self) -> CountBy:
-        """The counts that it is made of; bounds of groups are not its own, and it is proved without them."""
-        by = keys({self.column: as_bins(self.candidates) or list(self.candidates)})
-        unit = replace(self.terms.unit, groups_each=None, rows_each_group=None)
-        terms = replace(self.terms, unit=unit)
-        return CountBy(terms=terms, privacy=self.privacy, by=by, where=self.where, of=self.of)
 
     @property
     def words(self) -> str:
@@ -77,52 +175,15 @@ class Top(Question):
         asked |= {"candidates": public_of(self.candidates), "where": self.where.text, "of": self.of}
         return {"question": self.name, **asked, "loss": self.loss, "prior": "uniform"}
 
-    @property
-    def space(self) -> Tallies:
-        return Tallies(len(self.candidates), self.stated_rows, self.terms.neighbours, self.rows_each)
+    @cached_property
+    def scores(self) -> CategoryCounts:
+        listed = keys({self.column: as_bins(self.candidates) or list(self.candidates)})
+        return CategoryCounts(listed, self.scope.tallies(len(self.candidates)), self.where)
 
-    @property
-    def posed(self) -> dict[str, Any]:
-        return {**super().posed, "k": self.k}
-
-    def design(self) -> Solution:
-        from utmost.design.rainbow.top_lists import best_top
-
-        return best_top(self.space, self.k, self.privacy)
-
-    def statement(self, source: Source, secret: bytes) -> Statement:
-        return self.counts.statement(source, secret)
-
-    def point(self, found: Mapping[str, Any]) -> list[int]:
-        counted: list[int] = np.clip(found["count"], 0, self.space.rows).tolist()
-        return counted
-
-    def released(self, drawn: Any) -> dict[str, Any]:
-        return {"places": list(drawn)}
-
-    def value(self, released: Mapping[str, Any]) -> list[Any]:
-        places = released["places"]
-        known = isinstance(places, list) and all(type(at) is int and 0 <= at < len(self.candidates) for at in places)
-        if not known or len(places) != self.k or len(set(places)) < self.k:
-            raise InvalidInput(f"{self.k} different candidates are named, each by its place in the list.")
-        return [labels_of(self.candidates)[at] for at in places]
-
-    def before(self) -> Before:
-        from utmost.mechanism.top_lists import missed
-
-        average, error = missed(self.solution.mechanism, self.space)
-        return Before(MISSED, average, 1.0, error, holds=recall_in_words(average, "all tallies alike"))
-
-    def after(self, released: Mapping[str, Any]) -> After:
-        return After(given=GIVEN + self.not_in_it)
-
-    def compared(self) -> dict[str, dict[str, float]]:
-        from utmost.design.rainbow.top_lists import candidates
-        from utmost.mechanism.top_lists import missed
-
-        tried = candidates(self.space, self.k, self.privacy)
-        others = {each.name: {MISSED: missed(each, self.space)[0]} for each in tried}
-        return {"Utmost": {MISSED: self.solution.value}, **others}
+    @cached_property
+    def selection(self) -> TopList:
+        tallies = self.scope.tallies(len(self.candidates))
+        return TopList(tallies, labels_of(self.candidates), self.k, self.scope.privacy)
 
 
 class AsksTop(Asks[Made]):
