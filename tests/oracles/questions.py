@@ -11,8 +11,9 @@ from oracles.lattices import numbers_by_key
 import utmost as um
 from utmost.release.aggregates import AGGREGATES
 from utmost.release.aggregates.aggregate import Ratio
+from utmost.release.asking import Questions
 from utmost.release.holders import Found
-from utmost.release.questions import Question, Questions, Terms
+from utmost.release.questions import Question, Terms
 from utmost.release.questions.aggregates import ByKeys, OneNumber, SeveralSums
 from utmost.release.questions.by_found_keys import ByFoundKeys
 from utmost.release.questions.top_found import TopFound

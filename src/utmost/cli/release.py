@@ -17,8 +17,9 @@ from utmost.errors import InvalidInput, UnknownDataset, shown
 from utmost.exact import is_digits
 from utmost.privacy import Level
 from utmost.privacy.written import read_level
+from utmost.release.asking import Questions
 from utmost.release.options import WHERE, Option
-from utmost.release.questions import QUESTIONS, Kind, Questions
+from utmost.release.questions import QUESTIONS, Kind
 from utmost.release.spelling import COMMAND, spelled
 from utmost.release.units import MOST_UNITS, Unit, people, rows
 

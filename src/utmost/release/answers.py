@@ -191,7 +191,7 @@ class Answer(Asked):
         Of means and variances also rows, rows_lower and rows_upper, how many rows a group has as far as what was
         released says, and reliable: see `answer.after.groups`.
         """
-        table: pyarrow.Table | None = self.question.table(self.released) if hasattr(self.question, "table") else None
+        table = self.question.table(self.released)
         if table is not None:
             return table
         if not isinstance(self.value, Mapping):
@@ -210,10 +210,10 @@ class Answer(Asked):
         Made of the released numbers alone, so they cost nothing. Numbers near 0 are biased upwards by it: add up and
         compare `value`, and publish these.
         """
-        if not hasattr(self.question, "rounded"):
+        rounded = self.question.rounded(self.released)
+        if rounded is None:
             raise InvalidInput("only marginals and hierarchies are rounded; other answers are used as they are.")
-        found: dict[Any, int] = self.question.rounded(self.released)
-        return found
+        return rounded
 
     def to_pandas(self) -> Any:
         """The same table as a pandas frame."""
@@ -241,10 +241,7 @@ class Answer(Asked):
         ShareFinding
             With `p_value`, exactly uniform if the population's share is theta, and `interval`.
         """
-        if self.question.name != "share":
-            raise InvalidInput("only shares are tested: ask with s.share(...), then answer.test(0.5).")
-        found: ShareFinding = self.question.test(self.released, theta, alternative, confidence)  # type: ignore[attr-defined]
-        return found
+        return self.question.test(self.released, theta, alternative, confidence)
 
     @property
     def readings(self) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from importlib.metadata import version
 from itertools import islice
 
@@ -150,7 +149,7 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
 
 
 def _statistic(answer: Answer) -> str:
-    step = Fraction(getattr(answer.question, "step", 1))
+    step = answer.question.step
     return str(answer.question.space) + ("" if step == 1 else f", in steps of {as_plain(step)}")
 
 

@@ -21,6 +21,7 @@ from utmost.exact import Number, as_rational
 from utmost.privacy import Level, as_level
 from utmost.release.allotment import Allotment, allot, price
 from utmost.release.answers import Answer, Plan
+from utmost.release.asking import Questions
 from utmost.release.budget import Budget
 from utmost.release.conditions import as_where
 from utmost.release.conditions.python import Row
@@ -31,7 +32,7 @@ from utmost.release.engines.embedded import Engine
 from utmost.release.fuse import answered
 from utmost.release.least_level import TRIED, least_that_suffices, with_epsilon
 from utmost.release.public_tables import with_public
-from utmost.release.questions import Question, Questions, Terms
+from utmost.release.questions import Question, Terms
 from utmost.release.questions.question import describe, require_reachable, require_releasable
 from utmost.release.questions.rows_per_person import DEFAULT_LARGEST
 from utmost.release.rows_suggestion import RowsEach, suggest_rows

@@ -24,10 +24,11 @@ from utmost.exact.saved import NONSENSE
 from utmost.privacy import Level, level_from_json
 from utmost.release.allotment import Allotment, allot, price
 from utmost.release.answers import Answer, Plan
+from utmost.release.asking import Questions, misused
 from utmost.release.budget import Budget
 from utmost.release.cut_offs import CutOffs, suggest
 from utmost.release.proof import answer_from_json, question_again
-from utmost.release.questions import Question, Questions, Terms, misused
+from utmost.release.questions import Question, Terms
 from utmost.release.questions.rows_per_person import DEFAULT_LARGEST
 from utmost.release.rows_suggestion import RowsEach, suggest_rows
 from utmost.release.session import A_BATCH, Session

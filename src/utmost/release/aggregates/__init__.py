@@ -14,6 +14,8 @@ from utmost.release.aggregates.mean import Mean
 from utmost.release.aggregates.sum import Sum
 from utmost.release.aggregates.variance import Variance
 
+__all__ = ["AGGREGATES", "Aggregate", "Clamped", "Count", "Covariance", "LeftOut", "Mean", "Sum", "Variance"]
+
 AGGREGATES: dict[str, type[Aggregate]] = {
     aggregate.name: aggregate for aggregate in (Count, Sum, Mean, Variance, Covariance, Clamped, LeftOut)
 }

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
 from utmost.release.accuracy import After
-from utmost.release.arguments import Condition, Of, Privacy, listed, plain
+from utmost.release.arguments import listed, plain
 from utmost.release.bins import Bins
 from utmost.release.cells import EXACT, edge_cells, tally_statement
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
 from utmost.release.questions.cell_counts import CellCounts
 from utmost.release.questions.nested import MAY_FALL, NestedStrategy, increasing, nested_strategy, running_counts
-from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
+from utmost.release.questions.question import as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice
 
@@ -116,80 +116,6 @@ class Cdf(CellCounts):
     def statement(self, source: Source, secret: bytes) -> Statement:
         cells = edge_cells(source, self.column, self.edges)
         return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
-
-
-class AsksCdf(Asks[Made]):
-    """`cdf`, of a session or a plan."""
-
-    def cdf(
-        self,
-        column: str,
-        edges: Any,
-        privacy: Privacy = None,
-        *,
-        where: Condition = None,
-        of: Of = "rows",
-        monotone: bool = True,
-        loss: str = "absolute",
-        fresh: bool = False,
-    ) -> Made:
-        """How many rows (or people) have a value at or below each edge; the answer is a dict.
-
-        The rows between neighbouring edges are disjoint, so all of them together spend `privacy` once; they get noise
-        and are added up (or the counts themselves get it, where that errs less: few edges, rows replaced). Then counts
-        that fall are made to increase; with ``monotone=False`` they are unbiased instead.
-
-        With eight edges or more, weighted sums of cells are tried, too, and taken where they err less: a tree (up to
-        128 edges), and at Gaussian levels the best factorisation (up to 256): a hundred edges at mu = 1 err by 1.8,
-        where cells added up err by 5.5.
-
-        Parameters
-        ----------
-        column : str
-            A column of numbers, or of text that is read as numbers. Values are compared as floating-point numbers.
-        edges : list of numbers, or um.bins
-            At most 1000 public numbers in increasing order; never read off the table. ``um.bins(0, 100, 5)`` stands for
-            its edges 0, 5, ..., 100.
-        privacy : level or number
-            What all counts together may spend, as for `count`.
-        where : condition, optional
-            Only rows with this condition are counted.
-        of : "rows" or "people"
-            What is counted. A person is counted by one of their rows chosen at random; `counts` with ``of="people"``
-            counts everybody who has a row at or below an edge.
-        monotone : bool
-            Counts are made to increase: where noisy ones fall, neighbours take their mean. That makes errors smaller on
-            the whole, and no longer of mean 0; False gives the noisy counts themselves.
-        loss : "absolute", "squared", "zero-one" or such as "within 5"
-            What the mechanism is best for: the loss of one count, averaged over them.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is {"<= edge": count}, `answer.intervals` holds each true count with 95 %, and
-            `answer.released` the cells where these are added up.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
-        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
-        >>> list(s.cdf("age", [20, 40, 60, 80], privacy=1).value)
-        ['<= 20', '<= 40', '<= 60', '<= 80']
-        """
-        asked = Cdf(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            column=column,
-            edges=edges,
-            where=self.where(where),
-            of=of,
-            monotone=monotone,
-            loss=loss,
-        )
-        return self.ask(asked, fresh)
 
 
 def _edges(edges: Any) -> tuple[Any, ...]:

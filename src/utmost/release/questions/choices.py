@@ -63,7 +63,7 @@ class Choice(Question):
         """How an answer is selected by one group's scores."""
 
     @property
-    def tiered(self) -> bool:  # type: ignore[override]
+    def tiered(self) -> bool:
         return self.takes_tiers and self.by is None and bool(self.terms.unit.tiers)
 
     @property

@@ -12,13 +12,12 @@ most, that of the innermost condition that a row of theirs fulfils.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from utmost.errors import InvalidInput, shown
-from utmost.release.arguments import Of, Privacy, plain
+from utmost.errors import InvalidInput
 from utmost.release.cells import condition_cells, people_in_first_cell, tally_statement
 from utmost.release.conditions import Where, where_from_text
 from utmost.release.conditions.relations import OVERLAPPING, Relation, relation
@@ -34,7 +33,7 @@ from utmost.release.questions.cell_counts import (
     total_of,
 )
 from utmost.release.questions.nested import MAY_FALL, nested_strategy, running_counts
-from utmost.release.questions.question import Asks, Made, as_loss, as_of
+from utmost.release.questions.question import as_loss, as_of
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice, Moves
 
@@ -151,80 +150,3 @@ class Counts(CellCounts):
         if self.by_any_row:
             return people_in_first_cell(source, self.bounded_unit, cells)
         return tally_statement(source, self.bounded_unit, self.rows_each, cells, None, secret)
-
-
-class AsksCounts(Asks[Made]):
-    """`counts`, of a session or a plan."""
-
-    def counts(
-        self,
-        conditions: Mapping[str, Any] | Sequence[Any],
-        privacy: Privacy = None,
-        *,
-        of: Of = "rows",
-        loss: str = "absolute",
-        fresh: bool = False,
-    ) -> Made:
-        """How many rows (or people) have each of several conditions, which may overlap; the answer is a dict.
-
-        All counts together spend `privacy`: one vector of noise, made for what one row can do to all of them, is more
-        accurate than asking each with its share. Counts are unbiased: noisy whole numbers, possibly below 0, whose
-        errors have mean 0.
-
-        Conditions in SQL that compare one column with literals are recognised, from their text alone, if no row can
-        have two of them (`age < 20`, `age >= 65`) or if they lie inside each other (`age >= 20`, `age >= 65`). Then
-        less noise is needed: that of a histogram, or noise on the cells between them, which are added up.
-
-        Parameters
-        ----------
-        conditions : list of conditions, or mapping {name: condition}
-            At most 100 of them; without names they are called by their own text.
-        privacy : level or number
-            What all counts together may spend, as for `count`.
-        of : "rows" or "people"
-            What is counted. A person counts in every condition that one of their rows fulfils, as in `count`; so people
-            may have several conditions that exclude each other for a row.
-        loss : "absolute", "squared", "zero-one" or such as "within 5"
-            What the mechanism is best for: the loss of one count, averaged over them.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is {name: count}.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
-        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
-        >>> list(s.counts({"grown": "age >= 18", "old": "age >= 65"}, privacy=1).value)
-        ['grown', 'old']
-        """
-        level, named = self.level(privacy), self._named(conditions)
-        return self.ask(Counts(terms=self.terms, privacy=level, conditions=named, of=of, loss=loss), fresh)
-
-    def _named(self, conditions: Any) -> dict[str, Where]:
-        """Conditions by name: as they are named, or by their own text."""
-        mapping = isinstance(conditions, Mapping)
-        if not mapping and (isinstance(conditions, str) or not isinstance(conditions, Sequence)):
-            raise InvalidInput(
-                f"conditions is {shown(conditions)}; list them, such as ['age >= 65', \"town = 'Briar'\"]."
-            )
-        wheres = list(conditions.values() if mapping else conditions)
-        if any(where is None for where in wheres):
-            raise InvalidInput(
-                "a condition is None; name the rows it is about, or count all rows with session.count(None)."
-            )
-        built = [self.where(where) for where in wheres]
-        texts = (
-            where.strip() if isinstance(where, str) else str(one) for where, one in zip(wheres, built, strict=True)
-        )
-        names = [plain(name) for name in conditions] if mapping else list(texts)
-        if not all(isinstance(name, str) and name.strip() for name in names):
-            raise InvalidInput("a condition's name is no text; name each by a text, such as {'old': 'age >= 65'}.")
-        if len(set(names)) < len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise InvalidInput(f"{shown(twice)} is listed twice; list every condition once.")
-        return dict(zip(names, built, strict=True))

@@ -19,14 +19,13 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Floats
 from utmost.privacy import Level
 from utmost.release.accuracy import CONFIDENCE
-from utmost.release.arguments import Condition, Privacy
 from utmost.release.contributions import ones
 from utmost.release.groups import grouped_statement
 from utmost.release.keys import Keys, named, require_keys
 from utmost.release.options import Option
 from utmost.release.questions.cell_counts import OUTSIDE, CellCounts
 from utmost.release.questions.consistent_tables import ALL, ConsistentTables
-from utmost.release.questions.question import Asks, Made, asking
+from utmost.release.questions.question import asking
 from utmost.release.source import Source, Statement
 from utmost.release.units import MOST_ROWS
 from utmost.space.integers import Tables
@@ -291,58 +290,3 @@ class HierarchyOf(CellCounts):
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
         """One row for every number: of which columns, their values (null where summed over), and its interval."""
         return self.strategy.table(released)
-
-
-class AsksHierarchy(Asks[Made]):
-    """`hierarchy`, of a session or a plan."""
-
-    def hierarchy(
-        self,
-        levels: Sequence[str],
-        keys: Keys,
-        privacy: Privacy = None,
-        *,
-        where: Condition = None,
-        fresh: bool = False,
-    ) -> Made:
-        """How many rows each node of a public hierarchy has, from the total to the finest level; the counts add up.
-
-        All levels together spend `privacy` once, split between them as is best for the mean variance of all counts.
-
-        Parameters
-        ----------
-        levels : list of columns
-            The coarsest first, such as ``["country", "region", "town"]``.
-        keys : um.keys
-            The leaves: a public frame (or the path of a CSV file) with a row for each, in the columns of `levels`; a
-            product of lists is a hierarchy, too. A row of the table that is in none of them takes no part.
-        privacy : level or number
-            What all counts together may spend, as for `count`.
-        where : condition, optional
-            Only rows with this condition are counted.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is {key: number}, a key having a value for every column of `keys`, and `...` where a column
-            is summed over: ``("A", ...)`` is country A. Numbers are exact fractions, unbiased. `answer.intervals`,
-            `answer.table` and `answer.rounded()` are as for `marginals`.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"country": ["A", "A", "B"] * 40, "town": ["Ash", "Briar", "Cole"] * 40})
-        >>> s = um.Session(table, "survey", um.rows(at_most=200), "add-remove", budget=1)
-        >>> leaves = um.keys(pyarrow.table({"country": ["A", "A", "B"], "town": ["Ash", "Briar", "Cole"]}))
-        >>> answer = s.hierarchy(["country", "town"], leaves, privacy=1)
-        >>> value = answer.value
-        >>> value["A", "Ash"] + value["A", "Briar"] == value["A", ...]
-        True
-        >>> value["A", ...] + value["B", ...] == value[..., ...]
-        True
-        """
-        condition = self.where(where)
-        asked = HierarchyOf(terms=self.terms, privacy=self.level(privacy), by=keys, levels=levels, where=condition)
-        return self.ask(asked, fresh)

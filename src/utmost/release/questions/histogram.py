@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.arguments import Condition, Of, Privacy, plain
+from utmost.release.arguments import plain
 from utmost.release.bins import Bins, as_bins, labels_of, public_of
 from utmost.release.cells import as_categories, category_cells, tally_statement
 from utmost.release.options import CATEGORIES, COLUMN, OF, OTHER, WHERE
@@ -22,7 +22,7 @@ from utmost.release.questions.cell_counts import (
     Total,
     total_of,
 )
-from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
+from utmost.release.questions.question import as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Moves
 
@@ -129,81 +129,11 @@ class Histogram(CellCounts):
         return tally_statement(source, self.bounded_unit, self.rows_each, cells, self.where.given, secret)
 
 
-class AsksHistogram(Asks[Made]):
-    """`histogram`, of a session or a plan."""
-
-    def histogram(
-        self,
-        column: str | Sequence[str],
-        categories: Any,
-        privacy: Privacy = None,
-        *,
-        other: str | None = None,
-        where: Condition = None,
-        of: Of = "rows",
-        loss: str = "absolute",
-        fresh: bool = False,
-    ) -> Made:
-        """How many rows (or people) each category of one or two columns has; the answer is a dict.
-
-        Cells are disjoint, so all of them together spend `privacy` once. Counts are unbiased: noisy whole numbers,
-        possibly below 0, whose errors have mean 0.
-
-        Parameters
-        ----------
-        column : str, or list of two
-            Whose values are counted.
-        categories : list of values, um.bins, or list of two of these
-            The public values that have a cell, or the bins that numbers are put into (a bin holds its lower edge and
-            not its upper one); never read off the table.
-        privacy : level or number
-            What all cells together may spend, as for `count`.
-        other : str, optional
-            A name under which all other values are counted, null included; without it they are dropped.
-        where : condition, optional
-            Only rows with this condition are counted.
-        of : "rows" or "people"
-            What is counted. A person with rows in several cells counts in one of them, that of one of their rows chosen
-            at random; `count` with ``by=um.keys(...)`` counts them in up to ``um.people(..., groups_each=g)`` groups.
-        loss : "absolute", "squared", "zero-one" or such as "within 5"
-            What the mechanism is best for: the loss of one cell, averaged over them.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is {category: count}; of two columns, {"first, second": count}.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"town": ["Ash", "Briar", "Ash", None] * 25})
-        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
-        >>> list(s.histogram("town", ["Ash", "Briar"], privacy=1, other="elsewhere").value)
-        ['Ash', 'Briar', 'elsewhere']
-        >>> table = pyarrow.table({"age": [17, 18, 64, 70] * 25})
-        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
-        >>> list(s.histogram("age", um.bins([0, 18, 65, 120]), privacy=1).value)
-        ['[0, 18)', '[18, 65)', '[65, 120)']
-        """
-        asked = Histogram(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            categories=_listed(column, categories),
-            other=other,
-            where=self.where(where),
-            of=of,
-            loss=loss,
-        )
-        return self.ask(asked, fresh)
-
-
 def _of_column(column: str, categories: Any) -> Any:
     return categories if isinstance(categories, Bins) else as_categories(column, categories)
 
 
-def _listed(column: Any, categories: Any) -> list[tuple[str, Any]]:
+def as_listed(column: Any, categories: Any) -> list[tuple[str, Any]]:
     """One or two columns with their categories."""
     if isinstance(column, str):
         return [(plain(column), _of_column(column, categories))]

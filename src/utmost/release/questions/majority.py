@@ -7,12 +7,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput
-from utmost.release.arguments import Condition, Prior, Privacy
 from utmost.release.options import BY, CONDITION
 from utmost.release.questions.choices import Choice
 from utmost.release.questions.decisions import VOTES, RowSum, decision, judged_by, row_sum
 from utmost.release.questions.numbers import prior_text
-from utmost.release.questions.question import Asks, Made
 from utmost.release.questions.selection import Selection
 from utmost.release.questions.tiered import TieredSum
 
@@ -59,51 +57,3 @@ class Majority(Choice):
     @cached_property
     def selection(self) -> Selection:
         return decision(self.scores, 1, self.scope.privacy, self.prior)
-
-
-class AsksMajority(Asks[Made]):
-    """`majority`, of a session or a plan."""
-
-    def majority(
-        self,
-        where: Condition,
-        privacy: Privacy = None,
-        *,
-        loss: str = "zero-one",
-        prior: Prior = None,
-        by: Any = None,
-        fresh: bool = False,
-    ) -> Made:
-        """Whether a condition is true of more rows than it is false of; where it is unknown, a row does not vote.
-
-        Parameters
-        ----------
-        where : condition
-            What rows vote on, such as ``"answer = 'yes'"``; required.
-        privacy : level or number
-            What this answer may spend, as for `count`.
-        loss : "zero-one"
-            The answer is right or wrong.
-        prior : sequence of probabilities, optional
-            How likely each difference, yes less no, is thought to be, in increasing order. Uniform without it.
-        by : um.keys, optional
-            Answer once for every public key. Where rows come or go all groups together cost what one costs; a person
-            with k rows pays for k steps in all groups, and twice as many where rows are replaced.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is True or False; a tie is no. By keys it is {key: True or False}, and `answer.table` an
-            Arrow table that has how likely each is right.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"agrees": ["yes", "yes", "no", None] * 25})
-        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=5)
-        >>> s.majority("agrees = 'yes'", privacy=5).value
-        True
-        """
-        return self.pose(Majority, privacy, where, fresh, by=by, loss=loss, prior=prior)

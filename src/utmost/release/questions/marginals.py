@@ -21,13 +21,12 @@ from utmost.exact.arrays import Floats
 from utmost.mechanism.margins import centred
 from utmost.privacy import Level
 from utmost.release.accuracy import CONFIDENCE
-from utmost.release.arguments import Condition, Privacy
 from utmost.release.groups import marginal_statement
 from utmost.release.keys import MOST_CELLS, Keys, named
 from utmost.release.options import Option
 from utmost.release.questions.cell_counts import OUTSIDE, CellCounts
 from utmost.release.questions.consistent_tables import ALL, ConsistentTables
-from utmost.release.questions.question import Asks, Made, asking
+from utmost.release.questions.question import asking
 from utmost.release.source import Source, Statement
 from utmost.release.units import MOST_ROWS
 from utmost.space.integers import CentredTables, Tables
@@ -277,66 +276,6 @@ class Marginals(CellCounts):
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table:
         """One row for every number: of which columns, their values (null where summed over), and its interval."""
         return self.strategy.table(released)
-
-
-class AsksMarginals(Asks[Made]):
-    """`marginals`, of a session or a plan."""
-
-    def marginals(
-        self,
-        keys: Keys,
-        of: int | Sequence[Sequence[str]] = 2,
-        privacy: Privacy = None,
-        *,
-        where: Condition = None,
-        fresh: bool = False,
-    ) -> Made:
-        """How many rows each combination of values has, for many sets of columns at once, all tables in agreement.
-
-        All tables together spend `privacy` once. A few of them, or tables within them, are released with noise of
-        well-chosen sizes; all that are wanted are made of these by least squares. So they are more accurate than tables
-        asked one by one, and what two of them imply about the same rows is the same number, exactly.
-
-        Parameters
-        ----------
-        keys : um.keys
-            The public values of every column: ``um.keys(town=["Ash", "Briar"], age=um.bins(0, 100, 10))``. A row
-            without a listed value in one of the columns takes no part in any table, unless keys have `other=`.
-        of : int, or list of sets of columns
-            How many columns each table has: 2 gives the tables of every pair. Or the wanted tables themselves, such as
-            ``[("town", "age"), ("town",), ()]``; () is the total.
-        privacy : level or number
-            What all tables together may spend, as for `count`.
-        where : condition, optional
-            Only rows with this condition are counted.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is {key: number}: a key has a value for every column of `keys`, and `...` where a column is
-            summed over, such as ``("Ash", ...)``. Numbers are exact fractions, unbiased, possibly below 0.
-            `answer.intervals` holds each true count with 95 %, `answer.table` is all of it in Arrow, and
-            `answer.rounded()` gives whole numbers, none below 0, that agree as well.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"town": ["Ash", "Briar"] * 50, "agrees": [True, True, False, True] * 25})
-        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
-        >>> keys = um.keys(town=["Ash", "Briar"], agrees=[True, False])
-        >>> answer = s.marginals(keys, [("town", "agrees"), ("town",), ()], privacy=1)
-        >>> value = answer.value
-        >>> value["Ash", True] + value["Ash", False] == value["Ash", ...]
-        True
-        >>> whole = answer.rounded()
-        >>> whole["Ash", ...] + whole["Briar", ...] == whole[..., ...]
-        True
-        """
-        where_given = self.where(where)
-        asked = Marginals(terms=self.terms, privacy=self.level(privacy), by=keys, tables=of, where=where_given)
-        return self.ask(asked, fresh)
 
 
 def _as_tables(of: Any, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

@@ -12,48 +12,15 @@ from utmost.release.aggregates.aggregate import Ratio
 from utmost.release.conditions import where_from_text
 from utmost.release.discover import Discover, discover_again
 from utmost.release.keys import keys_again
-from utmost.release.questions.aggregates import AggregateQuery, ByKeys, OneNumber, SeveralSums, require_groups
+from utmost.release.questions.aggregates import AggregateQuery, ByKeys, OneNumber, SeveralSums
 from utmost.release.questions.by_found_keys import ByFoundKeys
-from utmost.release.questions.question import Asks, Made, Terms
+from utmost.release.questions.question import Terms
 from utmost.release.questions.top_found import TopFound
 
 
 def grouped_by(by: Any) -> type[ByKeys] | type[ByFoundKeys]:
     """The kind of query for a grouping: keys that are found privately, or public ones."""
     return ByFoundKeys if isinstance(by, Discover) else ByKeys
-
-
-class AsksRatios(Asks[Made]):
-    """What asks for ratios: alone, by public keys, or by keys found privately."""
-
-    def pose_ratio(
-        self,
-        aggregate: Ratio,
-        privacy: Any,
-        where: Any,
-        loss: str,
-        by: Any,
-        expected_rows: Any,
-        min_rows: int | None,
-        fresh: bool,
-    ) -> Made:
-        """Ask for a ratio of the rows of a condition."""
-        if by is None:
-            require_groups(min_rows)
-            return self.pose(
-                SeveralSums, privacy, where, fresh, aggregate=aggregate, loss=loss, expected_rows=expected_rows
-            )
-        return self.pose(
-            grouped_by(by),
-            privacy,
-            where,
-            fresh,
-            by=by,
-            aggregate=aggregate,
-            loss=loss,
-            expected_rows=expected_rows,
-            min_rows=min_rows,
-        )
 
 
 def numeric_query_again(

@@ -6,24 +6,23 @@ the n rows at or below it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from utmost.errors import InvalidInput
-from utmost.exact import Number
 from utmost.release.accuracy import CONFIDENCE
-from utmost.release.arguments import Condition, Of, Privacy, TallyPrior, listed, tally_prior, tally_prior_text
+from utmost.release.arguments import Of, tally_prior, tally_prior_text
 from utmost.release.candidates import as_candidates as listed_candidates
 from utmost.release.cells import Cells, range_cells
 from utmost.release.keys import MOST_CELLS
 from utmost.release.options import BY, CANDIDATES, COLUMN, GRID, LOWER, OF, SHARE, UPPER, WHERE
 from utmost.release.questions.choices import Choice
 from utmost.release.questions.named_candidates import NamedCandidate, Tally
-from utmost.release.questions.quantiles import MOST_CANDIDATES, Quantiles, as_candidates, as_share
-from utmost.release.questions.question import Asks, Made, Question, as_loss, as_of, asking
+from utmost.release.questions.quantiles import Quantiles, as_candidates, as_share
+from utmost.release.questions.question import Question, as_loss, as_of, asking
 from utmost.release.questions.ranked import Ranked
 from utmost.release.questions.selection import Confidence
 from utmost.release.source import Source, as_column
@@ -164,189 +163,3 @@ class Quantile(Choice):
 def form_of_quantile(public: Mapping[str, Any]) -> type[Question]:
     """How a quantile was asked, by its public JSON: among candidates, several off noisy counts, or by ranks."""
     return Ranked if "one" in public else Quantiles if "shares" in public else Quantile
-
-
-class AsksQuantile(Asks[Made]):
-    """`quantile`, of a session or a plan."""
-
-    def quantile(
-        self,
-        column: str,
-        q: Number | Sequence[Number],
-        candidates: Any = None,
-        privacy: Privacy = None,
-        *,
-        lower: Number | None = None,
-        upper: Number | None = None,
-        grid: Number | None = None,
-        where: Condition = None,
-        of: Of = "rows",
-        loss: str | None = None,
-        prior: TallyPrior = None,
-        by: Any = None,
-        fresh: bool = False,
-    ) -> Made:
-        """The q-quantile of a column (q = 0.5: the median), or several, between public bounds.
-
-        The q-quantile is the least value with at least a share q of the rows at or below it, of the column clamped to
-        the bounds: NumPy's ``quantile(..., method="inverted_cdf")``. Rows without a value take no part; if no row has
-        one there is no quantile, and the answer means nothing.
-
-        Parameters
-        ----------
-        column : str
-            A column of numbers, or of text that is read as numbers.
-        q : number, or list of numbers
-            A share between 0 and 1, or up to 100 of them.
-        candidates : sequence of numbers, optional
-            Public numbers in increasing order, such as ``range(0, 101, 5)``, in place of `lower` and `upper`; the
-            answer is one of them. Up to 200 may be any numbers; more are as a grid, at equal distances, up to a million
-            (or any numbers, up to 1000).
-        privacy : level or number
-            What this answer may spend, as for `count`; all quantiles of a list together.
-        lower, upper : number
-            Public bounds that values are clamped to; never read off the table.
-        grid : number, optional
-            The step of the candidates between them. Without it, 1 for a column of whole numbers with whole bounds, else
-            a round number so small that there are about 100,000 candidates.
-        where : condition, optional
-            Only rows with this condition take part.
-        of : "rows" or "people"
-            Whose values count: all kept rows, or one row of each person.
-        loss : "absolute", "zero-one" or "rank", optional
-            Without it the answer is off by few rows, and has an interval. With it, of one quantile among up to 200
-            listed candidates, a candidate is named by the best choice for this loss: how far the named value is from
-            the quantile; whether it is it; how many rows it is off. Nothing but the name is released then.
-        prior : {tally: probability}, optional
-            Of one quantile among listed candidates, with a loss; a tally is the rows at each, and all are alike
-            without it.
-        by : um.keys, optional
-            Answer once for every public key, as for `majority`; keys times candidates are at most a million.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is a number, of a list {q: number}. `answer.interval` (`answer.intervals`) holds the quantile
-            of the clamped column with 95 % at every table, in the unit of the column: the distance of candidates is
-            part of it. A plan says by how many rows values are expected to be off, and whether they are chosen one by
-            one or read off a noisy CDF: whichever is off by less.
-
-            With a loss the interval is all candidates below epsilon = 2.94, since nothing but a name is released;
-            `answer.after.rows_within` says how many rows it may be off, and `answer.after.likely` where the quantile
-            lies with 95 % given the prior.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"age": [70, 25, 80, 41, 44] * 250})
-        >>> s = um.Session(table, "survey", um.rows(at_most=1500), "add-remove", budget=8)
-        >>> answer = s.quantile("age", 0.5, lower=0, upper=120, privacy=4)
-        >>> answer.value, answer.interval
-        (44, (44, 44))
-        >>> list(s.quantile("age", [0.1, 0.5, 0.9], lower=0, upper=120, privacy=1).value)
-        [0.1, 0.5, 0.9]
-        >>> table = pyarrow.table({"age": [70, 25, 80, 41, 44] * 25})
-        >>> s = um.Session(table, "survey", um.rows(at_most=150), "add-remove", budget=8)
-        >>> s.quantile("age", 0.5, range(20, 81, 20), privacy=8).value
-        40
-        >>> s = um.Session(table, "survey", um.rows(at_most=150), "add-remove", budget=8)
-        >>> list(s.quantile("age", [0.1, 0.5, 0.9], range(20, 81, 20), privacy=1).value)
-        [0.1, 0.5, 0.9]
-        """
-        several = not isinstance(q, str | bytes) and hasattr(listed(q), "__len__")
-        many = len(listed(candidates)) if hasattr(listed(candidates), "__len__") else 0
-        bounds = {"lower": lower, "upper": upper, "grid": grid}
-        if prior is not None and loss is None:
-            loss = "absolute"
-        few = candidates is not None and many <= MOST_CANDIDATES
-        chosen, counted = few and loss is not None and not several, few and several and by is None
-        if not chosen and not counted:
-            shares = q if several else [q]
-            return self._ranked(
-                column, shares, not several, candidates, bounds, privacy, where, of, loss, prior, by, fresh
-            )
-        if any(bound is not None for bound in bounds.values()):
-            raise InvalidInput("candidates and lower, upper or grid are given; give the list, or bounds and a grid.")
-        if counted:
-            return self._several(column, q, candidates, privacy, where, of, loss, prior, by, fresh)
-        asked = {
-            "terms": self.terms,
-            "privacy": self.level(privacy),
-            "column": column,
-            "q": q,
-            "candidates": candidates,
-            "where": self.where(where),
-            "of": of,
-            "loss": loss,
-            "prior": prior,
-            "by": by,
-        }
-        return self.ask(Quantile(**asked), fresh)
-
-    def _ranked(
-        self,
-        column: str,
-        shares: Any,
-        one: bool,
-        candidates: Any,
-        bounds: dict[str, Any],
-        privacy: Privacy,
-        where: Condition,
-        of: Of,
-        loss: str | None,
-        prior: TallyPrior,
-        by: Any,
-        fresh: bool,
-    ) -> Made:
-        if prior is not None or loss not in (None, "rank"):
-            raise InvalidInput(
-                "quantiles between bounds are made for the fewest rows off: prior and loss are for one quantile among "
-                "up to 200 listed candidates. Leave these out, or list candidates."
-            )
-        if candidates is not None and any(bound is not None for bound in bounds.values()):
-            raise InvalidInput("candidates and lower, upper or grid are given; give the list, or bounds and a grid.")
-        given = {
-            "terms": self.terms,
-            "privacy": self.level(privacy),
-            "column": column,
-            "shares": shares,
-            "candidates": candidates,
-            "whole": self.is_whole(column),
-            "one": one,
-            "where": self.where(where),
-            "of": of,
-            "by": by,
-            **bounds,
-        }
-        return self.ask(Ranked(**given), fresh)
-
-    def _several(
-        self,
-        column: str,
-        shares: Any,
-        candidates: Any,
-        privacy: Privacy,
-        where: Condition,
-        of: Of,
-        loss: str | None,
-        prior: TallyPrior,
-        by: Any,
-        fresh: bool,
-    ) -> Made:
-        if prior is not None or by is not None or loss not in (None, "absolute"):
-            raise InvalidInput(
-                "several quantiles are read off noisy counts: prior, by and loss are for one of them. Leave these out, "
-                "or ask for one quantile at a time."
-            )
-        asked = Quantiles(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            column=column,
-            shares=shares,
-            candidates=candidates,
-            where=self.where(where),
-            of=of,
-        )
-        return self.ask(asked, fresh)

@@ -187,8 +187,8 @@ class Quantiles(Question):
 
     def near_limit(self, released: Mapping[str, Any], after: After) -> bool:
         space = self.space
-        if isinstance(space, Strategy):  # values are compared with a number of rows: may say so of any table
-            return any(high >= self.stated_rows for _, high in after.intervals.values())
+        if isinstance(space, Strategy):
+            return max(self._running(released)) >= self.stated_rows
         half = self.solution.mechanism.noise.half_width(CONFIDENCE)
         return reaches_an_end([[number] for number in released.values()], half, space)
 
@@ -196,6 +196,10 @@ class Quantiles(Question):
         nested = replace(self.cells, moves="one-way")  # a row moves some of the running counts, all in one direction
         others = noise_alternatives(nested, self.privacy, ("absolute",))
         return {"Utmost": {"rank": self.average}, **{name: {"rank": by["absolute"]} for name, by in others.items()}}
+
+    @property
+    def takes_any_noise(self) -> bool:
+        return True
 
     @property
     def proved_of(self) -> str:

@@ -17,23 +17,21 @@ questions are asked of: a session, its plans, a schedule. To add a question, wri
 
 from __future__ import annotations
 
-import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from utmost.errors import CannotCertify, InvalidInput, UnsupportedLevel, shown
 from utmost.privacy import ApproxDP, Level, as_level, require_pure
 from utmost.release.accuracy import BY_LAW, After, Before
 from utmost.release.arguments import Neighbours, Of
-from utmost.release.conditions import EVERY_ROW, Where, as_where
-from utmost.release.contributions import is_whole
+from utmost.release.conditions import EVERY_ROW, Where
 from utmost.release.options import Option
-from utmost.release.source import Source, Statement, as_column
+from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 from utmost.release.words import figures
 from utmost.space.integers import Lattice, Moves, Unlisted
@@ -43,10 +41,9 @@ if TYPE_CHECKING:
     import pyarrow
 
     from utmost.mechanism.certification import Check
+    from utmost.release.questions.share import ShareFinding
     from utmost.solution import Solution
 
-Made = TypeVar("Made")
-"""What asking makes: an `Answer`, or a `Plan`."""
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 500
 """Between which epsilons answers are released: below, a million people are not told from none; above, e^-epsilon has
 more digits than anybody can use."""
@@ -118,8 +115,6 @@ class Question(ABC):
     """What it asks, in half a line, for a list of questions."""
     options: ClassVar[tuple[Option, ...]]
     """Its parameters, beside `privacy`, in the order of the method's."""
-    tiered: ClassVar[bool] = False
-    """Whether it is asked of tables whose rows have promises of their own."""
     by_one_row: ClassVar[bool] = False
     """Whether people are asked about by one row of each: rows of one person may differ in what is asked."""
     needs_most: ClassVar[bool] = False
@@ -135,6 +130,11 @@ class Question(ABC):
     @abstractmethod
     def name(self) -> str:
         """The name of the session's method that asks it."""
+
+    @property
+    def tiered(self) -> bool:
+        """Whether it is asked of tables whose rows have promises of their own."""
+        return False
 
     @property
     def one_kind(self) -> bool:
@@ -163,6 +163,14 @@ class Question(ABC):
     def step(self) -> Fraction:
         """What one step of a released integer is worth, in the unit of the answer."""
         return Fraction(1)
+
+    def rounded(self, released: Mapping[str, Any]) -> dict[Any, int] | None:
+        """The answer as whole numbers, none below 0, that agree with each other; None where there are no such."""
+        return None
+
+    def test(self, released: Mapping[str, Any], theta: Any, alternative: Any, confidence: Any) -> ShareFinding:
+        """Of a share: whether the share in the population is above theta."""
+        raise InvalidInput("only shares are tested: ask with s.share(...), then answer.test(0.5).")
 
     def table(self, released: Mapping[str, Any]) -> pyarrow.Table | None:
         """The answers as an Arrow table; None where one is made of the values and intervals."""
@@ -657,60 +665,3 @@ def with_rounding(losses: dict[str, dict[str, float]], off: float) -> dict[str, 
     """Losses by mechanism and loss, and what rounding values adds to all of them at most: they see the same values."""
     more = {"absolute": off, "squared": off**2}
     return {name: {loss: found + more.get(loss, 0.0) for loss, found in by.items()} for name, by in losses.items()}
-
-
-# ---- asking ----
-
-
-class Asks(ABC, Generic[Made]):
-    """Something that questions can be asked of.
-
-    Every question's file has a class of this kind with one method, named as the question; `Questions` is all of them.
-    """
-
-    source: Source
-    terms: Terms
-
-    @abstractmethod
-    def ask(self, question: Question, fresh: bool) -> Made:
-        """Answer the question, or plan it."""
-
-    def level(self, privacy: Any) -> Any:
-        """What a question may spend, where it is not said with it."""
-        return privacy
-
-    def where(self, where: Any) -> Where:
-        """A condition with its text; an error unless it is one of this table."""
-        return as_where(where, self.source)
-
-    def is_whole(self, column: Any) -> bool:
-        """Whether a column is of an integer type, so that its values need no rounding: the public schema says so."""
-        return is_whole(self.source, as_column(column))
-
-    def pose(self, kind: Any, privacy: Any, where: Any, fresh: bool, **given: Any) -> Made:
-        """Ask a question of this kind about the rows of a condition, with all else that it was given."""
-        return self.ask(kind(terms=self.terms, privacy=self.level(privacy), where=self.where(where), **given), fresh)
-
-
-def with_own_errors(method: Callable[..., Any], say: Callable[..., str]) -> Callable[..., Any]:
-    """A question's method that says in our words, and not in Python's, which argument is missing or unknown.
-
-    Parameters
-    ----------
-    method : what asks the question
-    say : the words, from its name, its signature, and the arguments given by position and by name
-    """
-    signature = inspect.signature(method)
-
-    @wraps(method)
-    def asked(*given: Any, **named: Any) -> Any:
-        try:
-            return method(*given, **named)
-        except TypeError:
-            try:
-                signature.bind(*given, **named)
-            except TypeError:
-                raise InvalidInput(say(method.__name__, signature, given, named)) from None
-            raise  # a mistake of ours
-
-    return asked

@@ -18,12 +18,11 @@ import numpy as np
 from utmost.errors import InvalidInput, shown
 from utmost.privacy import Level
 from utmost.release.accuracy import Before
-from utmost.release.arguments import Condition, Of, Privacy
 from utmost.release.bins import Bins, bins
 from utmost.release.cells import category_cells, tally_statement
 from utmost.release.options import COLUMN, EDGES, OF, WHERE
 from utmost.release.questions.cell_counts import OUTSIDE, CellCounts, CellStrategy
-from utmost.release.questions.question import Asks, Made, as_loss, as_of, asking
+from utmost.release.questions.question import as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Strategy
 
@@ -212,68 +211,3 @@ class Ranges(CellCounts):
     @property
     def notes(self) -> tuple[str, ...]:
         return (*super().notes, OUTSIDE)
-
-
-class AsksRanges(Asks[Made]):
-    """`ranges`, of a session or a plan."""
-
-    def ranges(
-        self,
-        column: str,
-        edges: Any,
-        privacy: Privacy = None,
-        *,
-        where: Condition = None,
-        of: Of = "rows",
-        fresh: bool = False,
-    ) -> Made:
-        """How many rows (or people) have a value between any two of several edges; the answer is a dict.
-
-        All ranges together spend `privacy` once. Cells between neighbouring edges are released with noise, or weighted
-        sums of cells where that errs less: fifty cells at mu = 1 have ranges of variance 4.9 on average, where cells
-        added up have 18.8. All ranges are made of these by least squares, so they agree: a range and the next one add
-        up to the range of both, exactly.
-
-        Parameters
-        ----------
-        column : str
-            A column of numbers, or of text that is read as numbers. Values are compared as floating-point numbers.
-        edges : list of numbers, or um.bins
-            2 to 65 public numbers in increasing order; never read off the table. A range holds its lower edge and not
-            its upper one. ``um.bins(0, 100, 5)`` stands for its edges 0, 5, ..., 100.
-        privacy : level or number
-            What all ranges together may spend, as for `count`.
-        where : condition, optional
-            Only rows with this condition are counted.
-        of : "rows" or "people"
-            What is counted. A person is counted by one of their rows chosen at random; `counts` with ``of="people"``
-            counts everybody who has a row in a range.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is {"[low, high)": number}, for every two edges. Numbers are exact fractions, unbiased,
-            possibly below 0; `answer.intervals` holds each true count with 95 %.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
-        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=1)
-        >>> value = s.ranges("age", [0, 18, 65, 120], privacy=1).value
-        >>> list(value)
-        ['[0, 18)', '[0, 65)', '[0, 120)', '[18, 65)', '[18, 120)', '[65, 120)']
-        >>> value["[0, 18)"] + value["[18, 65)"] == value["[0, 65)"]
-        True
-        """
-        asked = Ranges(
-            terms=self.terms,
-            privacy=self.level(privacy),
-            column=column,
-            edges=edges,
-            where=self.where(where),
-            of=of,
-        )
-        return self.ask(asked, fresh)

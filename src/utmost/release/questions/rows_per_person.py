@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput
 from utmost.exact import as_whole
-from utmost.release.arguments import Condition, Of, Privacy
+from utmost.release.arguments import Of
 from utmost.release.contributions import with_ids
 from utmost.release.expressions import values as made
 from utmost.release.expressions.values import Expression, literal
 from utmost.release.options import ANY_CONDITION, LARGEST
 from utmost.release.questions.cell_counts import CellCounts, NoisyCounts
-from utmost.release.questions.question import Asks, Made, as_loss, asking
+from utmost.release.questions.question import as_loss, asking
 from utmost.release.source import Source, Statement
 from utmost.space.integers import Lattice
 
@@ -116,50 +116,3 @@ class RowsPerPerson(CellCounts):
         bins = [*(between(low, high) for low, high in pairwise(edges)), between(self.largest, None)]
         sums = {f"c{i}": made.total(made.where(inside, literal(1), literal(0))) for i, inside in enumerate(bins)}
         return source.statement(people.aggregate(**sums))
-
-
-class AsksRowsPerPerson(Asks[Made]):
-    """`rows_per_person`, of a session or a plan."""
-
-    def rows_per_person(
-        self,
-        where: Condition = None,
-        privacy: Privacy = None,
-        *,
-        largest: int = DEFAULT_LARGEST,
-        loss: str = "absolute",
-        fresh: bool = False,
-    ) -> Made:
-        """How many people have how many rows with a condition, in bins: 1, 2, ..., 6, 7 to 8, 9 to 10, 11 to 12, ...
-
-        All rows are counted, before truncation. A person is in one bin, so all bins together spend `privacy` once, and
-        the noise does not grow with the rows of anybody. Counts are unbiased: noisy whole numbers, possibly below 0.
-        `session.suggest_rows_each` makes a suggestion for `rows_each` of it.
-
-        Parameters
-        ----------
-        where : condition, optional
-            Only rows with this condition are counted; people without any are in no bin.
-        privacy : level or number
-            What all bins together may spend, as for `count`.
-        largest : int
-            The last bin is of people with more rows than this; a public number.
-        loss : "absolute", "squared", "zero-one" or such as "within 5"
-            What the mechanism is best for: the loss of one bin, averaged over them.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is {number of rows: people}.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"who": [1] * 9 + [2, 3, 4, 4]})
-        >>> s = um.Session(table, "flights", um.people("who", rows_each=3), "add-remove", budget=40)
-        >>> s.rows_per_person(privacy=40, largest=10).value
-        {'1': 2, '2': 1, '3': 0, '4': 0, '5': 0, '6': 0, '7 to 8': 0, '9 to 10': 1, 'more than 10': 0}
-        """
-        return self.pose(RowsPerPerson, privacy, where, fresh, largest=largest, loss=loss)

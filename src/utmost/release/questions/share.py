@@ -17,11 +17,10 @@ from utmost.errors import InvalidInput, shown
 from utmost.exact import Number as AnyNumber
 from utmost.mechanism.sampling import uniform_integer
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
-from utmost.release.arguments import Condition, Of, Privacy
 from utmost.release.contributions import ones, statement
 from utmost.release.options import CONDITION, OF, Option, read_whole
 from utmost.release.questions.numbers import noise_alternatives
-from utmost.release.questions.question import Asks, Made, Question, as_loss, as_of, in_units, scaled, shown_with
+from utmost.release.questions.question import Question, as_loss, as_of, in_units, scaled, shown_with
 from utmost.release.source import Source, Statement
 from utmost.release.units import MOST_UNITS
 from utmost.space.integers import Lattice
@@ -194,65 +193,3 @@ class Share(Question):
         ours = {loss: self.solution.mechanism.expected(loss) for loss in losses}
         others = noise_alternatives(Lattice(1, "any", 1, 0, self.among), self.privacy, losses)
         return in_units({"Utmost": ours, **others}, losses, self.step)
-
-
-class AsksShare(Asks[Made]):
-    """`share`, of a session or a plan."""
-
-    def share(
-        self,
-        where: Condition,
-        privacy: Privacy = None,
-        *,
-        among: int,
-        of: Of = "rows",
-        loss: str = "absolute",
-        fresh: bool = False,
-    ) -> Made:
-        """Which share of the rows (or people) has a condition; `answer.test(theta)` tests a population's share with it.
-
-        The answer is unbiased: the noisy count over the public number of rows, possibly below 0 or above 1.
-
-        Parameters
-        ----------
-        where : condition
-            What is counted, such as "age >= 65".
-        privacy : level or number
-            What this answer may spend, as for `count`. Tests and intervals made of it cost nothing more.
-        among : int
-            How many rows (or people) there are. It is public, since rows are replaced and none come or go; a session
-            whose neighbours are "add-remove" has no shares.
-        of : "rows" or "people"
-            What is counted; of people with several rows, a person counts once if one of them has the condition.
-        loss : "absolute" or "squared"
-            What the noise is best for.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.interval` is about the rows of the table; `answer.test(theta)` about the population they are drawn
-            from: a p-value that is exactly uniform if its share is theta, and a confidence interval.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 250})
-        >>> s = um.Session(table, "survey", um.rows(at_most=1000), "replace", budget=1)
-        >>> answer = s.share("age >= 65", among=1000, privacy=1)
-        >>> found = answer.test(0.4)                                   # is it more than 40 % of the population?
-        >>> found.p_value < 0.01 and found.interval[0] > 0.4
-        True
-        """
-        return self.ask(
-            Share(
-                terms=self.terms,
-                privacy=self.level(privacy),
-                where=self.where(where),
-                among=among,
-                of=of,
-                loss=loss,
-            ),
-            fresh,
-        )

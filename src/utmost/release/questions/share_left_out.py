@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from utmost.errors import InvalidInput
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.aggregates.left_out import beside_groups
-from utmost.release.arguments import Condition, Of, Privacy
+from utmost.release.arguments import Of
 from utmost.release.contributions import people_by_loss
 from utmost.release.options import ANY_CONDITION
 from utmost.release.questions.numbers import reaches_an_end
-from utmost.release.questions.question import Asks, Made, Question, as_loss, asking, shown_with
+from utmost.release.questions.question import Question, as_loss, asking, shown_with
 from utmost.release.questions.row_errors import LISTED, SIZES
 from utmost.release.questions.share import OF_SHARES
 from utmost.release.source import Source, Statement
@@ -169,41 +169,3 @@ class ShareLeftOut(Question):
     @property
     def proved_of(self) -> str:
         return "the two counts it is made of"
-
-
-class AsksShareLeftOut(Asks[Made]):
-    """`share_left_out`, of a session or a plan."""
-
-    def share_left_out(
-        self, where: Condition = None, privacy: Privacy = None, *, loss: str = "absolute", fresh: bool = False
-    ) -> Made:
-        """Of which share of the people rows are dropped, of the people who have rows with a condition.
-
-        `left_out` says of how many people; this of how many out of those that there are. How many people lose rows and
-        how many lose none are released together, for the noise of one count; the interval contains both noises.
-
-        Parameters
-        ----------
-        where : condition, optional
-            The condition of the answer in question; every row without it.
-        privacy : level or number
-            What this answer may spend, as for `count`: it is a spend of its own.
-        loss : "absolute" or "squared"
-            What the mechanism is best for.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is a share from 0 to 1; `answer.released` has both counts.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"who": [1] * 9 + [2, 3, 4], "late": [20] * 12})
-        >>> s = um.Session(table, "flights", um.people("who", rows_each=3), "add-remove", budget=40)
-        >>> s.share_left_out(privacy=40).value  # one of four
-        0.25
-        """
-        return self.pose(ShareLeftOut, privacy, where, fresh, loss=loss)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from utmost.release.accuracy import After, Before
-from utmost.release.arguments import Condition, Privacy
 from utmost.release.contributions import ones
-from utmost.release.discover import Discover, as_discover
+from utmost.release.discover import Discover
 from utmost.release.holders import Found, holders_statement
 from utmost.release.keys import named
 from utmost.release.options import COLUMN, KEYS_EACH, WHERE
@@ -23,7 +22,7 @@ from utmost.release.questions.by_found_keys import (
     written_key,
     written_keys,
 )
-from utmost.release.questions.question import Asks, Made, Question, asking
+from utmost.release.questions.question import Question, asking
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 from utmost.space.integers import Holders
@@ -133,54 +132,3 @@ class ShownKeys(Question):
 
     def compared(self) -> dict[str, dict[str, float]]:
         return users_needed(self.solution.value, self.space.changes, self.privacy)
-
-
-class AsksKeys(Asks[Made]):
-    """`keys`, of a session or a plan."""
-
-    def keys(
-        self,
-        column: str | Sequence[str],
-        privacy: Privacy = None,
-        *,
-        where: Condition = None,
-        keys_each: int = 1,
-        fresh: bool = False,
-    ) -> Made:
-        """Which values a column, or which combinations several columns have: as many as the level allows to show.
-
-        A key that n rows (or people) have is shown with the greatest probability that any mechanism of this level shows
-        it with: `plan.curve` has it for every n, before anything is read. A key that only one has is shown with
-        probability delta.
-
-        Parameters
-        ----------
-        column : str or list of str
-            Whose values are the keys; rows with a null among them take no part.
-        privacy : ApproxDP or ApproxGaussianDP
-            What this answer may spend, such as ``um.ApproxDP(1, 1e-6)`` or ``um.ApproxGaussianDP(0.5, 1e-6)``. Without
-            a delta no key could be shown.
-        where : condition, optional
-            Only rows with this condition take part.
-        keys_each : int
-            Of one person, so many keys take part at most, chosen by a keyed hash.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is the sorted list of the keys that are shown, of several columns as tuples; `answer.table`
-            an Arrow table of them, which `um.keys` takes for further questions.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"dest": ["ORD"] * 60 + ["LAX"] * 50 + ["my own airfield"]})
-        >>> s = um.Session(table, "flights", um.rows(at_most=1000), "add-remove", budget=um.ApproxDP(1, 1e-6))
-        >>> s.keys("dest", um.ApproxDP(1, 1e-6)).value
-        ['LAX', 'ORD']
-        """
-        by = as_discover(column, keys_each)
-        asked = ShownKeys(terms=self.terms, privacy=self.level(privacy), by=by, where=self.where(where))
-        return self.ask(asked, fresh)

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from utmost.errors import InvalidInput, shown
-from utmost.release.arguments import Condition, Of, Prior, Privacy, plain
+from utmost.release.arguments import Of, plain
 from utmost.release.options import ANY_CONDITION, AT_LEAST, BY, OF
 from utmost.release.questions.aggregates import IN_ONE_GROUP, MORE_GROUPS
 from utmost.release.questions.choices import Choice
 from utmost.release.questions.decisions import ONES, RowSum, decision, judged_by, row_sum
 from utmost.release.questions.numbers import prior_text
-from utmost.release.questions.question import Asks, Made, as_of
+from utmost.release.questions.question import as_of
 from utmost.release.questions.selection import Selection
 from utmost.release.questions.tiered import TieredSum
 
@@ -90,56 +90,3 @@ class Threshold(Choice):
     @cached_property
     def selection(self) -> Selection:
         return decision(self.scores, self.at_least, self.scope.privacy, self.prior)
-
-
-class AsksThreshold(Asks[Made]):
-    """`threshold`, of a session or a plan."""
-
-    def threshold(
-        self,
-        where: Condition,
-        at_least: int,
-        privacy: Privacy = None,
-        *,
-        of: Of = "rows",
-        loss: str = "zero-one",
-        prior: Prior = None,
-        by: Any = None,
-        fresh: bool = False,
-    ) -> Made:
-        """Whether a condition is true of at least so many rows (or people).
-
-        Parameters
-        ----------
-        where : condition
-            Which rows are counted; None counts every row.
-        at_least : int
-            The border: a whole number from 1 to the most there can be.
-        privacy : level or number
-            What this answer may spend, as for `count`.
-        of : "rows" or "people"
-            What is counted.
-        loss : "zero-one"
-            The answer is right or wrong.
-        prior : sequence of probabilities, optional
-            How likely each count is thought to be, in increasing order. Uniform without it.
-        by : um.keys, optional
-            Answer once for every public key, as for `majority`.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is True or False; by keys {key: True or False}.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"age": [70, 25, 80, 41] * 25})
-        >>> s = um.Session(table, "survey", um.rows(at_most=120), "add-remove", budget=9)
-        >>> s.threshold("age >= 65", 20, privacy=9).value
-        True
-        """
-        asked = {"at_least": at_least, "of": of, "loss": loss, "prior": prior}
-        return self.pose(Threshold, privacy, where, fresh, by=by, **asked)

@@ -11,20 +11,18 @@ import numpy as np
 
 from utmost.errors import InvalidInput
 from utmost.release.accuracy import BY_LAW, Before
-from utmost.release.aggregates.count import Count
-from utmost.release.arguments import Condition, Of, Privacy
+from utmost.release.arguments import Of
 from utmost.release.bins import as_bins, labels_of, public_of
 from utmost.release.cells import as_categories
 from utmost.release.conditions import Where
 from utmost.release.contributions import ones
-from utmost.release.discover import as_discover
 from utmost.release.groups import grouped_statement
 from utmost.release.keys import Keys, keys
 from utmost.release.options import CHOICES, COLUMN, KEYS_EACH, OF, WHERE, Option, read_whole
 from utmost.release.questions.choices import Choice
-from utmost.release.questions.question import Asks, Made, as_of, asking
+from utmost.release.questions.question import as_of, asking
 from utmost.release.questions.selection import Confidence, Scores, Selection
-from utmost.release.questions.top_found import MISSED, TopFound, as_named, recall_in_words
+from utmost.release.questions.top_found import MISSED, as_named, recall_in_words
 from utmost.release.source import Source, Statement, as_column
 from utmost.release.units import Unit
 from utmost.space.integers import Tallies
@@ -184,70 +182,3 @@ class Top(Choice):
     def selection(self) -> TopList:
         tallies = self.scope.tallies(len(self.candidates))
         return TopList(tallies, labels_of(self.candidates), self.k, self.scope.privacy)
-
-
-class AsksTop(Asks[Made]):
-    """`top`, of a session or a plan."""
-
-    def top(
-        self,
-        column: str,
-        k: int,
-        candidates: Any = None,
-        privacy: Privacy = None,
-        *,
-        where: Condition = None,
-        of: Of = "rows",
-        keys_each: int = 1,
-        fresh: bool = False,
-    ) -> Made:
-        """The k most frequent values of a column, the most frequent first.
-
-        With a list of candidates the best of two mechanisms names k of them: noise on all counts, or k rounds of
-        geometric noisy max. Without one, keys are found privately, with their counts, and the k largest are named; a
-        level with a delta is needed then, and fewer than k are named where fewer are shown.
-
-        Parameters
-        ----------
-        column : str
-            Whose values are counted; without candidates, also a list of columns.
-        k : int
-            How many are named.
-        candidates : list or um.bins, optional
-            Public values of the column, or the bins that its numbers are put into, in the order that breaks ties;
-            others do not count. Without it, any value of the column may be named.
-        privacy : level or number
-            What this answer may spend, as for `count`; without candidates with a delta: ``um.ApproxDP(1, 1e-6)``.
-        where : condition, optional
-            Only rows with this condition count.
-        of : "rows" or "people"
-            What is counted: all kept rows, or one row of each person. Without candidates a person counts once for each
-            of at most `keys_each` keys.
-        keys_each : int
-            Without candidates: of one person, so many keys take part at most.
-        fresh : bool
-            True draws and spends again although the identical question was answered before.
-
-        Returns
-        -------
-        Answer (of a session) or Plan (of `session.plan`)
-            `answer.value` is a list, the most frequent first. The plan has the expected recall: the share of the true k
-            that is among those named. Without candidates `answer.intervals` holds the true counts of all that are named
-            at once with 95 %.
-
-        Examples
-        --------
-        >>> import pyarrow, utmost as um
-        >>> table = pyarrow.table({"dest": ["ORD"] * 90 + ["LAX"] * 60 + ["SFO"] * 20 + ["my own airfield"]})
-        >>> s = um.Session(table, "flights", um.rows(at_most=1000), "add-remove", budget=um.ApproxDP(9, 1e-6))
-        >>> s.top("dest", 2, privacy=um.ApproxDP(3, 1e-6)).value
-        ['ORD', 'LAX']
-        >>> s.top("dest", 1, ["LAX", "ORD", "SFO"], privacy=3).value
-        ['ORD']
-        """
-        level, condition = self.level(privacy), self.where(where)
-        if candidates is None:
-            by = as_discover(column, keys_each)
-            return self.pose(TopFound, level, where, fresh, aggregate=Count(counted=of), by=by, k=k)
-        asked = Top(terms=self.terms, privacy=level, column=column, k=k, candidates=candidates, where=condition, of=of)
-        return self.ask(asked, fresh)
