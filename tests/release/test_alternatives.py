@@ -8,9 +8,9 @@ from scipy import stats
 import utmost as um
 from utmost.design.discovery import best_law
 from utmost.mechanism.rounding import UNNOTICED
+from utmost.release.questions.alternatives import gaussian_spread, number_alternatives
 from utmost.release.questions.by_found_keys import threshold_users, thresholds
 from utmost.release.questions.decisions import choice_alternatives
-from utmost.release.questions.numbers import gaussian_spread, number_alternatives
 from utmost.space.line import Line, cost
 
 TABLE = pyarrow.table({"x": [1.0, 2.0], "id": ["a", "b"]})

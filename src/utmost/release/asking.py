@@ -45,9 +45,9 @@ from utmost.release.questions.hierarchy import HierarchyOf
 from utmost.release.questions.histogram import Histogram, as_listed
 from utmost.release.questions.majority import Majority
 from utmost.release.questions.marginals import Marginals
-from utmost.release.questions.numbers import require_unbiased
 from utmost.release.questions.numeric import grouped_by
 from utmost.release.questions.plurality import Plurality
+from utmost.release.questions.priors import require_unbiased
 from utmost.release.questions.quantile import Quantile
 from utmost.release.questions.quantiles import MOST_CANDIDATES, Quantiles
 from utmost.release.questions.question import Question, Terms

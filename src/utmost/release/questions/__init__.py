@@ -1,7 +1,10 @@
-"""The questions one can ask of a table, one file each.
+"""The queries that can be asked of a table.
 
-`numbers` and `choices` are the two kinds; `question` says what every question is. A new question is a file like
-`count.py` and its line in the two lists below.
+* Numbers: an aggregate (`aggregates/`) with a grouping (`aggregates.py`, `by_found_keys.py`), and counts of cells
+  (`cell_counts.py`): histograms, cumulative counts, marginals, hierarchies.
+* Choices: scores, a selection and a grouping (`choices.py`, `selection.py`): majorities, winners, quantiles.
+
+`question.py` says what every query has.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ OTHERS: dict[str, type[Question]] = {
         *(ShareLeftOut, RowsPerPerson, ShownKeys, Top, Marginals, HierarchyOf),
     )
 }
-"""Those that are no aggregates."""
+"""Queries that are no aggregates, by their names."""
 KINDS = (
     *("count", "sum", "mean", "majority", "threshold", "counts", "histogram", "cdf", "ranges", "plurality", "quantile"),
     *("variance", "covariance", "share", "clamped", "left_out", "share_left_out", "rows_per_person", "keys", "top"),

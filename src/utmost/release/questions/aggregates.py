@@ -32,15 +32,9 @@ from utmost.release.aggregates.aggregate import OF_RATIOS, Aggregate, Estimates,
 from utmost.release.group_bounds import GroupBounds
 from utmost.release.groups import LARGEST, bounded_statement, grouped_statement
 from utmost.release.keys import Keys, named, require_keys
-from utmost.release.questions.numbers import (
-    clip_to,
-    noise_alternatives,
-    number_alternatives,
-    prior_name,
-    prior_text,
-    reaches_an_end,
-    require_unbiased,
-)
+from utmost.release.questions.alternatives import noise_alternatives, number_alternatives
+from utmost.release.questions.integer_limits import clip_to, reaches_an_end
+from utmost.release.questions.priors import prior_name, prior_text, require_unbiased
 from utmost.release.questions.question import (
     Question,
     as_loss,

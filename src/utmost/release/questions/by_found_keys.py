@@ -38,7 +38,8 @@ from utmost.release.questions.aggregates import (
     as_integers,
     groups_of,
 )
-from utmost.release.questions.numbers import MOST_WIDE, clip_to, gaussian_spread, reaches_an_end
+from utmost.release.questions.alternatives import MOST_WIDE, gaussian_spread
+from utmost.release.questions.integer_limits import clip_to, reaches_an_end
 from utmost.release.questions.question import Terms, asking
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit

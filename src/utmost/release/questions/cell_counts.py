@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from utmost.errors import InvalidInput
 from utmost.privacy import Level
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
-from utmost.release.questions.numbers import noise_alternatives, reaches_an_end
+from utmost.release.questions.alternatives import noise_alternatives
+from utmost.release.questions.integer_limits import reaches_an_end
 from utmost.release.questions.question import Question, Terms, shown_with
 from utmost.space.integers import Lattice, Strategy, Unlisted
 

@@ -20,7 +20,7 @@ from utmost.release.conditions import Where
 from utmost.release.contributions import Contribution, ones, statement, votes
 from utmost.release.groups import grouped_statement
 from utmost.release.keys import Keys
-from utmost.release.questions.numbers import tails
+from utmost.release.questions.alternatives import tails
 from utmost.release.questions.question import as_loss
 from utmost.release.questions.selection import Confidence, Scope, Scores, Selection, under_prior
 from utmost.release.questions.tiered import TieredDecision, TieredSum, require_uniform

@@ -10,7 +10,7 @@ from utmost.errors import InvalidInput
 from utmost.release.options import BY, CONDITION
 from utmost.release.questions.choices import Choice
 from utmost.release.questions.decisions import VOTES, RowSum, decision, judged_by, row_sum
-from utmost.release.questions.numbers import prior_text
+from utmost.release.questions.priors import prior_text
 from utmost.release.questions.selection import Selection
 from utmost.release.questions.tiered import TieredSum
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from utmost.privacy import Level
 from utmost.release.accuracy import CONFIDENCE, Before
+from utmost.release.questions.alternatives import noise_alternatives
 from utmost.release.questions.cell_counts import CellStrategy, NoisyCounts
-from utmost.release.questions.numbers import noise_alternatives
 from utmost.release.questions.question import shown_with
 from utmost.space.integers import Lattice, Strategy
 

@@ -31,8 +31,9 @@ from utmost.release.arguments import Of, listed, plain
 from utmost.release.candidates import as_candidates as listed_candidates
 from utmost.release.cells import range_cells, tally_statement
 from utmost.release.conditions import EVERY_ROW, Where
+from utmost.release.questions.alternatives import noise_alternatives
+from utmost.release.questions.integer_limits import reaches_an_end
 from utmost.release.questions.nested import increasing
-from utmost.release.questions.numbers import noise_alternatives, reaches_an_end
 from utmost.release.questions.question import Question, as_loss, as_of, asking
 from utmost.release.source import Source, Statement, as_column
 from utmost.space.integers import Lattice, Strategy

@@ -17,7 +17,7 @@ from utmost.privacy import Level
 from utmost.release.accuracy import Before
 from utmost.release.arguments import Neighbours
 from utmost.release.keys import Keys
-from utmost.release.questions.numbers import prior_name
+from utmost.release.questions.priors import prior_name
 from utmost.release.source import Source, Statement
 from utmost.release.units import Unit
 from utmost.space.integers import Tallies, Unlisted

@@ -19,7 +19,7 @@ from utmost.mechanism.sampling import uniform_integer
 from utmost.release.accuracy import BY_LAW, CONFIDENCE, After, Before
 from utmost.release.contributions import ones, statement
 from utmost.release.options import CONDITION, OF, Option, read_whole
-from utmost.release.questions.numbers import noise_alternatives
+from utmost.release.questions.alternatives import noise_alternatives
 from utmost.release.questions.question import Question, as_loss, as_of, in_units, scaled, shown_with
 from utmost.release.source import Source, Statement
 from utmost.release.units import MOST_UNITS

@@ -17,7 +17,7 @@ from utmost.release.aggregates.left_out import beside_groups
 from utmost.release.arguments import Of
 from utmost.release.contributions import people_by_loss
 from utmost.release.options import ANY_CONDITION
-from utmost.release.questions.numbers import reaches_an_end
+from utmost.release.questions.integer_limits import reaches_an_end
 from utmost.release.questions.question import Question, as_loss, asking, shown_with
 from utmost.release.questions.row_errors import LISTED, SIZES
 from utmost.release.questions.share import OF_SHARES

@@ -13,7 +13,7 @@ from utmost.release.options import ANY_CONDITION, AT_LEAST, BY, OF
 from utmost.release.questions.aggregates import IN_ONE_GROUP, MORE_GROUPS
 from utmost.release.questions.choices import Choice
 from utmost.release.questions.decisions import ONES, RowSum, decision, judged_by, row_sum
-from utmost.release.questions.numbers import prior_text
+from utmost.release.questions.priors import prior_text
 from utmost.release.questions.question import as_of
 from utmost.release.questions.selection import Selection
 from utmost.release.questions.tiered import TieredSum

@@ -21,7 +21,7 @@ from utmost.release.arguments import Of
 from utmost.release.conditions import EVERY_ROW, Where, as_condition
 from utmost.release.contributions import Contribution, ones, require_id, statement
 from utmost.release.expressions.values import case, compare, least_over, literal
-from utmost.release.questions.numbers import require_unbiased
+from utmost.release.questions.priors import require_unbiased
 from utmost.release.questions.question import Question, as_loss, as_of, shown_with
 from utmost.release.questions.selection import Confidence, Scope, Scores, Selection
 from utmost.release.source import Source, Statement

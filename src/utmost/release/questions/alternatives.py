@@ -1,34 +1,22 @@
-"""The first kind of question: the answer is a number, or several, made of integers that were released with noise.
+"""The usual noises that every answer is compared with, from their laws, with nothing drawn.
 
-One integer is released by the best mechanism on its line, with the best guess put in place of what comes out unless
-`unbiased` asks for the noisy number itself. Several integers get one vector of noise made for the moves that one
-neighbour can really make, and nothing is cut off or guessed: their errors have mean 0.
-
-Most integers are sums over rows of what a row adds (`Adds`), which also says how far one neighbour moves them: a row
-that comes or goes moves one count by 1, one that is replaced moves one down and another up by 1.
-
-**The usual alternatives** that every answer is compared with, from their laws, with nothing drawn: Laplace noise,
-Gaussian noise at (epsilon, 1e-6) and geometric noise, each calibrated to how far a neighbour moves the number, rounded
-to the next integer and, for one number, cut off at the ends of its line. The noise K is symmetric, so the loss of x + K
-cut off at 0 and m is the sum of what each side costs: with c(t) the loss of t steps off and T(t) = Pr[K >= t],
+Laplace noise, Gaussian noise at (epsilon, 1e-6) and geometric noise, each calibrated to the sensitivity of the number,
+rounded to the next integer and, for one number, cut off at the ends of its line. The noise K is symmetric, so the
+loss of x + K cut off at 0 and m is the sum of what each side costs: with c(t) the loss of t steps off and T(t) = Pr[K >= t],
 
     H(x) = sum over t = 1..x of (c(t) - c(t-1)) T(t),     expected loss at x = H(x) + H(m - x).
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from utmost.errors import InvalidInput, shown
 from utmost.exact.arrays import Floats
 from utmost.privacy import ApproxDP, GaussianDP, Level
-from utmost.release.groups import LARGEST
 from utmost.release.questions.question import (
     scaled,
 )
@@ -45,43 +33,6 @@ COARSE = 1000
 """Noise for more steps than this is compared in steps so large that a neighbour moves by this many: within 0.1 %."""
 MOST_WIDE = 4_000_000
 """How wide noise matters in comparisons."""
-
-
-def reaches_an_end(numbers: Sequence[Sequence[int]], half: int, space: Lattice) -> bool:
-    """Whether one of several released lists of integers comes within its noise of an end that it is clamped to."""
-    if space.lower is None or space.upper is None:
-        return False
-    largest, least = max(max(each, default=0) for each in numbers), min(min(each, default=0) for each in numbers)
-    return bool(largest + half >= space.upper or (space.lower < 0 and least - half <= space.lower))
-
-
-def clip_to(integers: NDArray[Any], space: Lattice) -> NDArray[Any]:
-    """Integers clamped to where they lie, and to what 64 bits hold with noise."""
-    if space.lower is None or space.upper is None:
-        return np.asarray(np.clip(integers, -LARGEST, LARGEST))
-    return np.asarray(np.clip(integers, max(space.lower, -LARGEST), min(space.upper, LARGEST)))
-
-
-def require_unbiased(unbiased: Any) -> bool:
-    """Whether the noisy number itself is asked for."""
-    if not isinstance(unbiased, bool):
-        raise InvalidInput(f"unbiased is {shown(unbiased)}; say True for the noisy number itself, or leave it out.")
-    return unbiased
-
-
-def prior_name(prior: Any) -> str:
-    """Whether a prior is listed."""
-    return "uniform" if prior is None else "listed"
-
-
-def prior_text(prior: Any) -> str:
-    """A prior as plain data; a listed one by its fingerprint."""
-    if prior is None:
-        return "uniform"
-    return "listed, " + hashlib.sha256(np.ascontiguousarray(prior).tobytes()).hexdigest()[:16]
-
-
-# ---- the usual alternatives ----
 
 
 def number_alternatives(
