@@ -8,8 +8,8 @@ import numpy as np
 from oracles.lattices import numbers_by_key
 
 import utmost as um
-from utmost.release.holders import Found
-from utmost.release.questions import Question, Questions, Terms
+from utmost.queries.questions import Question, Questions, Terms
+from utmost.queries.units_per_key import Found
 
 CONDITIONS = (
     "n >= 0",
